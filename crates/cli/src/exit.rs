@@ -1,0 +1,1 @@
+//! Exit codes, decided in one place.

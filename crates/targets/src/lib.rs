@@ -1,0 +1,5 @@
+//! Embedded systems under test. Each is a `run(listener, config, stop)` that takes a bound listener,
+//! so that tests bind port 0, and returns when [`stop::Stop`] was requested. Nothing here imports the
+//! engine: a benchmark must not share a loop with its victim.
+
+pub mod stop;
