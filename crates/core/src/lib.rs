@@ -4,6 +4,10 @@
 //! whole engine can run on a virtual clock.
 
 pub mod clock;
+pub mod histogram;
+pub mod interval;
 pub mod ledger;
 pub mod outcome;
+pub mod record;
 pub mod rng;
+pub mod verdict;
