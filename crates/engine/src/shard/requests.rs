@@ -130,7 +130,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let measured = self.is_measured(due.intended_ns, due.client);
         let tag = self.flights.take_slot();
         let flight = self.flights.get_mut(tag);
-        let what = match self.sessions.next(due.client, &mut flight.request) {
+        let target = self.connections[key as usize].target;
+        let what = match self.sessions.next(due.client, target, &mut flight.request) {
             Turn::Ask(what) => what,
             Turn::Exhausted => {
                 self.flights.release(tag);
