@@ -22,7 +22,8 @@ fn main() {
     let bodied = [&nginx[..], &[b'x'; 1024][..]].concat();
     let small = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let chunked = [
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n400\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n",
+        &b"Transfer-Encoding: chunked\r\n\r\n400\r\n"[..],
         &[b'x'; 1024][..],
         b"\r\n0\r\n\r\n",
     ]

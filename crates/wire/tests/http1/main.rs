@@ -2,6 +2,7 @@
 
 mod cases;
 mod decoding;
+mod memory;
 mod properties;
 mod reference;
 mod render;
