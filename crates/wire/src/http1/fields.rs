@@ -65,11 +65,7 @@ impl Fields {
         match name.len() {
             10 if is(name, b"Connection") => self.take_connection(value),
             14 if is(name, b"Content-Length") => self.take_length(value),
-            16 if is(name, b"Content-Encoding") => {
-                for coding in tokens(value) {
-                    self.encoding = on_top(self.encoding, coding);
-                }
-            }
+            16 if is(name, b"Content-Encoding") => self.take_encoding(value),
             17 if is(name, b"Transfer-Encoding") => self.take_transfer(value),
             _ => {}
         }
@@ -81,6 +77,11 @@ impl Fields {
             self.keep_alive = true;
             return;
         }
+        self.take_connection_list(value);
+    }
+
+    #[cold]
+    fn take_connection_list(&mut self, value: &[u8]) {
         for token in tokens(value) {
             self.close |= token.eq_ignore_ascii_case(b"close");
             self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
@@ -109,6 +110,12 @@ impl Fields {
                     Length::Bad("the reply has two different Content-Length values")
                 }
             };
+        }
+    }
+
+    fn take_encoding(&mut self, value: &[u8]) {
+        for coding in tokens(value) {
+            self.encoding = on_top(self.encoding, coding);
         }
     }
 
