@@ -5,6 +5,7 @@
 pub mod arrivals;
 mod http;
 pub mod null;
+pub mod queue;
 pub mod stop;
 
 pub use http::ConnectionCounts;
