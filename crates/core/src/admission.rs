@@ -92,6 +92,13 @@ impl ManagedQueue {
         Some(self.waiting.front()?.intended_ns.saturating_add(self.queue_timeout_ns + 1))
     }
 
+    /// Sends everybody home and says how many waited.
+    pub fn drain(&mut self) -> u64 {
+        let waiting = self.waiting.len() as u64;
+        self.waiting.clear();
+        waiting
+    }
+
     /// How many wait.
     #[must_use]
     pub fn len(&self) -> usize {

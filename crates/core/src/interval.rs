@@ -67,6 +67,10 @@ pub struct Counters {
     pub waited: u64,
     /// Cycles longer than the schedule's cycle time (the closed model only).
     pub cycles_late: u64,
+    /// Requests that came to an end before the measured stretch was over.
+    pub ended_in_time: u64,
+    /// Successful ones among them: what the headline rate counts.
+    pub ok_in_time: u64,
 }
 
 impl Counters {
@@ -80,6 +84,8 @@ impl Counters {
         self.retries += other.retries;
         self.waited += other.waited;
         self.cycles_late += other.cycles_late;
+        self.ended_in_time += other.ended_in_time;
+        self.ok_in_time += other.ok_in_time;
     }
 }
 

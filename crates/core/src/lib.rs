@@ -13,4 +13,6 @@ pub mod record;
 pub mod recorder;
 pub mod rng;
 pub mod schedule;
+pub mod slo;
+pub mod units;
 pub mod verdict;

@@ -9,8 +9,8 @@ use plimsoll_core::recorder::Times;
 /// Called on the hot walk: implementations write requests into the buffers they are given and do not
 /// allocate, lock or format for an ordinary request.
 pub trait Sessions<P: Protocol> {
-    /// Writes the next request of `client` (0 in models without clients).
-    fn next(&mut self, client: u32, request: &mut P::Request) -> Turn;
+    /// Writes the next request of `client` (0 in models without clients) to the target with this index.
+    fn next(&mut self, client: u32, target: u32, request: &mut P::Request) -> Turn;
 
     /// Judges a complete reply: a good status is not yet a success.
     fn judge(
