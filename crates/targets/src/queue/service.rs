@@ -1,8 +1,9 @@
 //! Service times: their distributions, how they are drawn, and what is known about them exactly.
 
 use super::special::{normal_quantile, regularized_gamma};
-use plimsoll_core::clock::{MICROSECOND_NS, MILLISECOND_NS, SECOND_NS};
+use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::rng::Rng;
+use plimsoll_core::units::{Span, UnitError};
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +15,7 @@ pub const SERVICE_NS_MAX: u64 = 3_600 * SECOND_NS;
 /// How long a server is busy with one request. All times are in nanoseconds.
 ///
 /// As text (see [`FromStr`]): `fixed:5ms`, `exponential:MEAN`, `lognormal:MEDIAN,SIGMA`,
-/// `gamma:SHAPE,MEAN`, `bimodal:SHARE,A,B`; times with `ns`, `us`, `ms` or `s`, or a bare `0`.
+/// `gamma:SHAPE,MEAN`, `bimodal:SHARE,A,B`; times as [`Span`] reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ServiceTime {
@@ -63,8 +64,8 @@ pub enum ServiceTimeError {
     )]
     Form(String),
     /// A time is not a number with a unit.
-    #[error("{0:?} is no time; write a number with ns, us, ms or s, such as 1.5ms")]
-    Time(String),
+    #[error(transparent)]
+    Time(#[from] UnitError),
     /// A number is out of its range.
     #[error("{name} of a service time is {value}, but must be between {least} and {most}")]
     Range {
@@ -179,13 +180,7 @@ impl ServiceTime {
 
 impl fmt::Display for ServiceTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |ns: u64| match ns {
-            0 => "0".to_owned(),
-            ns if ns % SECOND_NS == 0 => format!("{}s", ns / SECOND_NS),
-            ns if ns % MILLISECOND_NS == 0 => format!("{}ms", ns / MILLISECOND_NS),
-            ns if ns % MICROSECOND_NS == 0 => format!("{}us", ns / MICROSECOND_NS),
-            ns => format!("{ns}ns"),
-        };
+        let text = |ns: u64| Span { ns };
         match *self {
             Self::Fixed { ns } => write!(f, "fixed:{}", text(ns)),
             Self::Exponential { mean_ns } => write!(f, "exponential:{}", text(mean_ns)),
@@ -205,6 +200,7 @@ impl FromStr for ServiceTime {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let form = || ServiceTimeError::Form(text.to_owned());
+        let parse_ns = |text: &str| text.parse::<Span>().map(|span| span.ns);
         let number = |text: &str| text.parse::<f64>().map_err(|_| form());
         let (kind, rest) = text.split_once(':').ok_or_else(form)?;
         let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
@@ -225,23 +221,6 @@ impl FromStr for ServiceTime {
         parsed.validate()?;
         Ok(parsed)
     }
-}
-
-/// Nanoseconds of a number with a unit; a bare `0` needs none.
-fn parse_ns(text: &str) -> Result<u64, ServiceTimeError> {
-    let error = || ServiceTimeError::Time(text.to_owned());
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let value: f64 = number.parse().map_err(|_| error())?;
-    let unit_ns = match unit {
-        "ns" => 1,
-        "us" => MICROSECOND_NS,
-        "ms" => MILLISECOND_NS,
-        "s" => SECOND_NS,
-        "" if value == 0.0 => 1,
-        _ => return Err(error()),
-    };
-    Ok((value * unit_ns as f64).round() as u64)
 }
 
 /// A standard normal draw; always takes two uniforms, so that streams stay aligned.
@@ -350,11 +329,11 @@ mod tests {
         let error = |text: &str| text.parse::<ServiceTime>().unwrap_err().to_string();
         assert!(error("5ms").contains("write fixed:5ms"));
         assert!(error("gamma:5ms").contains("no service time"));
-        assert!(error("fixed:5").contains("ns, us, ms or s"));
-        assert!(error("fixed:-5ms").contains("no time"));
+        assert!(error("fixed:5x").contains("no duration"));
+        assert!(error("fixed:-5ms").contains("no duration"));
         assert!(error("bimodal:1.5,1ms,2ms").contains("between 0 and 1"));
         assert!(error("gamma:0,1ms").contains("the shape"));
-        assert!(error("fixed:2000000s").contains("3600000000000"));
+        assert!(error("fixed:2h").contains("3600000000000"));
         assert!(error("lognormal:1ms,NaN").contains("sigma"));
     }
 }
