@@ -1,1 +1,13 @@
-//! (module docs follow with the code)
+//! The pure part of plimsoll: time as an argument, no sockets, no threads, no async.
+//!
+//! Everything here is arithmetic over what it is given, so that properties can be proved by tests and the
+//! whole engine can run on a virtual clock.
+
+pub mod clock;
+pub mod histogram;
+pub mod interval;
+pub mod ledger;
+pub mod outcome;
+pub mod record;
+pub mod rng;
+pub mod verdict;

@@ -1,1 +1,9 @@
-//! (module docs follow with the code)
+//! Protocols as sans-IO codecs: bytes in, replies out. Nothing here opens a socket or reads a clock.
+//!
+//! A codec implements [`Protocol`]. The engine owns the connection and the buffers; the codec owns the
+//! meaning of the bytes. The same codec therefore runs over TCP, over TLS and over the simulated network.
+
+pub mod http1;
+mod protocol;
+
+pub use protocol::{Event, Fault, Protocol, Submission};

@@ -1,0 +1,69 @@
+//! How a request is counted. A failed request is an outcome, never an error of the program.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a request failed. The order is the order of the ledger's columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// No connection: refused, unreachable, a name that does not resolve.
+    Connect,
+    /// The TLS handshake failed: certificate, host name, protocol version.
+    Tls,
+    /// A limit passed before the last byte: connecting, answering, or draining at the end.
+    Timeout,
+    /// The connection was reset or closed before the first byte of a reply.
+    Reset,
+    /// The reply began but ended before its declared end.
+    Short,
+    /// The bytes that came back are not the protocol.
+    Protocol,
+    /// A complete reply whose status says no.
+    Status,
+    /// A complete reply that a check of the workload refused.
+    Check,
+    /// The application said no inside a formally good reply.
+    App,
+}
+
+impl Failure {
+    /// How many kinds there are.
+    pub const COUNT: usize = 9;
+    /// All kinds, in the order of the ledger.
+    pub const ALL: [Failure; Self::COUNT] = [
+        Failure::Connect,
+        Failure::Tls,
+        Failure::Timeout,
+        Failure::Reset,
+        Failure::Short,
+        Failure::Protocol,
+        Failure::Status,
+        Failure::Check,
+        Failure::App,
+    ];
+
+    /// The name used in records and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Failure::Connect => "connect",
+            Failure::Tls => "tls",
+            Failure::Timeout => "timeout",
+            Failure::Reset => "reset",
+            Failure::Short => "short",
+            Failure::Protocol => "protocol",
+            Failure::Status => "status",
+            Failure::Check => "check",
+            Failure::App => "app",
+        }
+    }
+}
+
+/// What became of a request that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The target did what the workload calls success.
+    Ok,
+    /// It did not, for this reason.
+    Failed(Failure),
+}

@@ -1,0 +1,107 @@
+//! The contract between the engine and a codec.
+
+use plimsoll_core::outcome::Failure;
+
+/// A protocol as the engine's client side sees it.
+///
+/// The walk of one connection: [`open`](Protocol::open) when the socket is up, then any interleaving of
+/// [`submit`](Protocol::submit) and [`receive`](Protocol::receive), and one [`end`](Protocol::end) when the
+/// peer has closed. Requests carry a `tag` chosen by the engine, so that protocols with several requests
+/// in flight may answer out of order.
+pub trait Protocol {
+    /// Codec state of one connection. Small: ten thousand of them must fit beside each other.
+    type Conn;
+    /// What a session asks for.
+    type Request: Default;
+    /// What came back, borrowed from the input or from the connection's own buffer.
+    type Reply<'a>;
+
+    /// Begins a connection. Bytes that the protocol must say first are appended to `out`.
+    fn open(&self, out: &mut Vec<u8>) -> Self::Conn;
+
+    /// How many more requests this connection takes now; 0 while a handshake of the protocol is under way,
+    /// or when the connection may not be used again.
+    fn capacity(&self, conn: &Self::Conn) -> u32;
+
+    /// Appends the bytes of `request` to `out` and remembers what reply to expect for `tag`.
+    fn submit(&self, conn: &mut Self::Conn, request: &Self::Request, tag: u32, out: &mut Vec<u8>);
+
+    /// Reads from the front of `input` up to the end of the next event.
+    ///
+    /// Called again with the rest until it returns [`Event::More`], which means that all of `input` was
+    /// consumed (kept inside `conn` where needed). Bytes to be answered at once (acknowledgements) are
+    /// appended to `out`.
+    ///
+    /// # Errors
+    /// A [`Fault`] ends the connection: every request in flight on it has failed.
+    fn receive<'a>(
+        &self,
+        conn: &'a mut Self::Conn,
+        input: &'a [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Event<Self::Reply<'a>>, Fault>;
+
+    /// The peer closed its side. A reply delimited by the close is complete now.
+    ///
+    /// # Errors
+    /// [`Fault::Closed`] when a reply was cut, or when none had begun.
+    fn end<'a>(&self, conn: &'a mut Self::Conn) -> Result<Event<Self::Reply<'a>>, Fault>;
+}
+
+/// What the engine must know of a request, whatever its protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Submission {
+    /// Index of the request's class, `0..classes`.
+    pub class: u16,
+    /// Which request this is in the workload's own counting (the record's index in a query file, say).
+    pub item: u64,
+    /// Whether it may be sent a second time when a kept connection turns out to be dead.
+    pub idempotent: bool,
+}
+
+/// One step of decoding.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event<R> {
+    /// Nothing complete yet; all input was consumed.
+    More,
+    /// Protocol housekeeping was done; `consumed` bytes are used up, call again with the rest.
+    Progress {
+        /// Bytes used from the front of the input.
+        consumed: usize,
+    },
+    /// The reply to the request with this tag is complete.
+    Reply {
+        /// The tag given to [`Protocol::submit`].
+        tag: u32,
+        /// What came back.
+        reply: R,
+        /// Bytes used from the front of the input.
+        consumed: usize,
+        /// Whether the connection may carry another request.
+        reusable: bool,
+    },
+}
+
+/// Why a connection cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The peer closed or reset before the reply's end.
+    Closed {
+        /// Whether any byte of a reply had arrived.
+        began: bool,
+    },
+    /// The bytes are not the protocol; the text says what was expected.
+    Protocol(&'static str),
+}
+
+impl Fault {
+    /// The column of the ledger that this fault belongs to.
+    #[must_use]
+    pub const fn failure(self) -> Failure {
+        match self {
+            Fault::Closed { began: false } => Failure::Reset,
+            Fault::Closed { began: true } => Failure::Short,
+            Fault::Protocol(_) => Failure::Protocol,
+        }
+    }
+}
