@@ -11,6 +11,7 @@
 
 mod automaton;
 mod benchmark_headers;
+mod complement;
 mod document;
 mod document_api;
 mod document_path;

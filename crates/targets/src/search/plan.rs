@@ -1,6 +1,7 @@
 //! Turns a query tree into a tantivy query, and checks on the way that it fits the schema.
 
 use super::automaton::{AutomatonQuery, TermAutomaton};
+use super::complement::ComplementQuery;
 use super::query::{Literal, MAX_EDITS, Node, Number, OrderBy, Search};
 use super::schema::{
     DEFAULT_FIELD, DEFAULT_FIELD_SET, FIELDS, FieldKind, IndexSchema, field_names, field_number,
@@ -125,7 +126,7 @@ impl Planner<'_> {
                     .collect::<Result<Vec<_>, PlanError>>()?;
                 Ok(Box::new(BooleanQuery::new(clauses)))
             }
-            Node::Not(child) => self.and(&[Node::Not(child.clone())]),
+            Node::Not(child) => Ok(Box::new(ComplementQuery { inner: self.node(child)? })),
             Node::Term { field, text } => self.each_field(field, |number| self.term(number, text)),
             Node::Phrase { field, words: parts } => self.each_field(field, |number| {
                 let found = parts.iter().flat_map(|part| words(part)).collect();
@@ -146,21 +147,10 @@ impl Planner<'_> {
     }
 
     fn and(&self, children: &[Node]) -> Made {
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(children.len() + 1);
-        let mut positive = false;
-        for child in children {
-            match child {
-                Node::Not(inner) => clauses.push((Occur::MustNot, self.node(inner)?)),
-                child => {
-                    positive = true;
-                    clauses.push((Occur::Must, self.node(child)?));
-                }
-            }
-        }
-        if !positive {
-            // Taking away needs something to take away from.
-            clauses.push((Occur::Must, flat(AllQuery)));
-        }
+        let clauses = children
+            .iter()
+            .map(|child| Ok((Occur::Must, self.node(child)?)))
+            .collect::<Result<Vec<_>, PlanError>>()?;
         Ok(Box::new(BooleanQuery::new(clauses)))
     }
 

@@ -110,7 +110,8 @@ pub(crate) fn lid_column() -> &'static str {
 }
 
 fn tokenizers() -> TokenizerManager {
-    let manager = TokenizerManager::new();
+    // tantivy looks up the default analyzer also for fields that are not text.
+    let manager = TokenizerManager::default();
     manager.register(WORDS, word_analyzer());
     manager
         .register(EXACT, TextAnalyzer::builder(RawTokenizer::default()).filter(LowerCaser).build());
