@@ -6,6 +6,7 @@ pub mod arrivals;
 mod http;
 pub mod null;
 pub mod queue;
+pub mod search;
 pub mod stop;
 
 pub use http::ConnectionCounts;
