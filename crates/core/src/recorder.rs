@@ -79,8 +79,7 @@ impl Recorder {
         let response_ns = times.done_ns.saturating_sub(times.intended_ns);
         match ended.outcome {
             Outcome::Ok => {
-                part.response.record(response_ns);
-                part.service.record(times.done_ns.saturating_sub(times.sent_ns));
+                part.record_ok(response_ns, times.done_ns.saturating_sub(times.sent_ns));
                 self.interval.counters.bytes_body += ended.body_bytes;
                 if let Some(hits) = ended.hits {
                     part.hits_known += 1;
