@@ -246,7 +246,7 @@ fn conclude(
         // One URL asked again and again is what a user of `load URL` wants.
         cacheable: scenario.queries.is_some(),
     };
-    let rate = rates(totals, Some(end.measured_s));
+    let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
     let slo = scenario
         .slo
         .iter()
@@ -262,7 +262,7 @@ fn conclude(
         verdict: judge(&evidence),
         warnings: warned,
         job_results: conclusion.results,
-        measured_s: Some(end.measured_s),
+        duration_s: Some(end.measured_s),
     };
     let mut tally = plimsoll_report::assemble::Tally::new(header);
     tally.add(totals);

@@ -72,8 +72,6 @@ pub struct Ending {
     pub warnings: Vec<String>,
     /// Job-specific results, under the job's name.
     pub job_results: Map<String, Value>,
-    /// Length of the measured stretch, s; without it, that of the totals, draining included.
-    pub measured_s: Option<f64>,
 }
 
 impl RecordHeader {
@@ -208,7 +206,7 @@ impl Tally {
             measured: plan.measured,
             schedule: plan.schedule,
             ledger: open.ledger,
-            rate: ledger_rates(&open.ledger, &open.counters, seconds),
+            rate: rates(&open.ledger, &open.counters, seconds),
             latency_ms: latencies(&open.all),
         });
     }
@@ -243,7 +241,7 @@ pub fn assemble(
     ending: Ending,
 ) -> RunRecord {
     let duration_s = ending.duration_s.unwrap_or_else(|| totals.seconds());
-    let rate = ledger_rates(&totals.ledger, &totals.counters, duration_s);
+    let rate = rates(&totals.ledger, &totals.counters, duration_s);
     let all = totals.all_classes();
     let mut generator = ending.generator;
     generator.lag_ms = totals.lag.summary();
@@ -284,32 +282,18 @@ pub fn assemble(
     }
 }
 
-/// Requests per second of what was counted; all 0 when it has no length.
+/// Requests per second of a stretch of `seconds`; all 0 when it has no length.
 ///
-/// With `measured_s`, only requests that ended inside the measured stretch count, over its length: answers that
-/// trickle in while a run drains must neither add to its rate nor stretch its time.
+/// What ended after the stretch, because its reply was waited for, is in the ledger but in no rate.
 #[must_use]
-pub fn rates(totals: &Interval, measured_s: Option<f64>) -> Rates {
-    let seconds = measured_s.unwrap_or_else(|| totals.seconds());
-    if seconds <= 0.0 {
-        return Rates::default();
-    }
-    let counters = &totals.counters;
-    Rates {
-        offered_per_s: totals.ledger.scheduled as f64 / seconds,
-        achieved_per_s: counters.ended_in_time as f64 / seconds,
-        ok_per_s: counters.ok_in_time as f64 / seconds,
-    }
-}
-
-fn ledger_rates(ledger: &Ledger, seconds: f64) -> Rates {
+pub fn rates(ledger: &Ledger, counters: &Counters, seconds: f64) -> Rates {
     if seconds <= 0.0 {
         return Rates::default();
     }
     Rates {
         offered_per_s: ledger.scheduled as f64 / seconds,
-        achieved_per_s: ledger.finished() as f64 / seconds,
-        ok_per_s: ledger.ok as f64 / seconds,
+        achieved_per_s: counters.ended_in_time as f64 / seconds,
+        ok_per_s: counters.ok_in_time as f64 / seconds,
     }
 }
 
