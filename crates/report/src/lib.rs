@@ -1,1 +1,3 @@
 //! (module docs follow with the code)
+
+pub mod result_filter;

@@ -110,7 +110,10 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 0 => request.method = map.next_value()?,
                 1 => request.path = map.next_value()?,
                 2 => request.headers = map.next_value::<Headers>()?.0,
-                3 => request.body = body_bytes(map.next_value::<Box<RawValue>>()?.get()).map_err(A::Error::custom)?,
+                3 => {
+                    request.body = body_bytes(map.next_value::<Box<RawValue>>()?.get())
+                        .map_err(A::Error::custom)?
+                }
                 _ => request.class = map.next_value()?,
             }
         }

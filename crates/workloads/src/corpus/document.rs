@@ -1,5 +1,7 @@
 //! A document and its JSON.
 
+use std::io::Write as _;
+
 /// A text with the five fields that every corpus fills.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
@@ -46,13 +48,9 @@ impl Document {
             write_string(text, out);
         }
         out.extend_from_slice(b",\"score\":");
-        let mut digits = itoa_buffer(self.score);
-        out.append(&mut digits);
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "{}", self.score);
     }
-}
-
-fn itoa_buffer(number: i64) -> Vec<u8> {
-    number.to_string().into_bytes()
 }
 
 /// Appends a JSON string. Runs of plain characters are copied whole.

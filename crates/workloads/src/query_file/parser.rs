@@ -255,13 +255,13 @@ impl<R: Read> RecordParser<R> {
     fn decode(&mut self, record: &mut Record, info: LineInfo) -> Result<(), InputError> {
         let text = &mut self.line;
         text.clear();
-        text.extend(record.body.iter().filter(|byte| !byte.is_ascii_whitespace()).map(
-            |&byte| match byte {
+        text.extend(record.body.iter().filter(|byte| !byte.is_ascii_whitespace()).map(|&byte| {
+            match byte {
                 b'-' => b'+',
                 b'_' => b'/',
                 other => other,
-            },
-        ));
+            }
+        }));
         record.body.clear();
         match BASE64.decode_vec(&self.line, &mut record.body) {
             Ok(()) => Ok(()),

@@ -27,8 +27,7 @@ impl FilePattern {
     /// # Errors
     /// [`InputError::Pattern`] for an empty pattern, a second or an unknown conversion, or a width over 18.
     pub fn parse(pattern: &str) -> Result<Self, InputError> {
-        let wrong =
-            |problem| InputError::Pattern { pattern: pattern.to_owned(), problem };
+        let wrong = |problem| InputError::Pattern { pattern: pattern.to_owned(), problem };
         if pattern.is_empty() {
             return Err(wrong("is empty"));
         }

@@ -196,8 +196,7 @@ pub struct Scan {
 /// The first wrong line; [`InputError::Empty`] if there is no record.
 pub fn scan(path: &Path, options: &ReadOptions) -> Result<Scan, InputError> {
     let mut source = SourceFile::open(path)?;
-    let mut reader =
-        RecordReader::open(&mut source, options, ByteRange::WHOLE, Passes::Count(1))?;
+    let mut reader = RecordReader::open(&mut source, options, ByteRange::WHOLE, Passes::Count(1))?;
     let (mut record, mut found) = (Record::default(), Scan::default());
     while reader.next_record(&mut record)? {
         found.records += 1;

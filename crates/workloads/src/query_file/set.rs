@@ -55,8 +55,7 @@ impl RequestSet {
     }
 
     fn read(source: &mut SourceFile, options: &ReadOptions) -> Result<Self, InputError> {
-        let mut reader =
-            RecordReader::open(source, options, ByteRange::WHOLE, Passes::Count(1))?;
+        let mut reader = RecordReader::open(source, options, ByteRange::WHOLE, Passes::Count(1))?;
         let (mut set, mut record) = (Self::default(), Record::default());
         while reader.next_record(&mut record)? {
             set.push(&record.target, &record.body, record.line);

@@ -101,5 +101,9 @@ pub fn unpack_stream(mut stream: impl Read + Send + 'static) -> io::Result<Bytes
     (&mut stream).take(2).read_to_end(&mut head)?;
     let gzip = head == GZIP_MAGIC;
     let whole = io::Cursor::new(head).chain(stream);
-    Ok(if gzip { Box::new(MultiGzDecoder::new(io::BufReader::new(whole))) } else { Box::new(whole) })
+    Ok(if gzip {
+        Box::new(MultiGzDecoder::new(io::BufReader::new(whole)))
+    } else {
+        Box::new(whole)
+    })
 }

@@ -97,7 +97,11 @@ fn long_lines_are_skipped_in_post_with_their_record() {
     let path = write(&dir, "g", format!("/{long}\n/{fits}\n/b\n").as_bytes());
     let get = ReadOptions { line_max_bytes: 10, ..ReadOptions::new(GET) };
     let (found, skipped) = read_range(&path, &get, ByteRange::WHOLE);
-    assert_eq!((found.len(), skipped), (2, 1), "1024 is the smallest limit, and is too long itself");
+    assert_eq!(
+        (found.len(), skipped),
+        (2, 1),
+        "1024 is the smallest limit, and is too long itself"
+    );
 
     let text = format!("/a\n{long}\nmore\n/b\nbody\n/{long}\nbody\n/c\n");
     let path = write(&dir, "p", text.as_bytes());
@@ -144,8 +148,7 @@ fn an_error_in_a_range_names_the_line_of_the_file() {
     let mut source = SourceFile::open(&path).unwrap();
     let range = ByteRange { index: 2, of: 3 };
     let options = ReadOptions::new(GET);
-    let mut reader =
-        RecordReader::open(&mut source, &options, range, Passes::Unlimited).unwrap();
+    let mut reader = RecordReader::open(&mut source, &options, range, Passes::Unlimited).unwrap();
     let mut record = Record::default();
     let error = loop {
         if let Err(error) = reader.next_record(&mut record) {
@@ -224,7 +227,8 @@ fn split_in_seven_and_joined_again_holds_the_same_records() {
     let post: String =
         (0..1001).map(|i| format!("/q{i}\n{{\n\n\"a\":{i}}}{}", "\n".repeat(i % 4))).collect();
     split_and_join(format!("{}\n", post.replace("}/", "}\n/")).as_bytes(), POST, false, 7);
-    let base64: String = (0..333).map(|i| format!("/q{i}\n{}\n", ["YWI=", "YWJh"][i % 2])).collect();
+    let base64: String =
+        (0..333).map(|i| format!("/q{i}\n{}\n", ["YWI=", "YWJh"][i % 2])).collect();
     split_and_join(base64.as_bytes(), POST, true, 7);
     split_and_join(b"/a\n/b\n", GET, false, 5);
 }
