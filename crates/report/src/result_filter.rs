@@ -1,16 +1,18 @@
 //! vespa-fbench's summary as one line of numbers, for scripts and plots.
 //!
-//! Each number that follows a `:` is printed, in the order of the input, all on one line parted by blanks. For one
-//! summary of today's form these are: 1 clients, 2 ran for, 3 cycle time, 4 lower limit, 5 skipped, 6 failed,
-//! 7 successful, 8 cycles not held, 9 min, 10 max, 11 average, 12 to 23 the percentiles 25, 50, 75, 90, 95, 98,
-//! 99, 99.5, 99.6, 99.7, 99.8, 99.9, 24 rate, 25 utilization, 26 zero hits, 27 zero hit percentage, then one
-//! count for each HTTP status. Several summaries in one input give one long line, as the original does.
+//! Each number that follows a `:` is printed, in the order of the input, all on one line parted by
+//! blanks. For one summary of today's form these are: 1 clients, 2 ran for, 3 cycle time, 4 lower
+//! limit, 5 skipped, 6 failed, 7 successful, 8 cycles not held, 9 min, 10 max, 11 average, 12 to 23
+//! the percentiles 25, 50, 75, 90, 95, 98, 99, 99.5, 99.6, 99.7, 99.8, 99.9, 24 rate, 25
+//! utilization, 26 zero hits, 27 zero hit percentage, then one count for each HTTP status. Several
+//! summaries in one input give one long line, as the original does.
 //!
-//! [`Columns::Documented`] is the order that the original documented before 2020 and that its plotting scripts
-//! still read: 1 to 16 as above up to p95 (without p98), 17 p99, 18 rate, 19 utilization, 20 zero hits.
+//! [`Columns::Documented`] is the order that the original documented before 2020 and that its
+//! plotting scripts still read: 1 to 16 as above up to p95 (without p98), 17 p99, 18 rate, 19
+//! utilization, 20 zero hits.
 //!
-//! plimsoll's own block after the summary is left out: from a line that starts with [`OWN_BLOCK`] up to the
-//! next summary.
+//! plimsoll's own block after the summary is left out: from a line that starts with [`OWN_BLOCK`]
+//! up to the next summary.
 
 use std::io::{self, BufRead, Write};
 
@@ -27,8 +29,8 @@ pub enum Columns {
     /// All, as they come.
     #[default]
     Newest,
-    /// The 20 columns documented before 2020; what a summary lacks is left out at the end, or printed as `-`
-    /// where a number follows.
+    /// The 20 columns documented before 2020; what a summary lacks is left out at the end, or
+    /// printed as `-` where a number follows.
     Documented,
 }
 
@@ -56,8 +58,8 @@ const DOCUMENTED: [&str; 20] = [
     "zero hit queries",
 ];
 
-/// Reads summaries and writes one line. Returns how many numbers it holds; 0 means that the input was no
-/// summary, which a caller should say.
+/// Reads summaries and writes one line. Returns how many numbers it holds; 0 means that the input
+/// was no summary, which a caller should say.
 ///
 /// # Errors
 /// The first error of reading or writing.
@@ -115,8 +117,8 @@ impl Row<'_> {
     }
 }
 
-/// What stands before and after the first colon that a number follows: `:`, blanks, a sign or not, then
-/// digits and full stops.
+/// What stands before and after the first colon that a number follows: `:`, blanks, a sign or not,
+/// then digits and full stops.
 fn number_after_colon(line: &str) -> Option<(&str, &str)> {
     line.match_indices(':').find_map(|(colon, _)| {
         let rest = line[colon + 1..].trim_start();

@@ -16,8 +16,8 @@ pub fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     row[b.len()]
 }
 
-/// A pattern of 1 to 64 bytes, prepared to be compared with many words (Myers 1999, in Hyyrö's form for the
-/// distance of whole words): a handful of operations for each byte of a word.
+/// A pattern of 1 to 64 bytes, prepared to be compared with many words (Myers 1999, in Hyyrö's form
+/// for the distance of whole words): a handful of operations for each byte of a word.
 #[derive(Clone, Debug)]
 pub struct Myers {
     equal: Box<[u64; 256]>,
@@ -51,7 +51,8 @@ impl Myers {
             let down = plus & zero;
             distance += usize::from(up & last != 0);
             distance -= usize::from(down & last != 0);
-            // A whole word starts at the word's first byte: the row above the matrix grows by one a step.
+            // A whole word starts at the word's first byte: the row above the matrix grows by one a
+            // step.
             let up = (up << 1) | 1;
             plus = (down << 1) | !(zero | up);
             minus = up & zero;
@@ -60,8 +61,8 @@ impl Myers {
     }
 }
 
-/// The one of `known` that `word` was most likely meant to be: at most 2 edits away, and fewer than half
-/// its length.
+/// The one of `known` that `word` was most likely meant to be: at most 2 edits away, and fewer than
+/// half its length.
 #[must_use]
 pub fn near_miss<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known

@@ -1,9 +1,9 @@
 //! Finds the value of a JSON pointer in a reply without building a tree.
 //!
-//! Checks look at one or two values of a reply that may hold a thousand hits, so the scanner stops at the value
-//! and skips what lies before it by looking only at quotes and brackets. It does not validate what it skips:
-//! on text that is not JSON the answer is "not found" or some slice of it. Of keys that occur twice in one
-//! object it takes the first.
+//! Checks look at one or two values of a reply that may hold a thousand hits, so the scanner stops
+//! at the value and skips what lies before it by looking only at quotes and brackets. It does not
+//! validate what it skips: on text that is not JSON the answer is "not found" or some slice of it.
+//! Of keys that occur twice in one object it takes the first.
 
 /// A JSON pointer (RFC 6901), parsed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ struct Token {
 }
 
 impl Pointer {
-    /// Reads a pointer: empty for the whole text, else it starts with `/`; `~1` is `/` and `~0` is `~`.
-    /// `None` if it is neither, or another `~` stands in it.
+    /// Reads a pointer: empty for the whole text, else it starts with `/`; `~1` is `/` and `~0` is
+    /// `~`. `None` if it is neither, or another `~` stands in it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut tokens = Vec::new();
@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn finds_what_a_reply_of_a_search_holds() {
-        let reply = r#"{"timing":{"a":[1,{"b":"]}"}]},"root":{"id":"x","fields":{ "totalCount" : 42 },
+        let reply = r#"{"timing":{"a":[1,{"b":"]}"}]},"root":{
+            "id":"x","fields":{ "totalCount" : 42 },
             "coverage":{"full":true},"children":[{"id":"a\"b"},{"id":"c"}]}}"#;
         assert_eq!(find(reply, "/root/fields/totalCount").unwrap(), "42");
         assert_eq!(find(reply, "/root/coverage/full").unwrap(), "true");

@@ -1,8 +1,9 @@
 //! Descriptions of the packages that a Debian or Ubuntu host knows.
 //!
-//! title: the package; body: its short description, and the long one where the host keeps it (in dpkg's status, or
-//! in an uncompressed Translation-en list); category: the section; author: the maintainer's name; score: the
-//! installed size in KiB. Read from `apt-cache dumpavail`, or from dpkg's status where apt knows nothing.
+//! title: the package; body: its short description, and the long one where the host keeps it (in
+//! dpkg's status, or in an uncompressed Translation-en list); category: the section; author: the
+//! maintainer's name; score: the installed size in KiB. Read from `apt-cache dumpavail`, or from
+//! dpkg's status where apt knows nothing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -93,8 +94,8 @@ impl Drop for Dump {
     }
 }
 
-/// Long descriptions by the digest that package lists name, from lists that are not compressed: at most some
-/// 30 MB for the whole of Debian.
+/// Long descriptions by the digest that package lists name, from lists that are not compressed: at
+/// most some 30 MB for the whole of Debian.
 fn long_descriptions() -> Arc<HashMap<String, String>> {
     let mut found = HashMap::new();
     let entries = std::fs::read_dir(LISTS).into_iter().flatten().flatten();

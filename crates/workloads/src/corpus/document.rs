@@ -88,9 +88,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_says_what_the_document_holds(title in ".*", body in "[\\x00-\\x20\"\\\\é]*", score: i64) {
+        fn json_says_what_the_document_holds(
+            title in ".*",
+            body in "[\\x00-\\x20\"\\\\é]*",
+            score: i64,
+        ) {
             let document = Document {
-                id: "a\"1".into(), title, body, category: "c".into(), author: "\u{1f600}".into(), score,
+                id: "a\"1".into(),
+                title,
+                body,
+                category: "c".into(),
+                author: "\u{1f600}".into(),
+                score,
             };
             let mut out = Vec::new();
             document.to_fields_json(&mut out);

@@ -174,8 +174,8 @@ impl Corpus {
         &self.origin
     }
 
-    /// How many documents there will be, where that is known without reading the source. A limit alone says
-    /// nothing about a source that may hold fewer.
+    /// How many documents there will be, where that is known without reading the source. A limit
+    /// alone says nothing about a source that may hold fewer.
     #[must_use]
     pub fn len_hint(&self) -> Option<u64> {
         let available = self.available?;
@@ -194,8 +194,8 @@ impl Corpus {
     /// Reads the documents from the beginning, one at a time.
     ///
     /// # Errors
-    /// When the source has vanished since it was opened. Errors of single documents come from the iterator,
-    /// which ends after one.
+    /// When the source has vanished since it was opened. Errors of single documents come from the
+    /// iterator, which ends after one.
     pub fn documents(&self) -> Result<Documents, CorpusError> {
         let limit = self.limit.unwrap_or(u64::MAX);
         let all: Documents = match &self.kind {

@@ -1,9 +1,10 @@
 //! Documents of the user's: one JSON object a line.
 //!
-//! `title` or `body` must be there and be texts. `category` and `author` (texts), `score` (a whole number) and
-//! `id` (a text or whole number) may be missing; then they are empty, 0, and the number of the line. The fields
-//! may also stand under `fields`, with the id in `id` or `put`, as in Vespa's feed files. Other fields are
-//! ignored, because real files have many. A line may have 16 MiB.
+//! `title` or `body` must be there and be texts. `category` and `author` (texts), `score` (a whole
+//! number) and `id` (a text or whole number) may be missing; then they are empty, 0, and the number
+//! of the line. The fields may also stand under `fields`, with the id in `id` or `put`, as in
+//! Vespa's feed files. Other fields are ignored, because real files have many. A line may have 16
+//! MiB.
 
 use std::path::Path;
 
@@ -113,7 +114,8 @@ mod tests {
     #[test]
     fn fields_are_read_by_name() {
         let found = read(concat!(
-            "{\"id\":7,\"title\":\"t\",\"body\":\"b\",\"category\":\"c\",\"author\":\"a\",\"score\":-5,\"x\":[]}\n",
+            "{\"id\":7,\"title\":\"t\",\"body\":\"b\",\"category\":\"c\",",
+            "\"author\":\"a\",\"score\":-5,\"x\":[]}\n",
             "\n{\"body\":\"only\"}\n",
             "{\"put\":\"id:n:doc::1\",\"fields\":{\"title\":\"v\"}}\n",
         ));

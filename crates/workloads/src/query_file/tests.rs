@@ -255,7 +255,7 @@ fn a_split_refuses_what_it_cannot_do() {
     let empty = split_stream(b"\n".as_slice(), Path::new("<stdin>"), &split_options(&dir, 2, None));
     assert_eq!(
         empty.unwrap_err().to_string(),
-        "<stdin>: holds no request; write at least one, such as /search/?query=test"
+        "<stdin>: holds no request; write one, such as /search/?query=test"
     );
     assert!(!dir.path().join("part000").exists(), "no part is written for an empty input");
     let none = split_stream(b"/a".as_slice(), Path::new("-"), &split_options(&dir, 0, None));

@@ -1,4 +1,5 @@
-//! Queries that fit a text: classed, made of real words of it, with the least number of hits they must have.
+//! Queries that fit a text: classed, made of real words of it, with the least number of hits they
+//! must have.
 //!
 //! | class | query |
 //! |---|---|
@@ -9,8 +10,9 @@
 //! | `filter` | a word, and the category or a bound on the score of a document that has it |
 //! | `no_hit` | a word that no document has |
 //!
-//! Words are neither stop words nor rarities: at least 3 documents have them, and at most 5 %. A document is
-//! drawn first and a word of it second, so that commoner words are asked for more often.
+//! Words are neither stop words nor rarities: at least 3 documents have them, and at most 5 %. A
+//! document is drawn first and a word of it second, so that commoner words are asked for more
+//! often.
 
 mod survey;
 #[cfg(test)]
@@ -192,7 +194,7 @@ pub enum MixError {
     Corpus(#[from] CorpusError),
     /// The corpus has no words that fit a class.
     #[error(
-        "too little text for queries of class {class}: {documents} documents; take more, or ask for 0 of them"
+        "too little text for queries of class {class}: {documents} documents; take more, or 0 of these"
     )]
     TooLittle {
         /// The class.
@@ -205,8 +207,8 @@ pub enum MixError {
     Count(u64),
 }
 
-/// Makes a mix. Reads the corpus once, in memory that is bounded by [`survey`]'s limits: 2 000 000 different
-/// words and 4000 documents.
+/// Makes a mix. Reads the corpus once, in memory that is bounded by [`survey`]'s limits: 2 000 000
+/// different words and 4000 documents.
 ///
 /// # Errors
 /// [`MixError`].

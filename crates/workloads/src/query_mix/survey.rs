@@ -17,8 +17,9 @@ const DOCUMENTS_MIN: u64 = 3;
 /// At most one document in so many has it.
 const DOCUMENTS_ONE_IN: u64 = 20;
 
-/// The words of a text as start, end and lower case. Words are runs of letters and digits; only those that
-/// every tokenizer sees alike (ASCII letters, of a usual length) are given, others only part them.
+/// The words of a text as start, end and lower case. Words are runs of letters and digits; only
+/// those that every tokenizer sees alike (ASCII letters, of a usual length) are given, others only
+/// part them.
 pub(super) fn terms(text: &str) -> impl Iterator<Item = (usize, usize, String)> {
     tokens(text).filter_map(|(start, token)| {
         let plain =

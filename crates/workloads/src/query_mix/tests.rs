@@ -96,7 +96,10 @@ fn yql_is_what_vespa_reads() {
         (Ask::Term("a".into()), r#"title contains "a" or body contains "a""#),
         (
             Ask::Both("a".into(), "b".into()),
-            r#"(title contains "a" or body contains "a") and (title contains "b" or body contains "b")"#,
+            concat!(
+                r#"(title contains "a" or body contains "a") and "#,
+                r#"(title contains "b" or body contains "b")"#
+            ),
         ),
         (
             Ask::Phrase { field: "body", first: "a".into(), second: "b".into() },
@@ -104,7 +107,10 @@ fn yql_is_what_vespa_reads() {
         ),
         (
             Ask::Fuzzy { word: "abc".into(), distance: 2 },
-            r#"title contains ({maxEditDistance:2}fuzzy("abc")) or body contains ({maxEditDistance:2}fuzzy("abc"))"#,
+            concat!(
+                r#"title contains ({maxEditDistance:2}fuzzy("abc")) or "#,
+                r#"body contains ({maxEditDistance:2}fuzzy("abc"))"#
+            ),
         ),
         (
             Ask::InCategory { word: "a".into(), category: "x\"\\".into() },

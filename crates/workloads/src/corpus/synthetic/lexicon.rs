@@ -8,8 +8,9 @@ use super::math::{exp, ln};
 use super::{DISTANCES, SyntheticOptions};
 use crate::edit_distance::{Myers, edit_distance};
 
-/// Ordinary words keep this far from planted words. A typo has at most [`TYPO_EDITS_MAX`] edits, so that by the
-/// triangle inequality no token that is not planted comes within 5 edits of a planted word.
+/// Ordinary words keep this far from planted words. A typo has at most [`TYPO_EDITS_MAX`] edits, so
+/// that by the triangle inequality no token that is not planted comes within 5 edits of a planted
+/// word.
 const BASE_MIN_DISTANCE: usize = 8;
 /// Most edits of a typo.
 const TYPO_EDITS_MAX: usize = 2;
@@ -30,7 +31,8 @@ const _: () = assert!(BASE_MIN_DISTANCE - TYPO_EDITS_MAX >= DISTANCES);
 #[derive(Clone, Debug)]
 pub(super) struct PlantedWord {
     pub word: String,
-    /// `variants[d]`: spellings at a distance of exactly `d` from the word, and over 5 from all others.
+    /// `variants[d]`: spellings at a distance of exactly `d` from the word, and over 5 from all
+    /// others.
     pub variants: [Vec<String>; DISTANCES],
 }
 
@@ -88,7 +90,8 @@ impl Lexicon {
         self.word(if (random as u32) < threshold { slot } else { other as usize })
     }
 
-    /// An ordinary word with 1 or 2 edits, most of them never seen again: the open end of the vocabulary.
+    /// An ordinary word with 1 or 2 edits, most of them never seen again: the open end of the
+    /// vocabulary.
     pub fn draw_typo(&self, rng: &mut Rng, out: &mut String) {
         let word = self.draw(rng);
         if word.len() < 4 {
@@ -209,7 +212,8 @@ fn alias_table(options: &SyntheticOptions) -> Vec<(u32, u32)> {
             small.push(high);
         }
     }
-    // What rounding left over has odds of 1, and an alias to itself for the one value above the threshold.
+    // What rounding left over has odds of 1, and an alias to itself for the one value above the
+    // threshold.
     small.into_iter().chain(large).for_each(|rest| table[rest] = (u32::MAX, rest as u32));
     table
 }

@@ -1,7 +1,8 @@
-//! Logarithm, exponential and normal quantiles from the four basic operations and the square root only.
+//! Logarithm, exponential and normal quantiles from the four basic operations and the square root
+//! only.
 //!
-//! The standard library leaves `ln` and `exp` to the platform, whose last digit differs; a corpus must be
-//! the same bytes everywhere. IEEE 754 defines the basic operations exactly.
+//! The standard library leaves `ln` and `exp` to the platform, whose last digit differs; a corpus
+//! must be the same bytes everywhere. IEEE 754 defines the basic operations exactly.
 
 /// Natural logarithm of a positive, normal number, to about 1e-15.
 pub(super) fn ln(x: f64) -> f64 {
@@ -35,8 +36,8 @@ pub(super) fn exp(x: f64) -> f64 {
     sum * f64::from_bits(((twos as i64 + 1023) as u64) << 52)
 }
 
-/// Quantile of the standard normal distribution at `0 < p < 1`, to about 1e-9 (P. J. Acklam's rational
-/// approximation, 2003).
+/// Quantile of the standard normal distribution at `0 < p < 1`, to about 1e-9 (P. J. Acklam's
+/// rational approximation, 2003).
 pub(super) fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,

@@ -1,12 +1,13 @@
 //! A text of any size, made from a seed, whose answers are known beforehand.
 //!
-//! * Word frequencies follow Zipf and Mandelbrot's law over a fixed vocabulary; typos and numbers beside it
-//!   come at the rate of Heaps' law, so that the vocabulary never stops growing, as in real text. Document
-//!   lengths are lognormal. The defaults fit English package descriptions.
-//! * *Planted* words occur in a known number of documents at each edit distance from 0 to 5; every other token is
-//!   further than 5 edits from each planted word. Phrases, categories and scores have known counts too.
-//! * Each document depends on the seed, its number and the size of the corpus only, so that any number of
-//!   threads makes the same bytes, and any document can be made again alone.
+//! * Word frequencies follow Zipf and Mandelbrot's law over a fixed vocabulary; typos and numbers
+//!   beside it come at the rate of Heaps' law, so that the vocabulary never stops growing, as in
+//!   real text. Document lengths are lognormal. The defaults fit English package descriptions.
+//! * *Planted* words occur in a known number of documents at each edit distance from 0 to 5; every
+//!   other token is further than 5 edits from each planted word. Phrases, categories and scores
+//!   have known counts too.
+//! * Each document depends on the seed, its number and the size of the corpus only, so that any
+//!   number of threads makes the same bytes, and any document can be made again alone.
 
 mod lexicon;
 mod math;

@@ -1,8 +1,8 @@
 //! Which document holds what is planted, and the truth that follows.
 //!
-//! For each planted thing a permutation of the documents is cut in ranges of known sizes: a document's place
-//! under the permutation tells what it holds. So every count is exact by construction, and no document
-//! needs to know of another.
+//! For each planted thing a permutation of the documents is cut in ranges of known sizes: a
+//! document's place under the permutation tells what it holds. So every count is exact by
+//! construction, and no document needs to know of another.
 
 use plimsoll_core::rng::{Rng, derive_seed};
 use serde::Serialize;
@@ -239,8 +239,8 @@ pub struct Manifest {
 pub struct WordTruth {
     /// The word.
     pub word: String,
-    /// Documents with a token at a Levenshtein distance of exactly 0, 1, ... 5 from the word. No document
-    /// holds two of them, so a search within distance k finds the sum of the first k + 1.
+    /// Documents with a token at a Levenshtein distance of exactly 0, 1, ... 5 from the word. No
+    /// document holds two of them, so a search within distance k finds the sum of the first k + 1.
     pub documents_at_distance: [u64; DISTANCES],
 }
 
@@ -259,7 +259,8 @@ pub struct PhraseTruth {
     pub phrase: String,
     /// Documents in which they stand side by side in this order.
     pub documents: u64,
-    /// Documents that hold both, side by side or not; so many match when the phrase is searched as two words.
+    /// Documents that hold both, side by side or not; so many match when the phrase is searched as
+    /// two words.
     pub documents_with_both_words: u64,
 }
 

@@ -171,7 +171,8 @@ fn options_out_of_range_are_told() {
     assert!(refuse(|o| o.planted_words = 33).contains("planted words"));
 }
 
-/// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored speed --nocapture`.
+/// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored speed
+/// --nocapture`.
 #[test]
 #[ignore = "a measurement, not a check"]
 fn speed() {

@@ -13,8 +13,8 @@ const CHUNK_DOCUMENTS: u64 = 4096;
 const THREADS_MAX: usize = 64;
 
 impl Synthetic {
-    /// Writes all documents as NDJSON, made by `threads` threads (1 to 64), and tells size and digest.
-    /// `progress` hears how many documents are written. Memory: some 6 MB a thread.
+    /// Writes all documents as NDJSON, made by `threads` threads (1 to 64), and tells size and
+    /// digest. `progress` hears how many documents are written. Memory: some 6 MB a thread.
     ///
     /// # Errors
     /// The first error of `out`.
