@@ -88,7 +88,9 @@ pub struct Ledger {
 
 /// The books do not add up: a defect of plimsoll, and the run's numbers must not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the ledger does not balance: {rule} ({left} against {right}); this is a defect in plimsoll, the run is void")]
+#[error(
+    "the ledger does not balance: {rule} ({left} against {right}); this is a defect in plimsoll, the run is void"
+)]
 pub struct Imbalance {
     /// Which of the two equations failed.
     pub rule: &'static str,
@@ -132,10 +134,8 @@ impl Ledger {
     /// # Errors
     /// The equation that does not hold, with both sides.
     pub fn balance(&self) -> Result<(), Imbalance> {
-        let due = self.sent
-            + self.refused.queue_full
-            + self.refused.queue_timeout
-            + self.unsent.stopped;
+        let due =
+            self.sent + self.refused.queue_full + self.refused.queue_timeout + self.unsent.stopped;
         if self.scheduled != due {
             return Err(Imbalance {
                 rule: "scheduled = sent + refused + unsent",

@@ -12,6 +12,7 @@ pub mod corpus;
 pub mod edit_distance;
 pub mod error;
 pub mod header;
+pub mod http;
 pub mod json_scan;
 pub mod ndjson;
 pub mod query_file;

@@ -1,0 +1,271 @@
+//! What was recorded in a stretch of time: histograms and counts that merge exactly.
+//!
+//! The same type holds one second of one shard, one second of the run, and the whole run.
+
+use crate::histogram::{DecodeError, Histogram};
+use crate::ledger::Ledger;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Most classes of requests in one run. Each costs about 0.6 MB a shard.
+pub const CLASSES_MAX: usize = 64;
+
+/// Latencies and counts of one class of requests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassPart {
+    /// Sent, ok and failed requests of this class (scheduled and refused are kept for the whole run only).
+    pub ledger: Ledger,
+    /// Successful requests that found nothing.
+    pub zero_hits: u64,
+    /// Successful requests whose number of hits could be told.
+    pub hits_known: u64,
+    /// Intended start to last byte, successful requests, ns.
+    pub response: Histogram,
+    /// Send to last byte, successful requests, ns.
+    pub service: Histogram,
+    /// Intended start to failure, failed requests, ns; a timed-out request counts at least its timeout.
+    pub failed: Histogram,
+}
+
+impl ClassPart {
+    fn merge(&mut self, other: &ClassPart) {
+        self.ledger.merge(&other.ledger);
+        self.zero_hits += other.zero_hits;
+        self.hits_known += other.hits_known;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.failed.merge(&other.failed);
+    }
+
+    fn clear(&mut self) {
+        self.ledger = Ledger::default();
+        self.zero_hits = 0;
+        self.hits_known = 0;
+        self.response.clear();
+        self.service.clear();
+        self.failed.clear();
+    }
+}
+
+/// Plain counts of an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes taken from the kernel.
+    pub bytes_received: u64,
+    /// Body bytes of successful replies, as transferred.
+    pub bytes_body: u64,
+    /// Connections opened.
+    pub connects: u64,
+    /// Requests sent on a connection that had carried one before.
+    pub reused: u64,
+    /// Requests sent a second time because a kept connection was dead.
+    pub retries: u64,
+    /// Requests that were due while no connection was free.
+    pub waited: u64,
+    /// Cycles longer than the schedule's cycle time (the closed model only).
+    pub cycles_late: u64,
+    /// Requests that came to an end before the measured stretch was over.
+    pub ended_in_time: u64,
+    /// Successful ones among them: what the headline rate counts.
+    pub ok_in_time: u64,
+}
+
+impl Counters {
+    /// Adds another set, count by count.
+    pub fn merge(&mut self, other: &Counters) {
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.bytes_body += other.bytes_body;
+        self.connects += other.connects;
+        self.reused += other.reused;
+        self.retries += other.retries;
+        self.waited += other.waited;
+        self.cycles_late += other.cycles_late;
+        self.ended_in_time += other.ended_in_time;
+        self.ok_in_time += other.ok_in_time;
+    }
+}
+
+/// What was recorded between two moments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Start, ns since the run's start.
+    pub from_ns: u64,
+    /// End, ns since the run's start.
+    pub to_ns: u64,
+    /// Which phase of the run it belongs to.
+    pub phase: u32,
+    /// Requests in flight at the end.
+    pub in_flight: u32,
+    /// The books of this stretch alone.
+    pub ledger: Ledger,
+    /// Plain counts.
+    pub counters: Counters,
+    /// How late the generator sent, ns, every request sent.
+    pub lag: Histogram,
+    /// Replies by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// One part a class, in the order of the workload's class names.
+    pub classes: Vec<ClassPart>,
+}
+
+impl Interval {
+    /// An empty interval for `classes` classes.
+    #[must_use]
+    pub fn new(classes: usize) -> Self {
+        Self { classes: vec![ClassPart::default(); classes.min(CLASSES_MAX)], ..Self::default() }
+    }
+
+    /// Adds another interval: histograms by cells, counts by sum, time by union.
+    pub fn merge(&mut self, other: &Interval) {
+        self.from_ns = self.from_ns.min(other.from_ns);
+        self.to_ns = self.to_ns.max(other.to_ns);
+        self.in_flight = self.in_flight.saturating_add(other.in_flight);
+        self.ledger.merge(&other.ledger);
+        self.counters.merge(&other.counters);
+        self.lag.merge(&other.lag);
+        for (&status, &count) in &other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
+        while self.classes.len() < other.classes.len() {
+            self.classes.push(ClassPart::default());
+        }
+        for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Empties the interval and keeps its memory, so that a recorder can use it again.
+    pub fn clear(&mut self) {
+        self.ledger = Ledger::default();
+        self.counters = Counters::default();
+        self.lag.clear();
+        self.statuses.clear();
+        self.classes.iter_mut().for_each(ClassPart::clear);
+    }
+
+    /// All classes together.
+    #[must_use]
+    pub fn all_classes(&self) -> ClassPart {
+        let mut all = ClassPart::default();
+        self.classes.iter().for_each(|class| all.merge(class));
+        all
+    }
+
+    /// The length, s.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+}
+
+/// One line of `intervals.ndjson`: an interval with its histograms encoded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct IntervalLine {
+    pub from_s: f64,
+    pub to_s: f64,
+    pub phase: u32,
+    pub in_flight: u32,
+    pub ledger: Ledger,
+    pub counters: Counters,
+    pub lag: String,
+    pub statuses: BTreeMap<u16, u64>,
+    pub classes: Vec<ClassLine>,
+}
+
+/// One class inside an [`IntervalLine`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ClassLine {
+    pub ledger: Ledger,
+    pub zero_hits: u64,
+    pub hits_known: u64,
+    pub response: String,
+    pub service: String,
+    pub failed: String,
+}
+
+impl From<&Interval> for IntervalLine {
+    fn from(interval: &Interval) -> Self {
+        Self {
+            from_s: interval.from_ns as f64 / 1e9,
+            to_s: interval.to_ns as f64 / 1e9,
+            phase: interval.phase,
+            in_flight: interval.in_flight,
+            ledger: interval.ledger,
+            counters: interval.counters,
+            lag: interval.lag.encode(),
+            statuses: interval.statuses.clone(),
+            classes: interval
+                .classes
+                .iter()
+                .map(|c| ClassLine {
+                    ledger: c.ledger,
+                    zero_hits: c.zero_hits,
+                    hits_known: c.hits_known,
+                    response: c.response.encode(),
+                    service: c.service.encode(),
+                    failed: c.failed.encode(),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl TryFrom<&IntervalLine> for Interval {
+    type Error = DecodeError;
+
+    fn try_from(line: &IntervalLine) -> Result<Self, DecodeError> {
+        let classes = line
+            .classes
+            .iter()
+            .map(|c| {
+                Ok(ClassPart {
+                    ledger: c.ledger,
+                    zero_hits: c.zero_hits,
+                    hits_known: c.hits_known,
+                    response: Histogram::decode(&c.response)?,
+                    service: Histogram::decode(&c.service)?,
+                    failed: Histogram::decode(&c.failed)?,
+                })
+            })
+            .collect::<Result<Vec<_>, DecodeError>>()?;
+        Ok(Self {
+            from_ns: (line.from_s * 1e9).round() as u64,
+            to_ns: (line.to_s * 1e9).round() as u64,
+            phase: line.phase,
+            in_flight: line.in_flight,
+            ledger: line.ledger,
+            counters: line.counters,
+            lag: Histogram::decode(&line.lag)?,
+            statuses: line.statuses.clone(),
+            classes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_journal_reads_back_as_it_was() {
+        let mut interval = Interval::new(2);
+        interval.to_ns = 1_000_000_000;
+        interval.ledger.scheduled = 3;
+        interval.classes[1].response.record(5_000_000);
+        interval.classes[1].zero_hits = 1;
+        interval.statuses.insert(200, 3);
+        let text = serde_json::to_string(&IntervalLine::from(&interval)).unwrap();
+        let line: IntervalLine = serde_json::from_str(&text).unwrap();
+        let back = Interval::try_from(&line).unwrap();
+        assert_eq!(back.classes[1].response.cells().count(), 1);
+        assert_eq!(back.statuses, interval.statuses);
+        assert_eq!(back.ledger, interval.ledger);
+        assert_eq!(back.to_ns, interval.to_ns);
+    }
+}

@@ -1,0 +1,249 @@
+//! The run record: everything that a run leaves behind, in the shape of `plimsoll.run/1`.
+
+use crate::histogram::LatencySummary;
+use crate::interval::Counters;
+use crate::ledger::{Failed, Ledger};
+use crate::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Name and version of the record's shape.
+pub const SCHEMA: &str = "plimsoll.run/1";
+
+/// `run.json`, whole. Field names and their order are an interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What wrote the record.
+    pub tool: Tool,
+    /// Unique among runs; also the end of the folder's name.
+    pub run_id: String,
+    /// Which job or command ran.
+    pub job: String,
+    /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
+    pub started_at: String,
+    /// Length of the measured stretch, s.
+    pub duration_s: f64,
+    /// What was asked for, secrets left out.
+    pub scenario: Value,
+    /// What was asked.
+    pub target: TargetInfo,
+    /// Where the generator ran.
+    pub machine: Machine,
+    /// The books.
+    pub ledger: Ledger,
+    /// Requests per second.
+    pub rate: Rates,
+    /// Bytes on the wire.
+    pub bytes: Bytes,
+    /// All classes together.
+    pub latency_ms: Latencies,
+    /// The generator's own health.
+    pub generator: Generator,
+    /// One entry a class, by name.
+    #[serde(default)]
+    pub classes: BTreeMap<String, ClassRecord>,
+    /// One entry a phase.
+    #[serde(default)]
+    pub phases: Vec<PhaseRecord>,
+    /// Limits that were asked for and whether they held, by name.
+    #[serde(default)]
+    pub slo: BTreeMap<String, SloResult>,
+    /// May the result be believed?
+    pub verdict: Verdict,
+    /// What a careful reader should know.
+    pub warnings: Vec<String>,
+    /// Replies by status code.
+    #[serde(default)]
+    pub statuses: BTreeMap<u16, u64>,
+    /// Plain counts of the whole run.
+    #[serde(default)]
+    pub counters: Counters,
+    /// Round-trip times as the kernel saw them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// The slowest requests, slowest first.
+    #[serde(default)]
+    pub slowest: Vec<SlowRequest>,
+    /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, and `CLASS/response|service|failed`.
+    #[serde(default)]
+    pub histograms: BTreeMap<String, String>,
+    /// Job-specific results, under the job's name.
+    #[serde(flatten)]
+    pub job_results: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Tool {
+    pub version: String,
+    pub commit: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct TargetInfo {
+    pub url: String,
+    /// Whether the target's address belongs to the generator's machine.
+    pub same_host: bool,
+    /// All addresses in use, when there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Machine {
+    pub cpu: String,
+    pub cpus: u32,
+    pub memory_bytes: u64,
+    pub kernel: String,
+    pub os: String,
+    pub hostname: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Rates {
+    /// Requests that the schedule made due, per second; equals achieved in a closed model.
+    pub offered_per_s: f64,
+    /// Requests that came to an end, good or bad, per second.
+    pub achieved_per_s: f64,
+    /// Successful requests per second.
+    pub ok_per_s: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Bytes {
+    pub sent: u64,
+    pub received: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Latencies {
+    /// Intended start to last byte, successful requests.
+    pub response: LatencySummary,
+    /// Send to last byte, successful requests.
+    pub service: LatencySummary,
+    /// Intended start to failure, failed requests.
+    pub failed: LatencySummary,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Generator {
+    /// How late requests were sent.
+    pub lag_ms: LatencySummary,
+    /// CPU time of this process in the run, s.
+    pub cpu_s: f64,
+    pub cpu_us_per_request: f64,
+    pub threads: u32,
+    pub rss_max_bytes: u64,
+    /// Busiest shard's CPU share of one core, 0 to 1.
+    #[serde(default)]
+    pub busiest_thread: f64,
+    /// How it waited for replies: `sleep`, `batch`, `spin`.
+    #[serde(default)]
+    pub wait: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ClassRecord {
+    pub sent: u64,
+    pub ok: u64,
+    pub failed: Failed,
+    /// Successful requests of this class per second.
+    pub ok_per_s: f64,
+    pub zero_hits: u64,
+    /// Successful requests whose number of hits could be told.
+    pub hits_known: u64,
+    pub latency_ms: Latencies,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct PhaseRecord {
+    pub name: String,
+    /// Seconds from the run's start.
+    pub from_s: f64,
+    pub duration_s: f64,
+    /// Whether its numbers are part of the totals (a warm-up's are not).
+    pub measured: bool,
+    pub schedule: Value,
+    pub ledger: Ledger,
+    pub rate: Rates,
+    pub latency_ms: Latencies,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct SloResult {
+    pub limit: String,
+    pub measured: f64,
+    pub unit: String,
+    pub held: bool,
+}
+
+/// Round trips over all connections, from the kernel's TCP_INFO.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Network {
+    pub connections: u32,
+    /// Smallest round trip that any connection saw, us.
+    pub rtt_min_us: u32,
+    /// Median over connections of their smallest round trip, us.
+    pub rtt_floor_median_us: u32,
+    /// Median over connections of the smoothed round trip, us.
+    pub rtt_median_us: u32,
+    pub retransmits: u64,
+}
+
+/// One of the slowest requests of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct SlowRequest {
+    pub class: String,
+    /// The request's index in its source.
+    pub item: u64,
+    pub response_ms: f64,
+    pub service_ms: f64,
+    /// Seconds from the run's start to the intended start.
+    pub at_s: f64,
+    pub outcome: String,
+    /// The beginning of the request's text.
+    pub request: String,
+}
+
+/// One line of `failures.ndjson`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct FailureSample {
+    pub at_s: f64,
+    pub kind: String,
+    pub class: String,
+    pub item: u64,
+    pub status: u16,
+    pub reason: String,
+    pub request: String,
+    pub reply: String,
+}
+
+/// Where a run reports what it has recorded, as it goes.
+pub trait Sink {
+    /// Takes one finished second of the whole run.
+    ///
+    /// # Errors
+    /// When it cannot be kept; the run goes on and says so.
+    fn interval(&mut self, interval: &crate::interval::Interval) -> std::io::Result<()>;
+
+    /// Takes one sample of a failure.
+    ///
+    /// # Errors
+    /// As [`Sink::interval`].
+    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()>;
+}
