@@ -193,9 +193,7 @@ pub enum MixError {
     #[error(transparent)]
     Corpus(#[from] CorpusError),
     /// The corpus has no words that fit a class.
-    #[error(
-        "too little text for queries of class {class}: {documents} documents; take more, or 0 of these"
-    )]
+    #[error("too little text for queries of class {class}: {documents} documents; take more")]
     TooLittle {
         /// The class.
         class: &'static str,
