@@ -5,6 +5,8 @@
 //! validate what it skips: on text that is not JSON the answer is "not found" or some slice of it.
 //! Of keys that occur twice in one object it takes the first.
 
+use crate::json_skip::container_length;
+
 /// A JSON pointer (RFC 6901), parsed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
@@ -173,27 +175,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Counts brackets rather than recursing, so that no reply can exhaust the stack.
     fn skip_container(&mut self) -> Option<()> {
-        let mut depth = 0usize;
-        loop {
-            match self.byte()? {
-                b'"' => {
-                    self.skip_string()?;
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        self.at += 1;
-                        return Some(());
-                    }
-                }
-                _ => {}
-            }
-            self.at += 1;
-        }
+        self.at += container_length(&self.json[self.at..])?;
+        Some(())
     }
 }
 
@@ -259,6 +243,27 @@ mod tests {
         assert_eq!(number(b"-1.5e3"), Some(-1500.0));
         assert_eq!((number(b"inf"), number(b"\"1\""), number(b"+1")), (None, None, None));
         assert_eq!((unsigned(b"18446744073709551615"), unsigned(b"-1")), (Some(u64::MAX), None));
+    }
+
+    /// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored skipping`.
+    #[test]
+    #[ignore = "a measurement, not a check"]
+    fn skipping_a_reply_of_ten_hits() {
+        let hit = json!({"id": "id:doc:doc::12345", "relevance": 0.381_749, "source": "plimsoll",
+            "fields": {"sddocname": "doc", "documentid": "id:doc:doc::12345", "title": "a word, two",
+                "body": "an area of sand \"sloping\" down to the water ".repeat(8), "score": 17}});
+        let reply =
+            json!({"root": {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": 42},
+            "coverage": {"coverage": 100, "full": true}, "children": vec![hit; 10]}})
+            .to_string();
+        let errors = Pointer::parse("/root/errors").unwrap();
+        let rounds = 20_000;
+        let start = plimsoll_core::clock::now_ns();
+        for _ in 0..rounds {
+            assert!(errors.find(std::hint::black_box(reply.as_bytes())).is_none());
+        }
+        let ns = (plimsoll_core::clock::now_ns() - start) / rounds;
+        println!("{} bytes in {ns} ns: {:.2} GB/s", reply.len(), reply.len() as f64 / ns as f64);
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

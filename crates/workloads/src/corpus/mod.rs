@@ -74,7 +74,8 @@ pub enum Source {
 /// What to take of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CorpusOptions {
-    /// At most this many documents: evenly from `bundled`, the first ones of the others.
+    /// At most this many documents: evenly from `bundled`, the first ones of the others. The truth
+    /// of a synthetic corpus holds for all of its documents only; choose its size instead.
     pub limit: Option<u64>,
 }
 

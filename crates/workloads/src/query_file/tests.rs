@@ -302,7 +302,7 @@ fn a_gigabyte_streams_and_splits_in_bounded_memory() {
     let per_s = |ns: u64| bytes as f64 / 1e6 / (ns as f64 / 1e9);
     println!("read {:.0} MB/s, split {:.0} MB/s", per_s(read - start), per_s(done - read));
     let grown = peak_mb() - before;
-    println!("{grown} MB more at the peak");
+    println!("{before} MB before, {grown} MB more at the peak");
     assert!(grown < 16, "{grown} MB");
 }
 
