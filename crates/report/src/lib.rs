@@ -30,3 +30,6 @@ pub mod text;
 mod samples;
 
 pub use error::RecordError;
+//! (module docs follow with the code)
+
+pub mod result_filter;

@@ -286,7 +286,8 @@ pub struct HitCounter {
 }
 
 impl Default for HitCounter {
-    /// Vespa's `root.fields.totalCount`, then Elasticsearch's `hits.total.value` and the older `hits.total`.
+    /// Vespa's `root.fields.totalCount`, then Elasticsearch's `hits.total.value` and the older
+    /// `hits.total`.
     fn default() -> Self {
         let known = ["/root/fields/totalCount", "/hits/total/value", "/hits/total"];
         Self { pointers: known.iter().filter_map(|text| Pointer::parse(text)).collect() }

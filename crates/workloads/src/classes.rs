@@ -1,7 +1,8 @@
 //! Classes of requests: which kind of query is the heaviest?
 //!
-//! A request's class is the tag on its NDJSON line, else the first `NAME=REGEX` that matches its target or
-//! body as they are sent (percent-encoding and all), else `other`, or `all` when there are no rules and no tags.
+//! A request's class is the tag on its NDJSON line, else the first `NAME=REGEX` that matches its
+//! target or body as they are sent (percent-encoding and all), else `other`, or `all` when there
+//! are no rules and no tags.
 
 use regex::bytes::Regex;
 
@@ -82,7 +83,8 @@ impl Classes {
         Ok((self.names.len() - 1) as u8)
     }
 
-    /// The class of a request; a tag wins over the rules. Compute it once for a request that is sent often.
+    /// The class of a request; a tag wins over the rules. Compute it once for a request that is
+    /// sent often.
     ///
     /// # Errors
     /// When the tag is not a usable name, or the 65th.
@@ -107,8 +109,8 @@ impl Classes {
         Ok(rest)
     }
 
-    /// The names, by index. Once tags have been met among requests without one, the class of those that came
-    /// first without a tag is called `other` too.
+    /// The names, by index. Once tags have been met among requests without one, the class of those
+    /// that came first without a tag is called `other` too.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let alone = self.names.len() <= 1;

@@ -35,7 +35,7 @@ pub enum InputError {
         source: std::io::Error,
     },
     /// There is not one request in it.
-    #[error("{}: holds no request; write at least one, such as /search/?query=test", path.display())]
+    #[error("{}: holds no request; write one, such as /search/?query=test", path.display())]
     Empty {
         /// The file as the user named it.
         path: PathBuf,

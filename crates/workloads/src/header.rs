@@ -27,7 +27,7 @@ pub fn check_header(name: &str, value: &str) -> Result<(), String> {
     if let Some(bad) = value.chars().find(control) {
         let shown = bad.escape_debug();
         return Err(format!(
-            "header {name}: its value holds a control character ({shown}); a header is one line, remove it"
+            "header {name}: control character ({shown}) in its value; a header is one line"
         ));
     }
     match OWN_HEADERS.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)) {

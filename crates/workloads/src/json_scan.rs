@@ -1,9 +1,11 @@
 //! Finds the value of a JSON pointer in a reply without building a tree.
 //!
-//! Checks look at one or two values of a reply that may hold a thousand hits, so the scanner stops at the value
-//! and skips what lies before it by looking only at quotes and brackets. It does not validate what it skips:
-//! on text that is not JSON the answer is "not found" or some slice of it. Of keys that occur twice in one
-//! object it takes the first.
+//! Checks look at one or two values of a reply that may hold a thousand hits, so the scanner stops
+//! at the value and skips what lies before it by looking only at quotes and brackets. It does not
+//! validate what it skips: on text that is not JSON the answer is "not found" or some slice of it.
+//! Of keys that occur twice in one object it takes the first.
+
+use crate::json_skip::container_length;
 
 /// A JSON pointer (RFC 6901), parsed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +22,8 @@ struct Token {
 }
 
 impl Pointer {
-    /// Reads a pointer: empty for the whole text, else it starts with `/`; `~1` is `/` and `~0` is `~`.
-    /// `None` if it is neither, or another `~` stands in it.
+    /// Reads a pointer: empty for the whole text, else it starts with `/`; `~1` is `/` and `~0` is
+    /// `~`. `None` if it is neither, or another `~` stands in it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut tokens = Vec::new();
@@ -173,27 +175,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Counts brackets rather than recursing, so that no reply can exhaust the stack.
     fn skip_container(&mut self) -> Option<()> {
-        let mut depth = 0usize;
-        loop {
-            match self.byte()? {
-                b'"' => {
-                    self.skip_string()?;
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        self.at += 1;
-                        return Some(());
-                    }
-                }
-                _ => {}
-            }
-            self.at += 1;
-        }
+        self.at += container_length(&self.json[self.at..])?;
+        Some(())
     }
 }
 
@@ -219,7 +203,8 @@ mod tests {
 
     #[test]
     fn finds_what_a_reply_of_a_search_holds() {
-        let reply = r#"{"timing":{"a":[1,{"b":"]}"}]},"root":{"id":"x","fields":{ "totalCount" : 42 },
+        let reply = r#"{"timing":{"a":[1,{"b":"]}"}]},"root":{
+            "id":"x","fields":{ "totalCount" : 42 },
             "coverage":{"full":true},"children":[{"id":"a\"b"},{"id":"c"}]}}"#;
         assert_eq!(find(reply, "/root/fields/totalCount").unwrap(), "42");
         assert_eq!(find(reply, "/root/coverage/full").unwrap(), "true");
@@ -258,6 +243,27 @@ mod tests {
         assert_eq!(number(b"-1.5e3"), Some(-1500.0));
         assert_eq!((number(b"inf"), number(b"\"1\""), number(b"+1")), (None, None, None));
         assert_eq!((unsigned(b"18446744073709551615"), unsigned(b"-1")), (Some(u64::MAX), None));
+    }
+
+    /// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored skipping`.
+    #[test]
+    #[ignore = "a measurement, not a check"]
+    fn skipping_a_reply_of_ten_hits() {
+        let hit = json!({"id": "id:doc:doc::12345", "relevance": 0.381_749, "source": "plimsoll",
+            "fields": {"sddocname": "doc", "documentid": "id:doc:doc::12345", "title": "a word, two",
+                "body": "an area of sand \"sloping\" down to the water ".repeat(8), "score": 17}});
+        let reply =
+            json!({"root": {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": 42},
+            "coverage": {"coverage": 100, "full": true}, "children": vec![hit; 10]}})
+            .to_string();
+        let errors = Pointer::parse("/root/errors").unwrap();
+        let rounds = 20_000;
+        let start = plimsoll_core::clock::now_ns();
+        for _ in 0..rounds {
+            assert!(errors.find(std::hint::black_box(reply.as_bytes())).is_none());
+        }
+        let ns = (plimsoll_core::clock::now_ns() - start) / rounds;
+        println!("{} bytes in {ns} ns: {:.2} GB/s", reply.len(), reply.len() as f64 / ns as f64);
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -1,8 +1,9 @@
-//! What is asked of a target: request files, their rendering, classes and checks, texts and query mixes.
+//! What is asked of a target: request files, their rendering, classes and checks, texts and query
+//! mixes.
 //!
-//! Nothing here opens a socket. Request files: [`query_file`] (vespa-fbench's format) and [`ndjson`]; their
-//! requests become bytes in [`render`], are counted by [`classes`] and judged by [`checks`]. Texts to search:
-//! [`corpus`]; the queries that fit a text: [`query_mix`].
+//! Nothing here opens a socket. Request files: [`query_file`] (vespa-fbench's format) and
+//! [`ndjson`]; their requests become bytes in [`render`], are counted by [`classes`] and judged by
+//! [`checks`]. Texts to search: [`corpus`]; the queries that fit a text: [`query_mix`].
 
 pub mod checks;
 pub mod classes;
@@ -12,6 +13,7 @@ pub mod error;
 pub mod header;
 pub mod http;
 pub mod json_scan;
+mod json_skip;
 pub mod ndjson;
 pub mod query_file;
 pub mod query_mix;

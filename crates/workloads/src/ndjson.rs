@@ -1,8 +1,8 @@
 //! Requests as NDJSON: one object a line, `{"method","path","headers","body","class"}`.
 //!
-//! Only `path` is needed. `method` is GET by default; `body` is a text, or any other JSON value, which is sent
-//! as the JSON it is; `class` names the class the request is counted in. Unknown keys are errors, because a
-//! misspelt one would silently change what is measured.
+//! Only `path` is needed. `method` is GET by default; `body` is a text, or any other JSON value,
+//! which is sent as the JSON it is; `class` names the class the request is counted in. Unknown keys
+//! are errors, because a misspelt one would silently change what is measured.
 
 use std::fmt;
 use std::path::Path;
@@ -256,7 +256,7 @@ mod tests {
             (r#"{"path":"/a b"}"#, "blank in the URL at column 3"),
             (r#"{"path":"/a\u0007"}"#, "control character 0x07"),
             (r#"{"path":"/","method":"GE T"}"#, "is not one word"),
-            (r#"{"path":"/","headers":{"A":"x\r\nB: y"}}"#, "control character (\\r)"),
+            (r#"{"path":"/","headers":{"A":"x\r\nB: y"}}"#, "control character (\\r) in its value"),
             (r#"{"path":"/","headers":{"A b":"x"}}"#, "header name 'A b'"),
             (r#"{"path":"/","headers":[1]}"#, "expected an object of header names"),
             (r#"{"path":3}"#, "expected a string"),

@@ -1,8 +1,8 @@
 //! Requests as the bytes of HTTP/1.1.
 //!
-//! Two forms: [`FbenchForm`] writes what vespa-fbench writes, header for header in its order, and [`HttpForm`]
-//! is plimsoll's own. Both are prepared once and then only copy bytes. [`RenderedSet`] holds the requests of
-//! a whole file ready to send.
+//! Two forms: [`FbenchForm`] writes what vespa-fbench writes, header for header in its order, and
+//! [`HttpForm`] is plimsoll's own. Both are prepared once and then only copy bytes. [`RenderedSet`]
+//! holds the requests of a whole file ready to send.
 
 use std::net::Ipv6Addr;
 
@@ -52,8 +52,9 @@ pub struct RequestParts<'a> {
     pub body: Option<&'a [u8]>,
 }
 
-/// plimsoll's own requests: request line, `Host`, `User-Agent`, headers, then for a body `Content-Type`
-/// (`application/json` unless given) and `Content-Length`, and `Connection: close` when connections are not kept.
+/// plimsoll's own requests: request line, `Host`, `User-Agent`, headers, then for a body
+/// `Content-Type` (`application/json` unless given) and `Content-Length`, and `Connection: close`
+/// when connections are not kept.
 #[derive(Clone, Debug)]
 pub struct HttpForm {
     /// Name and value of `Host`, `User-Agent` and the headers of every request.
@@ -237,8 +238,8 @@ struct Entry {
 }
 
 impl RenderedSet {
-    /// Adds a request: `write` appends its bytes. `line` is where it stands in its file, `class` the index
-    /// that [`crate::classes::Classes::classify`] gave it.
+    /// Adds a request: `write` appends its bytes. `line` is where it stands in its file, `class`
+    /// the index that [`crate::classes::Classes::classify`] gave it.
     pub fn push(&mut self, class: u8, line: u64, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         let line = u32::try_from(line).unwrap_or(u32::MAX);

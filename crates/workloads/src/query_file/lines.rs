@@ -27,8 +27,8 @@ pub struct LineReader<R> {
     end: usize,
     offset: u64,
     number: u64,
-    /// The second half of a two-byte line end, if it comes next. It is looked for only when the next line
-    /// is asked for, so that a terminal's line is delivered before the next is typed.
+    /// The second half of a two-byte line end, if it comes next. It is looked for only when the
+    /// next line is asked for, so that a terminal's line is delivered before the next is typed.
     pair: Option<u8>,
     max_bytes: usize,
 }
@@ -66,8 +66,8 @@ impl<R: Read> LineReader<R> {
         Ok(())
     }
 
-    /// Puts the next line, without its end, into `line`. `None` at the end of the stream; what follows the
-    /// last line end is a line only if it is not empty.
+    /// Puts the next line, without its end, into `line`. `None` at the end of the stream; what
+    /// follows the last line end is a line only if it is not empty.
     pub fn next_line(&mut self, line: &mut Vec<u8>) -> io::Result<Option<LineInfo>> {
         line.clear();
         self.skip_pair()?;

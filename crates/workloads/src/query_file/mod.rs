@@ -2,11 +2,11 @@
 //!
 //! * Line ends are `\n`, `\r`, `\r\n` and `\n\r`. There are no comments and no escapes.
 //! * GET: each line that is not empty is a request target, sent verbatim.
-//! * POST: a line that starts with `/` is a URL; the lines up to the next such line are the body, joined by
-//!   `\n` without a final one. Empty lines inside a body count.
+//! * POST: a line that starts with `/` is a URL; the lines up to the next such line are the body,
+//!   joined by `\n` without a final one. Empty lines inside a body count.
 //!
-//! Files may be gzip. A file of at most [`PRELOAD_MAX_BYTES`] is read into a [`RequestSet`]; a larger one is
-//! streamed by [`RecordReader`] in memory that does not grow with it.
+//! Files may be gzip. A file of at most [`PRELOAD_MAX_BYTES`] is read into a [`RequestSet`]; a
+//! larger one is streamed by [`RecordReader`] in memory that does not grow with it.
 
 mod lines;
 mod parser;
@@ -26,7 +26,8 @@ pub use set::{PRELOAD_MAX_BYTES, Queries, RequestRef, RequestSet};
 pub use source::{SourceFile, unpack_stream};
 pub use split::{PARTS_MAX, SplitOptions, SplitSummary, split, split_stream};
 
-/// Longest line by default, as in the original: a line of this many bytes or more is skipped and counted.
+/// Longest line by default, as in the original: a line of this many bytes or more is skipped and
+/// counted.
 pub const LINE_MAX_BYTES: usize = 131_072;
 /// Smallest value for the longest line; smaller ones are raised to it, as in the original.
 pub const LINE_MAX_BYTES_MIN: usize = 1024;

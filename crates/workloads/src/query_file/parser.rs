@@ -24,8 +24,8 @@ pub enum RecordKind {
     Get,
     /// A line that starts with `/` is a URL, the lines up to the next one are its body.
     Post,
-    /// Each line that is not empty is a record of another format, kept in `target` unchecked. A line that is
-    /// too long is an error, not skipped.
+    /// Each line that is not empty is a record of another format, kept in `target` unchecked. A
+    /// line that is too long is an error, not skipped.
     Line,
 }
 
@@ -102,7 +102,8 @@ impl<R: Read> RecordParser<R> {
     }
 
     /// Reads the records that begin in `start..end`, from a stream whose first byte has position
-    /// `start - 1` (or 0 for the first range). The byte before tells whether a line begins at `start`.
+    /// `start - 1` (or 0 for the first range). The byte before tells whether a line begins at
+    /// `start`.
     pub(super) fn with_range(
         source: R,
         name: &Path,

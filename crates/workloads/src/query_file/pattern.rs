@@ -25,7 +25,8 @@ impl FilePattern {
     /// Reads a pattern; without a conversion it names one file for all.
     ///
     /// # Errors
-    /// [`InputError::Pattern`] for an empty pattern, a second or an unknown conversion, or a width over 18.
+    /// [`InputError::Pattern`] for an empty pattern, a second or an unknown conversion, or a width
+    /// over 18.
     pub fn parse(pattern: &str) -> Result<Self, InputError> {
         let wrong = |problem| InputError::Pattern { pattern: pattern.to_owned(), problem };
         if pattern.is_empty() {

@@ -7,8 +7,8 @@ use super::parser::{ReadOptions, Record, RecordParser};
 use super::source::{Bytes, SourceFile};
 use crate::error::InputError;
 
-/// The i-th of n byte ranges. A record belongs to the range in which its first byte lies, so that the n
-/// ranges together hold each record exactly once.
+/// The i-th of n byte ranges. A record belongs to the range in which its first byte lies, so that
+/// the n ranges together hold each record exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     /// Which range, from 0.
@@ -105,8 +105,9 @@ impl RecordReader {
         }
     }
 
-    /// Reads the next record, beginning anew at the end of a pass while passes are left. False when they are
-    /// used up, and when a whole pass held no record: a file without records would be read for ever.
+    /// Reads the next record, beginning anew at the end of a pass while passes are left. False when
+    /// they are used up, and when a whole pass held no record: a file without records would be read
+    /// for ever.
     ///
     /// # Errors
     /// As [`RecordReader::next_record`].
@@ -154,8 +155,8 @@ impl RecordReader {
         InputError::Line { place, problem }
     }
 
-    /// The record's line counted from the file's start. A range does not know how many lines precede it, and
-    /// only an error message needs to, so they are counted when asked for.
+    /// The record's line counted from the file's start. A range does not know how many lines
+    /// precede it, and only an error message needs to, so they are counted when asked for.
     #[must_use]
     pub fn true_line(&self, record: &Record) -> u64 {
         self.line_at(record.offset, record.line)

@@ -7,8 +7,8 @@ use super::reader::{ByteRange, Passes, RecordReader};
 use super::source::SourceFile;
 use crate::error::InputError;
 
-/// Files of at most this many (unpacked) bytes are held in memory, larger ones are streamed: 64 MiB.
-/// The set needs the text's bytes once and 16 bytes a record.
+/// Files of at most this many (unpacked) bytes are held in memory, larger ones are streamed: 64
+/// MiB. The set needs the text's bytes once and 16 bytes a record.
 pub const PRELOAD_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A record of a [`RequestSet`].
@@ -42,8 +42,8 @@ impl RequestSet {
     /// Reads a whole file of at most [`PRELOAD_MAX_BYTES`].
     ///
     /// # Errors
-    /// The first wrong line; [`InputError::Empty`] if there is no record; [`InputError::Range`] for a file
-    /// that must be streamed.
+    /// The first wrong line; [`InputError::Empty`] if there is no record; [`InputError::Range`] for
+    /// a file that must be streamed.
     pub fn load(path: &Path, options: &ReadOptions) -> Result<Self, InputError> {
         let mut source = SourceFile::open(path)?;
         if !source.fits(PRELOAD_MAX_BYTES)? {
@@ -69,7 +69,8 @@ impl RequestSet {
         Ok(set)
     }
 
-    /// Adds a record. Targets and bodies together must stay under 4 GiB, which a preloaded file does.
+    /// Adds a record. Targets and bodies together must stay under 4 GiB, which a preloaded file
+    /// does.
     pub fn push(&mut self, target: &[u8], body: &[u8], line: u64) {
         debug_assert!(self.bytes.len() + target.len() + body.len() <= u32::MAX as usize);
         self.spans.push(Span {
@@ -133,8 +134,8 @@ impl RequestSet {
 pub enum Queries {
     /// In memory.
     Preloaded(RequestSet),
-    /// Too large for that: open a [`RecordReader`] on it for each client. It was read through once, so a
-    /// wrong line has been found already.
+    /// Too large for that: open a [`RecordReader`] on it for each client. It was read through once,
+    /// so a wrong line has been found already.
     Streaming(SourceFile, super::Scan),
 }
 

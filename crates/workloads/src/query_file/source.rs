@@ -27,7 +27,8 @@ impl SourceFile {
     /// Looks at a file. It must be a regular file, since it is read more than once.
     ///
     /// # Errors
-    /// [`InputError::Missing`], [`InputError::Io`], and [`InputError::Empty`] for a file of 0 bytes.
+    /// [`InputError::Missing`], [`InputError::Io`], and [`InputError::Empty`] for a file of 0
+    /// bytes.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let fail = |error| InputError::io(path, error);
         let mut file = File::open(path).map_err(fail)?;

@@ -60,8 +60,8 @@ pub fn split(input: &Path, options: &SplitOptions) -> Result<SplitSummary, Input
 /// Splits a stream, such as standard input, called `name` in errors. It may be gzip.
 ///
 /// # Errors
-/// A wrong line, an input without records, a part that cannot be written, or an option out of range.
-/// Parts are written as the input is read, so after an error some may hold a beginning.
+/// A wrong line, an input without records, a part that cannot be written, or an option out of
+/// range. Parts are written as the input is read, so after an error some may hold a beginning.
 pub fn split_stream(
     stream: impl Read + Send + 'static,
     name: &Path,
@@ -97,8 +97,8 @@ pub fn split_stream(
     Ok(SplitSummary { kind, records, skipped: parser.skipped(), parts: parts.finish()? })
 }
 
-/// POST if a line that is not empty starts with anything but `/`. A line that the end of the head cuts
-/// counts too, since its first byte is known.
+/// POST if a line that is not empty starts with anything but `/`. A line that the end of the head
+/// cuts counts too, since its first byte is known.
 fn guess_kind(head: &[u8]) -> RecordKind {
     let mut lines = head.split(|&byte| byte == b'\n' || byte == b'\r');
     match lines.any(|line| line.first().is_some_and(|&byte| byte != b'/')) {

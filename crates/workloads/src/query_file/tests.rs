@@ -255,11 +255,55 @@ fn a_split_refuses_what_it_cannot_do() {
     let empty = split_stream(b"\n".as_slice(), Path::new("<stdin>"), &split_options(&dir, 2, None));
     assert_eq!(
         empty.unwrap_err().to_string(),
-        "<stdin>: holds no request; write at least one, such as /search/?query=test"
+        "<stdin>: holds no request; write one, such as /search/?query=test"
     );
     assert!(!dir.path().join("part000").exists(), "no part is written for an empty input");
     let none = split_stream(b"/a".as_slice(), Path::new("-"), &split_options(&dir, 0, None));
     assert!(none.unwrap_err().to_string().contains("number of parts: 0 is out of range"));
+}
+
+/// Peak memory of this process so far, in MB.
+fn peak_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+/// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored gigabyte`.
+#[test]
+#[ignore = "writes 2 GB"]
+fn a_gigabyte_streams_and_splits_in_bounded_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("big");
+    let mut out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
+    let (mut records, mut bytes) = (0u64, 0usize);
+    while bytes < 1_000_000_000 {
+        let record = format!("/search/?n={records}\n{{\"yql\":\n{:0200}}}\n", records);
+        bytes += record.len();
+        records += 1;
+        out.write_all(record.as_bytes()).unwrap();
+    }
+    out.into_inner().unwrap();
+    let before = peak_mb();
+    let start = plimsoll_core::clock::now_ns();
+    let Queries::Streaming(_, found) = Queries::open(&path, &ReadOptions::new(POST)).unwrap()
+    else {
+        panic!("a gigabyte must not be held in memory");
+    };
+    let read = plimsoll_core::clock::now_ns();
+    assert_eq!(found.records, records);
+    let summary = split(&path, &split_options(&dir, 7, None)).unwrap();
+    let done = plimsoll_core::clock::now_ns();
+    let options = ReadOptions::new(POST);
+    let parts = summary.parts.iter().map(|(part, _)| scan(part, &options).unwrap());
+    let (joined, joined_bytes) =
+        parts.fold((0, 0), |sum, part| (sum.0 + part.records, sum.1 + part.bytes));
+    assert_eq!((joined, joined_bytes), (records, found.bytes));
+    let per_s = |ns: u64| bytes as f64 / 1e6 / (ns as f64 / 1e9);
+    println!("read {:.0} MB/s, split {:.0} MB/s", per_s(read - start), per_s(done - read));
+    let grown = peak_mb() - before;
+    println!("{before} MB before, {grown} MB more at the peak");
+    assert!(grown < 16, "{grown} MB");
 }
 
 /// Text made of what matters to the reader: line ends, slashes, a few letters, long lines.
