@@ -212,6 +212,8 @@ fn header_of(scenario: &Scenario, prepared: &Prepared) -> RecordHeader {
         phases: vec![PhasePlan {
             name: "steady".to_owned(),
             measured: true,
+            from_s: scenario.warmup.as_seconds(),
+            duration_s: Some(scenario.duration.as_seconds()),
             schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
         }],
     }

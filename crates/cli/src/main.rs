@@ -6,6 +6,7 @@ mod exit;
 mod fbench_source;
 mod prepare;
 mod progress;
+mod quickstart;
 mod signals;
 mod url;
 mod usage;

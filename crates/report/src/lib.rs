@@ -24,12 +24,10 @@ pub mod journal;
 pub mod json;
 pub mod load;
 pub mod plain;
+pub mod result_filter;
 pub mod text;
 
 #[cfg(test)]
 mod samples;
 
 pub use error::RecordError;
-//! (module docs follow with the code)
-
-pub mod result_filter;

@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub mod common;
+pub mod corpus;
 pub mod fbench;
 pub mod load;
 pub mod report;
