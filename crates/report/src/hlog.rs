@@ -124,6 +124,8 @@ mod tests {
             };
             append(&mut log, &line).unwrap();
         }
+        let text = String::from_utf8(log.clone()).unwrap();
+        assert_eq!(text.matches("#[MaxValueDivisor:").count(), 1, "said once: {text}");
         let entries: Vec<_> = IntervalLogIterator::new(&log).map(Result::unwrap).collect();
         let start = Duration::from_millis(start_us / 1000);
         assert_eq!(entries[0], LogEntry::StartTime(start));

@@ -308,3 +308,45 @@ fn a_write_that_fails_is_named_and_the_other_files_go_on() {
         IntervalLogIterator::new(&log).filter(|e| matches!(e, Ok(LogEntry::Interval(_))));
     assert_eq!(intervals.count(), 2);
 }
+
+/// Where the process that is to be killed puts its runs; without it that process has nothing to do.
+const VICTIM_RUNS: &str = "PLIMSOLL_TEST_VICTIM_RUNS";
+
+/// Not a test of its own: the process that `a_process_killed_with_signal_9...` starts and kills.
+#[test]
+fn victim_writes_seconds_until_it_is_killed() {
+    let Some(runs) = std::env::var_os(VICTIM_RUNS) else { return };
+    let (_folder, _, mut journal) = begun(Path::new(&runs));
+    // Bounded, so that it ends by itself when the killer dies first.
+    for index in 0..10_000 {
+        journal.interval(&samples::second(index + 1, 1, 100)).unwrap();
+    }
+}
+
+#[test]
+fn a_process_killed_with_signal_9_leaves_all_but_its_last_second() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "load::tests::victim_writes_seconds_until_it_is_killed"])
+        .env(VICTIM_RUNS, dir.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline_ns = plimsoll_core::clock::now_ns() + 30_000_000_000;
+    let written = || fs::metadata(latest(dir.path()).ok()?.join(INTERVALS)).ok().map(|m| m.len());
+    while written().unwrap_or(0) < 20_000 {
+        assert!(plimsoll_core::clock::now_ns() < deadline_ns, "the victim wrote nothing");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    victim.kill().unwrap();
+    assert!(!victim.wait().unwrap().success());
+    let folder = latest(dir.path()).unwrap();
+    let lines = fs::read(folder.join(INTERVALS)).unwrap().iter().filter(|&&b| b == b'\n').count();
+    let loaded = load(&folder).unwrap();
+    assert!(loaded.cut && lines > 3);
+    assert_eq!(loaded.record.ledger.ok, 100 * lines as u64);
+    assert_eq!(loaded.record.verdict.kind, VerdictKind::Partial);
+    let text = crate::text::render(&loaded.record, Some(&folder), &crate::text::Style::default());
+    assert!(text.contains("Verdict    partial"), "{text}");
+    assert!(text.contains("the process was killed or is still running"), "{text}");
+}
