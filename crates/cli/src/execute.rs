@@ -71,7 +71,8 @@ impl Sink for Named<'_> {
 
     fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
         let mut named = sample.clone();
-        if let Some(name) = sample.class.parse().ok().and_then(|index: usize| self.names.get(index)) {
+        if let Some(name) = sample.class.parse().ok().and_then(|index: usize| self.names.get(index))
+        {
             named.class.clone_from(name);
         }
         self.inner.failure(&named)
@@ -249,17 +250,18 @@ fn conclude(
         cacheable: scenario.queries.is_some(),
     };
     let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
-    let slo = scenario
-        .slo
-        .iter()
-        .map(|slo: &Slo| (slo.name(), slo.judge(totals, &rate)))
-        .collect();
+    let slo = scenario.slo.iter().map(|slo: &Slo| (slo.name(), slo.judge(totals, &rate))).collect();
     let mut warned = warnings(&evidence);
     warned.extend(conclusion.notes);
     let ending = Ending {
         generator: generator_of(scenario, end),
         network: end.network,
-        slowest: end.slowest.iter().take(20).map(|s| slow_request(s, end, conclusion.names)).collect(),
+        slowest: end
+            .slowest
+            .iter()
+            .take(20)
+            .map(|s| slow_request(s, end, conclusion.names))
+            .collect(),
         slo,
         verdict: judge(&evidence),
         warnings: warned,
@@ -353,9 +355,7 @@ pub fn style() -> plimsoll_report::text::Style {
 #[must_use]
 pub fn code(finished: &Finished) -> u8 {
     let record = &finished.record;
-    if record.verdict.kind != VerdictKind::Valid
-        && !std::io::stdout().is_terminal()
-    {
+    if record.verdict.kind != VerdictKind::Valid && !std::io::stdout().is_terminal() {
         let reasons = record.verdict.reasons.join("; ");
         note(&format!("plimsoll: {}: {reasons}", record.verdict.kind.name()));
     }

@@ -2,12 +2,14 @@
 
 use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_core::schedule::Slice;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http1::Http1;
-use plimsoll_core::schedule::Slice;
 use plimsoll_workloads::checks::{Checks, HitCounter};
 use plimsoll_workloads::classes::Classes;
-use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, OutputFile, Rendered, Stream, Way};
+use plimsoll_workloads::http::{
+    Cursor, Form, HttpSessions, Judge, OutputFile, Rendered, Stream, Way,
+};
 use plimsoll_workloads::query_file::{
     ByteRange, FilePattern, Passes, Queries, ReadOptions, Record, RecordKind, RecordReader,
     SourceFile,
@@ -108,10 +110,8 @@ impl Sources {
             Queries::Preloaded(set) => {
                 self.skipped += set.skipped();
                 self.records += set.len() as u64;
-                let rendered =
-                    crate::prepare::render_set(&set, forms, &mut Classes::default())?;
-                let size: usize =
-                    rendered.per_target.iter().map(|set| set.memory_bytes()).sum();
+                let rendered = crate::prepare::render_set(&set, forms, &mut Classes::default())?;
+                let size: usize = rendered.per_target.iter().map(|set| set.memory_bytes()).sum();
                 if *memory + size <= PRELOAD_ALL_MAX_BYTES {
                     *memory += size;
                     self.files.push(Queried::Rendered(Arc::new(rendered)));
@@ -149,15 +149,14 @@ impl Sources {
         let mut all: Vec<Box<dyn Sessions<Http1> + Send>> = Vec::new();
         for index in 0..shards {
             let slice = Slice { index, of: shards };
-            let numbers =
-                (0..slice.share(u64::from(self.clients))).map(|own| slice.global(own));
+            let numbers = (0..slice.share(u64::from(self.clients))).map(|own| slice.global(own));
             let cursors =
                 numbers.clone().map(|client| self.cursor(client)).collect::<Result<Vec<_>>>()?;
             let outputs = match &self.outputs {
                 None => Vec::new(),
-                Some(pattern) => {
-                    numbers.map(|client| output_file(pattern, client)).collect::<Result<Vec<_>>>()?
-                }
+                Some(pattern) => numbers
+                    .map(|client| output_file(pattern, client))
+                    .collect::<Result<Vec<_>>>()?,
             };
             let sessions =
                 HttpSessions::new(cursors, forms.clone(), Classes::default(), judge.clone());

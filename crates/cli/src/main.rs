@@ -14,7 +14,7 @@ mod vespa_tls;
 
 use anyhow::Result;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use commands::{fbench, load, report, result_filter, run, serve, split_file};
 use std::ffi::OsString;
 use std::path::Path;
@@ -122,6 +122,7 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {

@@ -201,8 +201,7 @@ impl Source {
                 }
             }
         };
-        let mut class_names: Vec<String> =
-            classes.names().into_iter().map(str::to_owned).collect();
+        let mut class_names: Vec<String> = classes.names().into_iter().map(str::to_owned).collect();
         if matches!(kind, SourceKind::RecordStream(..)) {
             // The class of requests that no rule matches has no request yet.
             classes.classify(None, b"", b"")?;
@@ -230,9 +229,8 @@ struct SearchDetector {
 impl SearchDetector {
     fn look(&mut self, target: &[u8]) {
         let path = target.split(|&b| b == b'?').next().unwrap_or_default();
-        self.found |= path.starts_with(b"/search")
-            || path.ends_with(b"/_search")
-            || path == b"_search";
+        self.found |=
+            path.starts_with(b"/search") || path.ends_with(b"/_search") || path == b"_search";
     }
 }
 
@@ -365,7 +363,10 @@ fn sessions_of(
         (SourceKind::Rendered(rendered), Order::Shuffle) => {
             Some(shuffled(rendered.per_target[0].len(), scenario.seed))
         }
-        (SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..), Order::Shuffle | Order::Random) => {
+        (
+            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..),
+            Order::Shuffle | Order::Random,
+        ) => {
             return Err(usage(
                 "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
                  shuffle the file itself (shuf)",

@@ -14,8 +14,11 @@ impl Progress {
     /// For a run of this length.
     #[must_use]
     pub fn new(duration: Span, quiet: bool) -> Self {
-        let target =
-            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(4) };
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(4)
+        };
         let seconds = duration.as_seconds().ceil() as u64;
         let bar = ProgressBar::with_draw_target(Some(seconds), target);
         let template = "{elapsed:>4} [{bar:28}] {msg}";

@@ -47,7 +47,10 @@ pub fn run(output: &Output) -> Result<u8> {
     print_out("plimsoll quickstart: a real search server, a real text, a real query mix\n\n")?;
     let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
     let server = Server::start()?;
-    print_out(&format!("  server   plimsoll serve search, a process of its own, on {}\n", server.url))?;
+    print_out(&format!(
+        "  server   plimsoll serve search, a process of its own, on {}\n",
+        server.url
+    ))?;
     feed(&corpus, &server, output)?;
     let mix = make(&corpus, &MixOptions::even(1, EACH))?;
     check(&mix, &server, &quiet)?;
@@ -74,7 +77,9 @@ pub fn run(output: &Output) -> Result<u8> {
     };
     let second = measure(&open, output)?;
     tell(
-        &format!("2. At half of that: {rate} requests a second that arrive like independent users, 15 s"),
+        &format!(
+            "2. At half of that: {rate} requests a second that arrive like independent users, 15 s"
+        ),
         &second,
     )?;
     print_out(NEXT)?;
@@ -239,8 +244,12 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
             );
         });
     }
-    let sessions =
-        HttpSessions::new(vec![cursor(set)], plain_form(form), Classes::default(), Judge::default());
+    let sessions = HttpSessions::new(
+        vec![cursor(set)],
+        plain_form(form),
+        Classes::default(),
+        Judge::default(),
+    );
     let bar = if output.quiet { ProgressBar::hidden() } else { ProgressBar::new(documents) };
     let template = "  feeding  [{bar:40}] {pos}/{len} documents, {per_sec}";
     bar.set_style(ProgressStyle::with_template(template)?.progress_chars("=> "));
@@ -256,7 +265,10 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
     bar.finish_and_clear();
     let ledger = fed.record.ledger;
     if ledger.ok != documents {
-        bail!("{} of {documents} documents were refused by the search server", documents - ledger.ok);
+        bail!(
+            "{} of {documents} documents were refused by the search server",
+            documents - ledger.ok
+        );
     }
     let waited = until_searchable(documents, server)?;
     print_out(&format!(
@@ -278,7 +290,10 @@ fn until_searchable(documents: u64, server: &Server) -> Result<Span> {
     loop {
         let scenario = Scenario {
             job: "quickstart-count".to_owned(),
-            targets: vec![format!("{}/search/?yql=select%20*%20from%20doc%20where%20true", server.url)],
+            targets: vec![format!(
+                "{}/search/?yql=select%20*%20from%20doc%20where%20true",
+                server.url
+            )],
             checks: vec![format!("/root/fields/totalCount={documents}")],
             load: LoadModel::Closed { clients: 1, think: Think::None, cycle_ns: 0 },
             requests: Some(1),
@@ -304,7 +319,8 @@ fn check(mix: &[Query], server: &Server, quiet: &Output) -> Result<()> {
     for (line, query) in (1u64..).zip(mix) {
         let target = rendering.target(query);
         set.push(0, line, |out| {
-            let parts = RequestParts { method: "GET", target: target.as_bytes(), ..Default::default() };
+            let parts =
+                RequestParts { method: "GET", target: target.as_bytes(), ..Default::default() };
             form.render(&parts, out);
         });
     }

@@ -37,8 +37,10 @@ impl Url {
         plimsoll_workloads::query_file::check_target(target.as_bytes())
             .map_err(|problem| usage(format!("'{text}': {problem}")))?;
         let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-        let (host, port) = split_authority(authority, if tls { 443 } else { 80 })
-            .ok_or_else(|| usage(format!("'{text}': write http://HOST:PORT with a port of 1 to 65535")))?;
+        let (host, port) =
+            split_authority(authority, if tls { 443 } else { 80 }).ok_or_else(|| {
+                usage(format!("'{text}': write http://HOST:PORT with a port of 1 to 65535"))
+            })?;
         Ok(Self { authority: Authority { host, port, tls }, target })
     }
 }
@@ -71,7 +73,9 @@ mod tests {
         assert_eq!(url.target, "/a?b=c");
         assert_eq!(Url::parse("http://h").unwrap().authority.port, 80);
         assert_eq!(Url::parse("http://h?x").unwrap().target, "/?x");
-        for wrong in ["h:80/x", "ftp://h/", "http://", "http://h:0/", "http://h:99999/", "http://::1/"] {
+        for wrong in
+            ["h:80/x", "ftp://h/", "http://", "http://h:0/", "http://h:99999/", "http://::1/"]
+        {
             assert!(Url::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -73,7 +73,8 @@ impl FromStr for Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact = SPAN_UNITS.iter().find(|(_, scale)| self.ns > 0 && self.ns.is_multiple_of(*scale));
+        let exact =
+            SPAN_UNITS.iter().find(|(_, scale)| self.ns > 0 && self.ns.is_multiple_of(*scale));
         match exact {
             Some((unit, scale)) => write!(f, "{}{unit}", self.ns / scale),
             None => f.write_str("0s"),

@@ -3,11 +3,20 @@
 use crate::execute::Output;
 use crate::usage::usage;
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 use std::path::PathBuf;
+
+/// How requests of an open model follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsFlag {
+    /// Equal gaps.
+    Uniform,
+    /// Independent exponential gaps.
+    Poisson,
+}
 
 /// What every run knows.
 #[derive(Args, Debug)]
@@ -113,7 +122,9 @@ impl RunFlags {
         }
         match self.duration {
             Some(Span { ns: 0 }) => {
-                return Err(usage("--duration 0s asks for nothing; use a longer time, such as 10s"));
+                return Err(usage(
+                    "--duration 0s asks for nothing; use a longer time, such as 10s",
+                ));
             }
             Some(duration) => scenario.duration = duration,
             None => {}

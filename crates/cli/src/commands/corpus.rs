@@ -6,7 +6,7 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use plimsoll_core::units::Size;
-use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions};
+use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use plimsoll_workloads::query_mix::{MixOptions, Rendering, make};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -94,7 +94,7 @@ impl SourceArgs {
             "debian" => Source::Debian,
             "synthetic" => Source::Synthetic(SyntheticOptions::new(
                 self.seed,
-                plimsoll_workloads::corpus::Size::Bytes(self.size.bytes),
+                synthetic::Size::Bytes(self.size.bytes),
             )),
             other => match other.strip_prefix("ndjson:") {
                 Some(path) if !path.is_empty() => Source::Ndjson(PathBuf::from(path)),

@@ -171,7 +171,8 @@ impl FbenchArgs {
     }
 
     fn tls(&self) -> Result<Option<TlsScenario>> {
-        if self.ca.is_none() && (self.certificate.is_some() || self.key.is_some()) && !self.insecure {
+        if self.ca.is_none() && (self.certificate.is_some() || self.key.is_some()) && !self.insecure
+        {
             return Err(usage("-C and -K need a CA certificate; give it with -T"));
         }
         if self.certificate.is_some() != self.key.is_some() {
@@ -201,11 +202,18 @@ impl FbenchArgs {
         self.hosts
             .chunks(2)
             .map(|pair| {
-                let port = pair[1].parse().ok().filter(|&port: &u16| port > 0).ok_or_else(|| {
-                    usage(format!("port '{}' of {}: use a number from 1 to 65535", pair[1], pair[0]))
-                })?;
+                let port =
+                    pair[1].parse().ok().filter(|&port: &u16| port > 0).ok_or_else(|| {
+                        usage(format!(
+                            "port '{}' of {}: use a number from 1 to 65535",
+                            pair[1], pair[0]
+                        ))
+                    })?;
                 if pair[0].contains("://") {
-                    return Err(usage(format!("'{}': write a host name without a scheme", pair[0])));
+                    return Err(usage(format!(
+                        "'{}': write a host name without a scheme",
+                        pair[0]
+                    )));
                 }
                 Ok(Authority { host: pair[0].clone(), port, tls })
             })
@@ -406,4 +414,3 @@ pub fn link_command(program: &str) -> Option<&'static str> {
         _ => None,
     }
 }
-

@@ -1,11 +1,11 @@
 //! `plimsoll load`: requests to any HTTP service, under any load model.
 
-use super::common::{RunFlags, TlsFlags};
+use super::common::{ArrivalsFlag, RunFlags, TlsFlags};
 use crate::execute::{code, execute, print_out, style, write_json};
 use crate::prepare::prepare;
 use crate::usage::usage;
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Step, Think};
@@ -110,12 +110,6 @@ pub struct LoadArgs {
     tls: TlsFlags,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ArrivalsFlag {
-    Uniform,
-    Poisson,
-}
-
 impl LoadArgs {
     fn scenario(&self) -> Result<Scenario> {
         let mut scenario = Scenario {
@@ -203,9 +197,9 @@ impl LoadArgs {
                 queue_max: self.queue.unwrap_or(1000),
                 queue_timeout_ns: self.queue_timeout.unwrap_or(Span::seconds(10)).ns,
             }),
-            None if self.queue.is_some() || self.queue_timeout.is_some() => {
-                Err(usage("--queue and --queue-timeout need --slots, which says what they wait for"))
-            }
+            None if self.queue.is_some() || self.queue_timeout.is_some() => Err(usage(
+                "--queue and --queue-timeout need --slots, which says what they wait for",
+            )),
             None => Ok(AdmissionModel::Direct),
         }
     }
@@ -231,7 +225,8 @@ fn parse_profile(text: &str) -> Result<Vec<Step>> {
                 time.parse().map_err(|e: plimsoll_core::units::UnitError| wrong(&e.to_string()))?;
             let rate = |text: &str| {
                 let rate: Option<f64> = text.trim().parse().ok();
-                rate.filter(|r| r.is_finite() && *r >= 0.0).ok_or_else(|| wrong("the rate is no number"))
+                rate.filter(|r| r.is_finite() && *r >= 0.0)
+                    .ok_or_else(|| wrong("the rate is no number"))
             };
             let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
             Ok(Step { from_per_s: rate(from)?, to_per_s: rate(to)?, duration_ns: duration.ns })

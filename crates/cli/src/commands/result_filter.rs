@@ -27,7 +27,7 @@ pub struct FilterArgs {
 /// # Errors
 /// When stdin cannot be read or stdout not written.
 pub fn run(args: &FilterArgs) -> Result<u8> {
-    let columns = if args.old { Columns::Old } else { Columns::Newest };
+    let columns = if args.old { Columns::Documented } else { Columns::Newest };
     let found = filter(&mut std::io::stdin().lock(), columns, &mut std::io::stdout().lock());
     match found {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit::FINE),

@@ -1,7 +1,8 @@
 //! `plimsoll serve`: the embedded targets, each a process of its own.
 
-use crate::exit;
+use super::common::ArrivalsFlag;
 use crate::execute::print_out;
+use crate::exit;
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -112,8 +113,8 @@ struct QueueArgs {
     #[arg(long, value_name = "PER_S")]
     rate: Option<f64>,
     /// The arrivals that --rate is about: poisson or uniform.
-    #[arg(long, value_name = "KIND", default_value = "poisson")]
-    arrivals: Arrivals,
+    #[arg(long, value_enum, value_name = "KIND", default_value = "poisson")]
+    arrivals: ArrivalsFlag,
     /// Spin this long before a reply is due instead of sleeping.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     spin: Span,
@@ -202,7 +203,11 @@ fn serve_queue(args: &QueueArgs) -> Result<u8> {
     };
     config.validate().map_err(|error| usage(error.to_string()))?;
     if let Some(rate) = args.rate {
-        print_out(&truth_text(&config, rate, args.arrivals))?;
+        let arrivals = match args.arrivals {
+            ArrivalsFlag::Poisson => Arrivals::Poisson,
+            ArrivalsFlag::Uniform => Arrivals::Uniform,
+        };
+        print_out(&truth_text(&config, rate, arrivals))?;
     }
     let (listener, stop) = listen(&args.listen)?;
     ready("queue", &listener, &args.listen)?;

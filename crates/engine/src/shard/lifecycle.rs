@@ -320,7 +320,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             .client_from_ns
             .iter()
             .zip(&self.client_to_ns)
-            .map(|(from, last)| if ran_out { *last } else { (*last).max(to_ns) } .saturating_sub(*from))
+            .map(|(from, last)| {
+                if ran_out { *last } else { (*last).max(to_ns) }.saturating_sub(*from)
+            })
             .sum();
         let warmup = self.warmup.take().map(|mut w| w.swap(relative_ns, 0, Interval::new(0)));
         ShardEnd {

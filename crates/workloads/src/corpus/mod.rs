@@ -16,7 +16,7 @@ pub mod synthetic;
 use std::path::PathBuf;
 
 pub use document::Document;
-use synthetic::{Synthetic, SyntheticOptions};
+pub use synthetic::{Synthetic, SyntheticOptions};
 
 use crate::error::InputError;
 
