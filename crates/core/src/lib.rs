@@ -12,5 +12,8 @@ pub mod outcome;
 pub mod record;
 pub mod recorder;
 pub mod rng;
+pub mod scenario;
 pub mod schedule;
+pub mod slo;
+pub mod units;
 pub mod verdict;

@@ -42,8 +42,9 @@ pub struct RunEnd {
     pub network: Option<Network>,
     /// Length of the measured stretch, s.
     pub measured_s: f64,
-    /// Mean over clients of the time from their first measured moment to the end, s.
-    pub client_elapsed_s: f64,
+    /// Sum over clients of the time from their first measured moment to their last answer, or to the end of
+    /// the schedule when that was later, ns.
+    pub client_elapsed_ns: u64,
     /// The first shard's start, ns on the monotonic clock.
     pub start_ns: u64,
     /// CPU time of the process in the run, s.
@@ -278,9 +279,8 @@ fn assemble(
     let mut warmup: Option<Interval> = None;
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
-    let (mut elapsed_ns, mut busiest, mut batch_mean) = (0.0, 0.0f64, 0.0f64);
+    let (mut client_elapsed_ns, mut busiest, mut batch_mean) = (0, 0.0f64, 0.0f64);
     let mut interrupted = false;
-    let shards = ends.len().max(1) as f64;
     for (end, _cpu_ns) in ends {
         rest.merge(&end.rest);
         if let Some(own) = end.warmup {
@@ -293,7 +293,7 @@ fn assemble(
         trips.extend(end.round_trips);
         from_ns = from_ns.min(end.measured_ns.0);
         to_ns = to_ns.max(end.measured_ns.1);
-        elapsed_ns += end.client_elapsed_ns / shards;
+        client_elapsed_ns += end.client_elapsed_ns;
         let wall_ns = end.measured_ns.1.saturating_sub(start_ns).max(1) as f64;
         busiest = busiest.max(1.0 - (end.idle_ns as f64 / wall_ns).min(1.0));
         batch_mean = batch_mean.max(end.batch_mean);
@@ -308,7 +308,7 @@ fn assemble(
         slowest,
         network: network(trips),
         measured_s: to_ns.saturating_sub(from_ns) as f64 / 1e9,
-        client_elapsed_s: elapsed_ns / 1e9,
+        client_elapsed_ns,
         start_ns,
         cpu_s,
         busiest,

@@ -19,6 +19,7 @@ mod fields;
 mod head;
 mod inflate;
 mod reply;
+mod scan;
 
 pub use conn::Conn;
 pub use inflate::{DecodeError, decode_body};

@@ -315,13 +315,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let round_trips = (0..self.connections.len().min(ROUND_TRIPS_MAX) as u32)
             .filter_map(|key| self.net.round_trip(key))
             .collect();
-        let clients = self.client_from_ns.len();
-        let elapsed = |from: &u64| to_ns.saturating_sub(*from) as f64;
-        let client_elapsed_ns = if clients == 0 {
-            (to_ns - from_ns) as f64
-        } else {
-            self.client_from_ns.iter().map(elapsed).sum::<f64>() / clients as f64
-        };
+        let ran_out = now_ns < self.end_ns;
+        let client_elapsed_ns = self
+            .client_from_ns
+            .iter()
+            .zip(&self.client_to_ns)
+            .map(|(from, last)| if ran_out { *last } else { (*last).max(to_ns) } .saturating_sub(*from))
+            .sum();
         let warmup = self.warmup.take().map(|mut w| w.swap(relative_ns, 0, Interval::new(0)));
         ShardEnd {
             rest: self.recorder.swap(relative_ns, 0, Interval::new(0)),

@@ -101,8 +101,9 @@ pub struct ShardEnd {
     pub round_trips: Vec<RoundTrip>,
     /// When the measured stretch began and ended, ns on the engine's clock.
     pub measured_ns: (u64, u64),
-    /// Mean over clients of the time from their first measured moment to the end, ns.
-    pub client_elapsed_ns: f64,
+    /// Sum over clients of the time from their first measured moment to their last answer, or to the end
+    /// of the schedule when that was later, ns.
+    pub client_elapsed_ns: u64,
     /// How long the shard had nothing to do, ns.
     pub idle_ns: u64,
     /// Whether it was told to stop.
@@ -149,6 +150,7 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     failures_told: [u32; plimsoll_core::outcome::Failure::COUNT],
     client_ended: Vec<u32>,
     client_from_ns: Vec<u64>,
+    client_to_ns: Vec<u64>,
     start_ns: u64,
     end_ns: u64,
     next_tick_ns: u64,
@@ -221,6 +223,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             failures_told: Default::default(),
             client_ended: vec![0; clients],
             client_from_ns: vec![0; clients],
+            client_to_ns: vec![0; clients],
             start_ns: 0,
             end_ns: 0,
             next_tick_ns: u64::MAX,

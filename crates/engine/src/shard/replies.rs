@@ -178,6 +178,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         counters.ended_in_time += u64::from(in_time);
         counters.ok_in_time += u64::from(in_time && judgement.outcome == Outcome::Ok);
         self.last_ended_ns = self.last_ended_ns.max(times.done_ns);
+        if let Some(to_ns) = self.client_to_ns.get_mut(client) {
+            *to_ns = times.done_ns;
+        }
         if self.plan.ignore_first > 0
             && let Some(ended) = self.client_ended.get_mut(client)
         {

@@ -30,7 +30,7 @@ pub struct Conn {
     keep: Keep,
     /// The request was HEAD.
     to_head: bool,
-    /// No reply so far has asked for the connection to be closed.
+    /// The connection may not be used again after the reply at hand.
     closing: bool,
     /// An interim reply has arrived for the request in flight.
     interim: bool,

@@ -2,31 +2,13 @@
 
 use super::Encoding;
 
-/// What may stand in a field name: `tchar` of RFC 9110 5.6.2.
-const TOKEN: [bool; 256] = token_table();
-
-const fn token_table() -> [bool; 256] {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let c = byte as u8;
-        table[byte] = c.is_ascii_alphanumeric()
-            || matches!(
-                c,
-                b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_'
-            )
-            || matches!(c, b'`' | b'|' | b'~');
-        byte += 1;
-    }
-    table
-}
-
 /// Blanks around values; line ends count, because a folded value holds them.
 pub(super) const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// `bytes` without the blanks at both ends.
+#[inline]
 pub(super) fn trim(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while let [first, tail @ ..] = rest
@@ -40,30 +22,6 @@ pub(super) fn trim(bytes: &[u8]) -> &[u8] {
         rest = head;
     }
     rest
-}
-
-/// The length of the field at the front of `bytes` with its line end and all its folded lines, if
-/// it is complete. The byte behind is needed to know, so a last line without one is incomplete
-/// unless it is the end of a head that was cut out.
-pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let end = from + memchr::memchr(b'\n', &bytes[from..])? + 1;
-        if !matches!(bytes.get(end), Some(b' ' | b'\t')) {
-            return Some(end);
-        }
-        from = end;
-    }
-}
-
-/// Splits a field line into the length of its name and the place of its colon.
-pub(super) fn name(line: &[u8]) -> Option<(usize, usize)> {
-    let length = line.iter().position(|&byte| !TOKEN[byte as usize])?;
-    let mut colon = length;
-    while matches!(line.get(colon), Some(b' ' | b'\t')) {
-        colon += 1;
-    }
-    (length > 0 && line.get(colon) == Some(&b':')).then_some((length, colon))
 }
 
 /// What the framing fields of one head say, gathered line by line.
@@ -103,27 +61,45 @@ impl Fields {
     /// Takes one field into account; fields without a meaning for framing are passed over.
     #[inline]
     pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
+        // The length tells the four names apart; the usual spelling is compared in whole words.
         match name.len() {
-            10 if name.eq_ignore_ascii_case(b"connection") => self.take_connection(value),
-            14 if name.eq_ignore_ascii_case(b"content-length") => self.take_length(value),
-            16 if name.eq_ignore_ascii_case(b"content-encoding") => {
-                for coding in tokens(value) {
-                    self.encoding = on_top(self.encoding, coding);
-                }
-            }
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.take_transfer(value),
+            10 if is(name, b"Connection") => self.take_connection(value),
+            14 if is(name, b"Content-Length") => self.take_length(value),
+            16 if is(name, b"Content-Encoding") => self.take_encoding(value),
+            17 if is(name, b"Transfer-Encoding") => self.take_transfer(value),
             _ => {}
         }
     }
 
+    #[inline]
     fn take_connection(&mut self, value: &[u8]) {
+        if trim(value) == b"keep-alive" {
+            self.keep_alive = true;
+            return;
+        }
+        self.take_connection_list(value);
+    }
+
+    #[cold]
+    fn take_connection_list(&mut self, value: &[u8]) {
         for token in tokens(value) {
             self.close |= token.eq_ignore_ascii_case(b"close");
             self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
         }
     }
 
+    #[inline]
     fn take_length(&mut self, value: &[u8]) {
+        if let (Length::Absent, Ok(length)) = (self.length, decimal(trim(value))) {
+            self.length = Length::Known(length);
+            return;
+        }
+        self.take_lengths(value);
+    }
+
+    /// The long way: a list, a repeated line, or a fault.
+    #[cold]
+    fn take_lengths(&mut self, value: &[u8]) {
         for element in value.split(|&byte| byte == b',') {
             self.length = match (self.length, decimal(trim(element))) {
                 (Length::Bad(why), _) => Length::Bad(why),
@@ -134,6 +110,12 @@ impl Fields {
                     Length::Bad("the reply has two different Content-Length values")
                 }
             };
+        }
+    }
+
+    fn take_encoding(&mut self, value: &[u8]) {
+        for coding in tokens(value) {
+            self.encoding = on_top(self.encoding, coding);
         }
     }
 
@@ -153,6 +135,11 @@ impl Fields {
             }
         }
     }
+}
+
+#[inline]
+fn is<const N: usize>(name: &[u8], usual: &[u8; N]) -> bool {
+    name == usual || name.eq_ignore_ascii_case(usual)
 }
 
 /// The coding that results when `coding` is put on top of `below`.
@@ -184,6 +171,7 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// An unsigned decimal number: digits and nothing else, so no sign either.
+#[inline]
 fn decimal(digits: &[u8]) -> Result<u64, &'static str> {
     if digits.is_empty() {
         return Err("the reply's Content-Length is empty");

@@ -2,10 +2,13 @@
 
 use super::Encoding;
 use super::fields::{self, Fields, Length};
+use super::scan;
 use crate::Fault;
 
 /// How every reply begins.
 const VERSION: &[u8] = b"HTTP/1.";
+
+const NOT_A_FIELD: Fault = Fault::Protocol("a header line is not of the form `name: value`");
 
 /// A complete head. Positions count from the first byte of the status line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +64,8 @@ pub(super) fn parse(input: &[u8], to_head: bool) -> Result<Option<Head>, Fault> 
             },
             Some(_) => {}
         }
-        match field(&input[at..], &mut fields)? {
-            Some(length) => at += length,
+        match field(input, at, &mut fields)? {
+            Some(end) => at = end,
             None => return Ok(None),
         }
     };
@@ -78,30 +81,43 @@ pub(super) fn parse(input: &[u8], to_head: bool) -> Result<Option<Head>, Fault> 
     }))
 }
 
-/// Reads the header field at the front of `input` and returns its length with its line end.
+/// Reads the header field that begins at `from` and returns where it ends, behind its line end.
 #[inline]
-fn field(input: &[u8], fields: &mut Fields) -> Result<Option<usize>, Fault> {
-    let Some(mut end) = memchr::memchr2(b'\n', 0, input) else { return Ok(None) };
-    if input[end] == 0 {
-        return Err(Fault::Protocol("a header line holds a NUL byte"));
+fn field(input: &[u8], from: usize, fields: &mut Fields) -> Result<Option<usize>, Fault> {
+    let Some(stop) = scan::name_stop(input, from) else { return Ok(None) };
+    let colon = if input[stop] == b':' { stop } else { late_colon(input, stop)? };
+    if stop == from {
+        return Err(NOT_A_FIELD);
     }
-    // Whether the field goes on in a folded line is known only from the byte behind.
-    match input.get(end + 1) {
-        None => return Ok(None),
-        Some(b' ' | b'\t') => match fields::line_end(input) {
-            Some(folded) if folded < input.len() => end = folded - 1,
-            _ => return Ok(None),
-        },
-        Some(_) => {}
-    }
-    let line = &input[..end];
-    let Some((name, colon)) = fields::name(line) else {
-        return Err(Fault::Protocol("a header line is not of the form `name: value`"));
+    let mut line = colon;
+    let end = loop {
+        let Some(end) = scan::line_stop(input, line) else { return Ok(None) };
+        if input[end] == 0 {
+            return Err(Fault::Protocol("a header line holds a NUL byte"));
+        }
+        // Whether the field goes on in a folded line is known only from the byte behind.
+        match input.get(end + 1) {
+            None => return Ok(None),
+            Some(b' ' | b'\t') => line = end + 1,
+            Some(_) => break end,
+        }
     };
-    if matches!(line[0] | 0x20, b'c' | b't') {
-        fields.take(&line[..name], &line[colon + 1..]);
+    if matches!(input[from] | 0x20, b'c' | b't') {
+        fields.take(&input[from..stop], &input[colon + 1..end]);
     }
     Ok(Some(end + 1))
+}
+
+/// The colon behind a name with blanks behind it, which the RFC forbids and some servers send.
+#[cold]
+fn late_colon(input: &[u8], name_end: usize) -> Result<usize, Fault> {
+    let blanks = input[name_end..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    match input.get(name_end + blanks) {
+        // Without the rest of the line it is too early to say.
+        None => Ok(name_end),
+        Some(b':') => Ok(name_end + blanks),
+        Some(_) => Err(NOT_A_FIELD),
+    }
 }
 
 /// Refuses an unfinished head whose status line is wrong already, instead of waiting for an end
@@ -138,12 +154,15 @@ fn status_line(input: &[u8]) -> Result<Option<StatusLine>, Fault> {
     if blank != b' ' || !digits || !separated || hundreds == b'0' {
         return Err(Fault::Protocol("the status line is not `HTTP/1.x` and three digits"));
     }
-    let Some(end) = memchr::memchr(b'\n', rest) else { return Ok(None) };
+    let Some(end) = scan::line_stop(input, front.len()) else { return Ok(None) };
+    if input[end] == 0 {
+        return Err(Fault::Protocol("the status line holds a NUL byte"));
+    }
     let digit = |byte: u8| u16::from(byte - b'0');
     Ok(Some(StatusLine {
         status: digit(hundreds) * 100 + digit(tens) * 10 + digit(ones),
         old: minor == b'0',
-        len: front.len() + end + 1,
+        len: end + 1,
     }))
 }
 

@@ -65,7 +65,8 @@ pub fn decode_body<'a>(
 
 /// The two bytes of a zlib header name method 8 and are a multiple of 31 (RFC 1950 2.2).
 fn looks_like_zlib(body: &[u8]) -> bool {
-    matches!(*body, [cmf, flg, ..] if cmf & 15 == 8 && (u16::from(cmf) << 8 | u16::from(flg)) % 31 == 0)
+    let [cmf, flg, ..] = *body else { return false };
+    cmf & 15 == 8 && u16::from_be_bytes([cmf, flg]) % 31 == 0
 }
 
 fn read_all(

@@ -63,7 +63,7 @@ impl<'a> Iterator for Headers<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.rest.is_empty() {
-            let end = fields::line_end(self.rest).unwrap_or(self.rest.len());
+            let end = field_end(self.rest);
             let (line, rest) = self.rest.split_at(end);
             self.rest = rest;
             // The head was checked when it was read, so that every line has its colon.
@@ -73,4 +73,11 @@ impl<'a> Iterator for Headers<'a> {
         }
         None
     }
+}
+
+/// The length of the first field of `head`, with its line end and all its folded lines.
+fn field_end(head: &[u8]) -> usize {
+    let ends = memchr::memchr_iter(b'\n', head).map(|line_feed| line_feed + 1);
+    let mut unfolded = ends.filter(|&end| !matches!(head.get(end), Some(b' ' | b'\t')));
+    unfolded.next().unwrap_or(head.len())
 }

@@ -1,6 +1,6 @@
 //! Drives a codec the way the engine does and writes down what it said.
 
-use plimsoll_wire::http1::{Conn, Encoding, Http1, Keep, Request};
+use plimsoll_wire::http1::{Conn, Encoding, Http1, Keep, Reply, Request};
 use plimsoll_wire::{Event, Fault, Protocol};
 
 /// A reply, copied out of the connection.
@@ -90,7 +90,7 @@ fn submit_next(codec: &Http1, conn: &mut Conn, requests: &[Request], sent: &mut 
     }
 }
 
-fn seen(tag: u32, reply: &plimsoll_wire::http1::Reply<'_>, reusable: bool) -> Seen {
+fn seen(tag: u32, reply: &Reply<'_>, reusable: bool) -> Seen {
     Seen {
         tag,
         status: reply.status,
@@ -106,4 +106,16 @@ fn seen(tag: u32, reply: &plimsoll_wire::http1::Reply<'_>, reusable: bool) -> Se
 /// `bytes` one by one.
 pub fn drip(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.chunks(1).collect()
+}
+
+/// The reply that was copied, as a session would see it.
+pub fn reply(seen: &Seen) -> Reply<'_> {
+    Reply {
+        status: seen.status,
+        head: &seen.head,
+        body: &seen.body,
+        encoding: seen.encoding,
+        body_bytes: seen.body_bytes,
+        truncated: seen.truncated,
+    }
 }

@@ -55,8 +55,7 @@ impl Judge {
     pub fn keep(&self) -> Keep {
         Keep {
             head: self.hits.is_some(),
-            body: self.checks.needs_body()
-                || (self.hits.is_some() && !self.hits_from_header_only),
+            body: self.checks.needs_body() || (self.hits.is_some() && !self.hits_from_header_only),
         }
     }
 
@@ -98,7 +97,12 @@ pub struct HttpSessions {
 impl HttpSessions {
     /// Sessions that read from `cursors`: client i from cursor i modulo their number.
     #[must_use]
-    pub fn new(cursors: Vec<Cursor>, forms: Arc<Vec<Form>>, classes: Classes, judge: Judge) -> Self {
+    pub fn new(
+        cursors: Vec<Cursor>,
+        forms: Arc<Vec<Form>>,
+        classes: Classes,
+        judge: Judge,
+    ) -> Self {
         let keep = judge.keep();
         Self {
             cursors,

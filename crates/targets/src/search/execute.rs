@@ -1,0 +1,406 @@
+//! Runs a plan on a snapshot of the index: the true total, and the best hits.
+
+use super::plan::{Plan, Shape, SortColumn};
+use super::query::Ranking;
+use super::schema::{FieldKind, lid_column};
+use plimsoll_core::clock::now_ns;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering as Atomic};
+use tantivy::columnar::{Column, StrColumn};
+use tantivy::query::{EnableScoring, Weight};
+use tantivy::{
+    COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED,
+    TantivyError,
+};
+
+/// How many documents pass between two looks at the deadline.
+const DOCUMENTS_PER_LOOK: u32 = 2048;
+
+/// Why a search gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExecuteError {
+    /// The deadline passed, or nobody waits any more.
+    #[error("the search was abandoned")]
+    Abandoned,
+    #[error("the index failed: {0}")]
+    Index(#[from] TantivyError),
+}
+
+/// One document found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Hit {
+    /// The number of the document in the store.
+    pub(crate) lid: u64,
+    pub(crate) relevance: f32,
+}
+
+/// The answer to a search.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Found {
+    /// How many documents match, however many are shown.
+    pub(crate) total: u64,
+    /// How many documents the snapshot holds.
+    pub(crate) documents: u64,
+    /// The hits from `offset`, at most as many as were asked for, best first.
+    pub(crate) hits: Vec<Hit>,
+}
+
+/// What can end a search early.
+pub(crate) struct Limits<'a> {
+    /// On the scale of [`now_ns`].
+    pub(crate) deadline_ns: u64,
+    pub(crate) abandoned: &'a AtomicBool,
+}
+
+impl Limits<'_> {
+    fn check(&self) -> Result<(), ExecuteError> {
+        if self.abandoned.load(Atomic::Relaxed) || now_ns() >= self.deadline_ns {
+            return Err(ExecuteError::Abandoned);
+        }
+        Ok(())
+    }
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// When the deadline passes first, or the index cannot be read.
+pub(crate) fn execute(
+    searcher: &Searcher,
+    plan: &Plan,
+    ranking: Ranking,
+    (hits, offset): (usize, usize),
+    limits: &Limits<'_>,
+) -> Result<Found, ExecuteError> {
+    limits.check()?;
+    let scored = ranking == Ranking::Bm25 && plan.order.is_empty() && plan.shape != Shape::Flat;
+    let scoring = if scored || ranking == Ranking::Bm25 {
+        EnableScoring::enabled_from_searcher(searcher)
+    } else {
+        EnableScoring::disabled_from_searcher(searcher)
+    };
+    let weight = plan.query.weight(scoring)?;
+    let run = Run { searcher, weight: weight.as_ref(), limits, wanted: hits + offset };
+    let (total, found) = if !plan.order.is_empty() {
+        run.ordered(&plan.order)?
+    } else if !scored {
+        run.first(ranking)?
+    } else if plan.shape == Shape::ScoredTerm {
+        run.pruned()?
+    } else {
+        run.scored()?
+    };
+    let hits = found.into_iter().skip(offset).take(hits);
+    let hits = run.hits(hits)?;
+    Ok(Found { total, documents: searcher.num_docs(), hits })
+}
+
+/// A match that has not been looked up yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Candidate {
+    relevance: Score,
+    segment: usize,
+    doc: DocId,
+}
+
+/// Orders by relevance, then by position in the index, so that pages do not overlap.
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.relevance
+            .total_cmp(&other.relevance)
+            .then_with(|| other.segment.cmp(&self.segment))
+            .then_with(|| other.doc.cmp(&self.doc))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Eq for Candidate {}
+
+struct Run<'a> {
+    searcher: &'a Searcher,
+    weight: &'a dyn Weight,
+    limits: &'a Limits<'a>,
+    /// Hits and offset together.
+    wanted: usize,
+}
+
+type Outcome = Result<(u64, Vec<Candidate>), ExecuteError>;
+
+impl Run<'_> {
+    /// The first matches in index order; the rest is only counted.
+    fn first(&self, ranking: Ranking) -> Outcome {
+        let mut total = 0;
+        let mut found = Vec::new();
+        for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
+            self.limits.check()?;
+            total += u64::from(self.count(reader)?);
+            if found.len() >= self.wanted {
+                continue;
+            }
+            let mut scorer = self.weight.scorer(reader, 1.0)?;
+            let mut doc = scorer.doc();
+            while doc != TERMINATED && found.len() < self.wanted {
+                if alive(reader, doc) {
+                    let relevance = if ranking == Ranking::Bm25 { scorer.score() } else { 0.0 };
+                    found.push(Candidate { relevance, segment, doc });
+                }
+                doc = scorer.advance();
+            }
+        }
+        Ok((total, found))
+    }
+
+    /// Counts the matches of a segment, by its statistics where these are exact.
+    fn count(&self, reader: &SegmentReader) -> Result<u32, ExecuteError> {
+        if reader.alive_bitset().is_none() {
+            // A single term, or everything: no walk is needed.
+            return Ok(self.weight.count(reader)?);
+        }
+        let mut scorer = self.weight.scorer(reader, 1.0)?;
+        let mut buffer = [0; COLLECT_BLOCK_BUFFER_LEN];
+        let mut total = 0;
+        let mut since_look = 0;
+        loop {
+            let filled = scorer.fill_buffer(&mut buffer);
+            let live = buffer.iter().take(filled).filter(|doc| alive(reader, **doc)).count();
+            total += live as u32;
+            since_look += filled as u32;
+            if filled < buffer.len() {
+                return Ok(total);
+            }
+            if since_look >= DOCUMENTS_PER_LOOK {
+                since_look = 0;
+                self.limits.check()?;
+            }
+        }
+    }
+
+    /// The best matches of one term, skipping what cannot be among them.
+    fn pruned(&self) -> Outcome {
+        let mut total = 0;
+        let mut best = BinaryHeap::with_capacity(self.wanted + 1);
+        for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
+            self.limits.check()?;
+            total += u64::from(self.count(reader)?);
+            if self.wanted == 0 {
+                continue;
+            }
+            let mut visit = |doc, relevance| {
+                if alive(reader, doc) {
+                    keep(&mut best, self.wanted, Candidate { relevance, segment, doc });
+                }
+                threshold(&best, self.wanted)
+            };
+            self.weight.for_each_pruning(f32::MIN, reader, &mut visit)?;
+        }
+        Ok((total, in_order(best)))
+    }
+
+    /// The best matches of any query.
+    fn scored(&self) -> Outcome {
+        let mut total = 0;
+        let mut best = BinaryHeap::with_capacity(self.wanted + 1);
+        for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
+            let mut scorer = self.weight.scorer(reader, 1.0)?;
+            self.each(reader, scorer.as_mut(), |scorer, doc| {
+                total += 1;
+                let relevance = scorer.score();
+                keep(&mut best, self.wanted, Candidate { relevance, segment, doc });
+            })?;
+        }
+        Ok((total, in_order(best)))
+    }
+
+    /// Walks over the living matches of a segment, looking at the deadline now and then.
+    fn each<S: DocSet + ?Sized>(
+        &self,
+        reader: &SegmentReader,
+        docs: &mut S,
+        mut visit: impl FnMut(&mut S, DocId),
+    ) -> Result<(), ExecuteError> {
+        self.limits.check()?;
+        let mut since_look = 0;
+        let mut doc = docs.doc();
+        while doc != TERMINATED {
+            if alive(reader, doc) {
+                visit(docs, doc);
+            }
+            since_look += 1;
+            if since_look == DOCUMENTS_PER_LOOK {
+                since_look = 0;
+                self.limits.check()?;
+            }
+            doc = docs.advance();
+        }
+        Ok(())
+    }
+
+    /// The first matches in the order asked for.
+    fn ordered(&self, order: &[SortColumn]) -> Outcome {
+        let mut total = 0;
+        let mut found: Vec<(Vec<SortValue>, Candidate)> = Vec::new();
+        for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
+            let columns = order
+                .iter()
+                .map(|by| SortKeys::open(reader, *by))
+                .collect::<Result<Vec<_>, _>>()?;
+            let mut best: BinaryHeap<([u64; 4], DocId)> =
+                BinaryHeap::with_capacity(self.wanted + 1);
+            let mut scorer = self.weight.scorer(reader, 1.0)?;
+            self.each(reader, scorer.as_mut(), |_, doc| {
+                total += 1;
+                let mut keys = [0; 4];
+                for (key, column) in keys.iter_mut().zip(&columns) {
+                    *key = column.key(doc);
+                }
+                if best.len() < self.wanted {
+                    best.push((keys, doc));
+                } else if best.peek().is_some_and(|worst| (keys, doc) < *worst) {
+                    best.pop();
+                    best.push((keys, doc));
+                }
+            })?;
+            for (_, doc) in best {
+                let values =
+                    columns.iter().map(|column| column.value(doc)).collect::<Result<_, _>>()?;
+                found.push((values, Candidate { relevance: 0.0, segment, doc }));
+            }
+        }
+        found.sort_by(|(left, a), (right, b)| {
+            compare(order, left, right).then_with(|| (a.segment, a.doc).cmp(&(b.segment, b.doc)))
+        });
+        found.truncate(self.wanted);
+        Ok((total, found.into_iter().map(|(_, candidate)| candidate).collect()))
+    }
+
+    /// Finds the store's numbers of the candidates.
+    fn hits(&self, candidates: impl Iterator<Item = Candidate>) -> Result<Vec<Hit>, ExecuteError> {
+        let mut columns: Vec<Option<Column<u64>>> =
+            vec![None; self.searcher.segment_readers().len()];
+        let mut hits = Vec::new();
+        for candidate in candidates {
+            let reader = self.searcher.segment_reader(candidate.segment as u32);
+            let slot = &mut columns[candidate.segment];
+            if slot.is_none() {
+                *slot = Some(reader.fast_fields().u64(lid_column())?);
+            }
+            let lid = slot.as_ref().and_then(|column| column.first(candidate.doc));
+            if let Some(lid) = lid {
+                hits.push(Hit { lid, relevance: candidate.relevance });
+            }
+        }
+        Ok(hits)
+    }
+}
+
+fn alive(reader: &SegmentReader, doc: DocId) -> bool {
+    reader.alive_bitset().is_none_or(|alive| alive.is_alive(doc))
+}
+
+/// Keeps the best `wanted` candidates; the top of the heap is the worst of them.
+fn keep(best: &mut BinaryHeap<Reverse<Candidate>>, wanted: usize, candidate: Candidate) {
+    if best.len() < wanted {
+        best.push(Reverse(candidate));
+    } else if let Some(mut worst) = best.peek_mut()
+        && worst.0 < candidate
+    {
+        *worst = Reverse(candidate);
+    }
+}
+
+/// The relevance that a further candidate must exceed.
+fn threshold(best: &BinaryHeap<Reverse<Candidate>>, wanted: usize) -> Score {
+    match best.peek() {
+        Some(worst) if best.len() >= wanted => worst.0.relevance,
+        _ => f32::MIN,
+    }
+}
+
+fn in_order(best: BinaryHeap<Reverse<Candidate>>) -> Vec<Candidate> {
+    best.into_sorted_vec().into_iter().map(|Reverse(candidate)| candidate).collect()
+}
+
+/// A value to sort by, comparable across segments. A missing value is smaller than any other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SortValue {
+    Missing,
+    Long(i64),
+    Text(String),
+}
+
+fn compare(order: &[SortColumn], left: &[SortValue], right: &[SortValue]) -> Ordering {
+    for ((by, left), right) in order.iter().zip(left).zip(right) {
+        let ordering = left.cmp(right);
+        let ordering = if by.descending { ordering.reverse() } else { ordering };
+        if ordering != Ordering::Equal {
+            return ordering;
+        }
+    }
+    Ordering::Equal
+}
+
+/// The sort keys of one segment: numbers that sort as the values do.
+struct SortKeys {
+    column: KeyColumn,
+    descending: bool,
+}
+
+enum KeyColumn {
+    Long(Column<i64>),
+    Text(StrColumn),
+    /// No document of the segment has the field.
+    Empty,
+}
+
+impl SortKeys {
+    fn open(reader: &SegmentReader, by: SortColumn) -> Result<Self, TantivyError> {
+        let column = match by.kind {
+            FieldKind::Long => {
+                let column = reader.fast_fields().column_opt::<i64>(by.name)?;
+                column.map_or(KeyColumn::Empty, KeyColumn::Long)
+            }
+            FieldKind::Keyword | FieldKind::Text => {
+                reader.fast_fields().str(by.name)?.map_or(KeyColumn::Empty, KeyColumn::Text)
+            }
+        };
+        Ok(Self { column, descending: by.descending })
+    }
+
+    /// Smaller is earlier, also where the order is descending. The smallest long shares its key with
+    /// its neighbour to make room for missing values; [`SortKeys::value`] tells them apart.
+    fn key(&self, doc: DocId) -> u64 {
+        let key = match &self.column {
+            KeyColumn::Long(column) => {
+                column.first(doc).map_or(0, |value| tantivy::i64_to_u64(value).max(1))
+            }
+            KeyColumn::Text(column) => {
+                column.ords().first(doc).map_or(0, |ord| ord.saturating_add(1))
+            }
+            KeyColumn::Empty => 0,
+        };
+        if self.descending { u64::MAX - key } else { key }
+    }
+
+    fn value(&self, doc: DocId) -> Result<SortValue, TantivyError> {
+        Ok(match &self.column {
+            KeyColumn::Long(column) => {
+                column.first(doc).map_or(SortValue::Missing, SortValue::Long)
+            }
+            KeyColumn::Text(column) => match column.ords().first(doc) {
+                Some(ord) => {
+                    let mut text = String::new();
+                    column.ord_to_str(ord, &mut text)?;
+                    SortValue::Text(text)
+                }
+                None => SortValue::Missing,
+            },
+            KeyColumn::Empty => SortValue::Missing,
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! `plimsoll serve search`: a search server in one process, small enough to start in a test and
+//! real enough to be measured.
+//!
+//! Documents live in a redb file, which is the truth; a tantivy index follows it. A write is
+//! acknowledged once it is on the disk, is seen by `GET` at once, and can be found by searches
+//! within the refresh interval plus the time of an index commit. `docs/search-target.md` tells
+//! users the rest: the query language, the limits, and what survives which kind of crash.
+//!
+//! A query language is a parser that produces a tree of [`query`]; [`plan`] checks the tree against
+//! the schema, and [`execute`] runs it.
+
+mod automaton;
+mod benchmark_headers;
+mod complement;
+mod document;
+mod document_api;
+mod document_path;
+mod edit;
+mod execute;
+mod http;
+mod index;
+mod metrics;
+mod parameters;
+mod plan;
+mod pool;
+mod query;
+mod schema;
+mod search_api;
+mod search_reply;
+mod search_request;
+mod simple;
+mod state_api;
+mod store;
+#[cfg(test)]
+mod tests;
+mod yql;
+
+use crate::stop::Stop;
+use benchmark_headers::HeaderCase;
+use index::{IndexError, IndexMessage, Indexer};
+use metrics::Metrics;
+use pool::Pool;
+use schema::IndexSchema;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use store::{Store, StoreError, WriterMessage};
+use tantivy::IndexReader;
+use tokio::sync::watch;
+
+/// How many changes may wait for the index before writes wait for it too.
+const INDEX_QUEUE: usize = 8192;
+/// How long tasks may go on after the connections were closed.
+const RUNTIME_STOP: Duration = Duration::from_millis(100);
+
+/// Where the server keeps its data and how much it may take.
+#[derive(Clone, Debug)]
+pub struct SearchConfig {
+    /// The folder of the documents and the index; made when it is missing, kept across restarts.
+    /// One server at a time can use it.
+    pub data_dir: PathBuf,
+    /// The pause between two commits of the index, and so most of the time until a write can be
+    /// found. A commit that takes long makes the pause longer: at least twice its time.
+    pub refresh_interval: Duration,
+    /// Threads that run queries; 0 is one for each processor.
+    pub query_threads: usize,
+    /// Queries that may wait for a thread; more are refused with status 503.
+    pub query_queue: usize,
+    /// Writes that may wait for the disk; more are refused with status 429.
+    pub write_queue: usize,
+    /// Threads that read requests and write replies; 0 is one for each processor, two at most.
+    pub io_threads: usize,
+    /// Connections open at a time; further ones wait to be accepted.
+    pub max_connections: usize,
+}
+
+impl SearchConfig {
+    /// The usual settings: 100 ms between index commits, 256 waiting queries, 4096 waiting writes
+    /// and 10,000 connections.
+    #[must_use]
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            refresh_interval: Duration::from_millis(100),
+            query_threads: 0,
+            query_queue: 256,
+            write_queue: 4096,
+            io_threads: 0,
+            max_connections: 10_000,
+        }
+    }
+}
+
+/// Why the server could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The data folder cannot be used.
+    #[error("cannot use the data folder {path}: {error}; choose another one with --data")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The documents or the index cannot be read or written.
+    #[error("cannot open the documents in {path}: {message}; is another server using the folder?")]
+    Data {
+        /// The folder.
+        path: PathBuf,
+        /// What went wrong.
+        message: String,
+    },
+    /// The system refused a socket operation or a thread.
+    #[error("cannot serve: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Serves on a bound listener until the stop is requested.
+///
+/// Catches up with what was written before a crash first; connections wait meanwhile. Returns
+/// within about a second of the request to stop, with everything acknowledged on the disk and in
+/// the index.
+///
+/// # Errors
+/// When the data folder cannot be used, or the system has no thread or socket to give.
+pub fn run(listener: TcpListener, config: SearchConfig, stop: Stop) -> Result<(), SearchError> {
+    let server = Server::open(config)?;
+    let threads = match server.app.config.io_threads {
+        0 => processors().min(2),
+        threads => threads,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("search-io")
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(async {
+        let app = Arc::clone(&server.app);
+        http::serve(listener, app, &stop).await
+    });
+    runtime.shutdown_timeout(RUNTIME_STOP);
+    server.close();
+    Ok(served?)
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What the handlers share.
+struct App {
+    config: SearchConfig,
+    schema: IndexSchema,
+    store: Store,
+    reader: IndexReader,
+    pool: Pool,
+    metrics: Metrics,
+    header_case: HeaderCase,
+    writes: SyncSender<WriterMessage>,
+    index: SyncSender<IndexMessage>,
+    searchable: watch::Receiver<u64>,
+    stopping: AtomicBool,
+    failure: Arc<Mutex<Option<String>>>,
+}
+
+impl App {
+    fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Why the index does not follow the store any more.
+    fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until what was acknowledged can be found; gives the sequence number of the last write
+    /// covered, or nothing when the index has stopped.
+    async fn refreshed(&self) -> Option<u64> {
+        let target = self.store.progress.committed.load(Ordering::Acquire);
+        // When the queue is full, a commit is coming anyway.
+        let _ = self.index.try_send(IndexMessage::Refresh);
+        let mut searchable = self.searchable.clone();
+        let covered = searchable.wait_for(|sequence| *sequence >= target).await.ok()?;
+        Some(*covered)
+    }
+}
+
+/// The open data with the threads behind it.
+struct Server {
+    app: Arc<App>,
+    writer: JoinHandle<()>,
+    indexer: JoinHandle<()>,
+}
+
+impl Server {
+    fn open(config: SearchConfig) -> Result<Self, SearchError> {
+        let folder = config.data_dir.clone();
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| SearchError::Folder { path: folder.clone(), error })?;
+        let data = |message: String| SearchError::Data { path: folder.clone(), message };
+        let store = Store::open(&folder.join("documents.redb"))
+            .map_err(|error: StoreError| data(error.to_string()))?;
+        let indexer = Indexer::open(&folder.join("index"), &store, config.refresh_interval)
+            .map_err(|error: IndexError| data(error.to_string()))?;
+        let threads = match config.query_threads {
+            0 => processors(),
+            threads => threads,
+        };
+        let pool = Pool::start(threads, config.query_queue)?;
+        let header_case =
+            tokio::runtime::Builder::new_current_thread().build()?.block_on(HeaderCase::learn());
+        let (writes, write_queue) = sync_channel(config.write_queue);
+        let (index, index_queue) = sync_channel(INDEX_QUEUE);
+        let failure = Arc::new(Mutex::new(None));
+        let app = Arc::new(App {
+            config,
+            schema: IndexSchema::new(),
+            store: store.clone(),
+            reader: indexer.reader(),
+            pool,
+            metrics: Metrics::default(),
+            header_case,
+            writes,
+            index: index.clone(),
+            searchable: indexer.searchable(),
+            stopping: AtomicBool::new(false),
+            failure: Arc::clone(&failure),
+        });
+        let writer = std::thread::Builder::new()
+            .name("search-writer".to_owned())
+            .spawn(move || store.write_until_stopped(&write_queue, &index))?;
+        let indexer =
+            std::thread::Builder::new().name("search-index".to_owned()).spawn(move || {
+                if let Err(error) = indexer.follow(&index_queue) {
+                    let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                    *failure = Some(error.to_string());
+                }
+            })?;
+        Ok(Self { app, writer, indexer })
+    }
+
+    /// Ends the threads in the order of the data: queries, writes, index.
+    fn close(self) {
+        self.app.begin_stop();
+        self.app.pool.stop();
+        let _ = self.app.writes.send(WriterMessage::Stop);
+        let _ = self.writer.join();
+        let _ = self.app.index.send(IndexMessage::Stop);
+        let _ = self.indexer.join();
+    }
+}

@@ -1,0 +1,98 @@
+//! What a search asks for, independent of the language that it was written in.
+//!
+//! A query language is a parser that ends in a [`Search`]; the planner and the executor know nothing
+//! of languages. Field names are checked by the planner, so that every language has the same rules.
+
+use std::ops::Bound;
+
+/// The largest edit distance that a fuzzy term may have.
+pub(crate) const MAX_EDITS: u64 = 2;
+
+/// One node of a boolean query.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    /// Matches every document.
+    All,
+    /// Matches no document.
+    Nothing,
+    /// All of the children match. A [`Node::Not`] child takes documents away.
+    And(Vec<Node>),
+    /// At least one of the children matches.
+    Or(Vec<Node>),
+    /// The child does not match.
+    Not(Box<Node>),
+    /// The text as it was written; several words of a text field are a phrase.
+    Term { field: String, text: String },
+    /// The words follow one another.
+    Phrase { field: String, words: Vec<String> },
+    /// A word (or keyword) that begins so.
+    Prefix { field: String, text: String },
+    /// A word (or keyword) within this many single-character edits; the first `prefix_length`
+    /// characters must be the same.
+    Fuzzy { field: String, text: String, max_edits: u64, prefix_length: usize },
+    /// A number between two bounds.
+    Range { field: String, lower: Bound<Number>, upper: Bound<Number> },
+    /// The value is one of these.
+    OneOf { field: String, values: Vec<Literal> },
+}
+
+/// A number as it was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    Whole(i64),
+    /// With a fraction, or too large for a 64-bit integer.
+    Real(f64),
+}
+
+/// A value in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Literal {
+    Number(Number),
+    Text(String),
+}
+
+/// One sort criterion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OrderBy {
+    pub(crate) field: String,
+    pub(crate) descending: bool,
+}
+
+/// How hits are valued when no order is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ranking {
+    /// BM25 over the text fields.
+    Bm25,
+    /// Relevance 0 and index order.
+    Unranked,
+}
+
+/// The fields of a hit that the reply shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    Named(Vec<String>),
+}
+
+/// A statement of a query language, before request parameters have their say.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Statement {
+    pub(crate) selection: Selection,
+    /// The document types searched; empty means every one.
+    pub(crate) sources: Vec<String>,
+    pub(crate) filter: Node,
+    pub(crate) order: Vec<OrderBy>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) offset: Option<u64>,
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+/// A search that is ready to be planned.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Search {
+    pub(crate) filter: Node,
+    pub(crate) order: Vec<OrderBy>,
+    pub(crate) ranking: Ranking,
+    pub(crate) hits: usize,
+    pub(crate) offset: usize,
+}

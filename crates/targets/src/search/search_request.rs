@@ -1,0 +1,183 @@
+//! What `/search/` was asked: parameters and query text become a [`Search`].
+
+use super::parameters::{Parameters, duration_us};
+use super::query::{Node, Ranking, Search, Selection, Statement};
+use super::schema::{CLUSTER, DEFAULT_FIELD, DOCUMENT_TYPE, field_names, field_number};
+use super::search_reply::{Code, Failure};
+use super::simple::{self, Combine};
+use super::yql::{self, Scope};
+use std::time::Duration;
+
+/// The most hits that a search may return.
+pub(crate) const MAX_HITS: u64 = 400;
+/// The largest offset of the first hit.
+pub(crate) const MAX_OFFSET: u64 = 1000;
+/// How long a search may take when the request does not say.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_millis(500);
+/// The longest time that a request may give a search.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+
+const DEFAULT_HITS: u64 = 10;
+const PARAMETER_PAGE: &str =
+    "https://docs.vespa.ai/en/reference/query-api-reference.html#native-execution-parameters";
+
+/// A search and how its answer is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SearchRequest {
+    pub(crate) search: Search,
+    pub(crate) selection: Selection,
+    pub(crate) timeout: Duration,
+    /// `presentation.timing=true`
+    pub(crate) timing: bool,
+}
+
+struct RequestScope<'a> {
+    parameters: &'a Parameters,
+    combine: Combine,
+}
+
+impl Scope for RequestScope<'_> {
+    fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name)
+    }
+
+    fn simple(&self, text: &str, field: &str) -> Result<Node, String> {
+        if text.len() > yql::MAX_TEXT_BYTES {
+            let limit = yql::MAX_TEXT_BYTES;
+            return Err(format!(
+                "the query has {} bytes, at most {limit} are accepted",
+                text.len()
+            ));
+        }
+        if field != DEFAULT_FIELD && field_number(field).is_none() {
+            return Err(unknown_field(field));
+        }
+        Ok(simple::parse(text, field, self.combine))
+    }
+}
+
+/// Reads the parameters of a search.
+///
+/// # Errors
+/// With what to tell the client.
+pub(crate) fn read(parameters: &Parameters) -> Result<SearchRequest, Failure> {
+    let combine = match parameters.any(&["type", "model.type"]) {
+        None => Combine::All,
+        Some(text) => Combine::from_parameter(text).ok_or_else(|| {
+            invalid(format!("Could not set 'type' to '{text}': use all, any or phrase"))
+        })?,
+    };
+    let scope = RequestScope { parameters, combine };
+    let statement = statement(parameters, &scope)?;
+    check_names(&statement)?;
+    let (hits, offset) = page(parameters, &statement)?;
+    let timeout = timeout(parameters, &statement)?;
+    let ranking = ranking(parameters)?;
+    let timing = parameters.get("presentation.timing").is_some_and(|text| text == "true");
+    let Statement { selection, filter, order, .. } = statement;
+    let search = Search { filter, order, ranking, hits, offset };
+    Ok(SearchRequest { search, selection, timeout, timing })
+}
+
+fn invalid(message: impl Into<String>) -> Failure {
+    Failure::new(Code::InvalidParameter, message)
+}
+
+fn unknown_field(name: &str) -> String {
+    format!("Field '{name}' does not exist. The fields are {}", field_names())
+}
+
+fn statement(parameters: &Parameters, scope: &RequestScope<'_>) -> Result<Statement, Failure> {
+    if let Some(text) = parameters.get("yql").filter(|text| !text.trim().is_empty()) {
+        return yql::parse(text, scope)
+            .map_err(|error| invalid(format!("Could not create query from YQL: {error}")));
+    }
+    let Some(text) = parameters.any(&["query", "model.queryString"]) else {
+        let message = "No query: give 'yql' (or 'query' with words to look for)";
+        return Err(Failure::new(Code::NullQuery, message));
+    };
+    Ok(Statement {
+        selection: Selection::All,
+        sources: Vec::new(),
+        filter: scope.simple(text, DEFAULT_FIELD).map_err(invalid)?,
+        order: Vec::new(),
+        limit: None,
+        offset: None,
+        timeout_ms: None,
+    })
+}
+
+fn check_names(statement: &Statement) -> Result<(), Failure> {
+    for source in &statement.sources {
+        if source != DOCUMENT_TYPE && source != CLUSTER {
+            let message = format!(
+                "Could not resolve source ref '{source}'. \
+                 Valid source refs are {DOCUMENT_TYPE}, {CLUSTER}."
+            );
+            return Err(invalid(message));
+        }
+    }
+    if let Selection::Named(names) = &statement.selection {
+        let special = |name: &str| matches!(name, "sddocname" | "documentid");
+        let unknown = names.iter().find(|name| !special(name) && field_number(name).is_none());
+        if let Some(name) = unknown {
+            return Err(invalid(unknown_field(name)));
+        }
+    }
+    Ok(())
+}
+
+/// Hits and offset. In YQL, `limit` counts from the first match: `limit 31 offset 29` gives two hits.
+fn page(parameters: &Parameters, statement: &Statement) -> Result<(usize, usize), Failure> {
+    let number = |names: [&str; 2]| match parameters.any(&names) {
+        None => Ok(None),
+        Some(text) => text.trim().parse::<u64>().map(Some).map_err(|_| {
+            let name = names[0];
+            invalid(format!("Could not set '{name}' to '{text}': it takes a whole number from 0"))
+        }),
+    };
+    let offset = match statement.offset {
+        Some(offset) => offset,
+        None => number(["offset", "start"])?.unwrap_or(0),
+    };
+    let hits = match statement.limit {
+        Some(limit) => limit.saturating_sub(statement.offset.unwrap_or(0)),
+        None => number(["hits", "count"])?.unwrap_or(DEFAULT_HITS),
+    };
+    if hits > MAX_HITS {
+        let message =
+            format!("{hits} hits requested, configured limit: {MAX_HITS}. See {PARAMETER_PAGE}");
+        return Err(Failure::new(Code::IllegalQuery, message));
+    }
+    if offset > MAX_OFFSET {
+        let message = format!(
+            "Offset of {offset} requested, configured limit: {MAX_OFFSET}. See {PARAMETER_PAGE}"
+        );
+        return Err(Failure::new(Code::IllegalQuery, message));
+    }
+    // Both are far below the range of any usize.
+    Ok((hits as usize, offset as usize))
+}
+
+fn timeout(parameters: &Parameters, statement: &Statement) -> Result<Duration, Failure> {
+    if let Some(ms) = statement.timeout_ms {
+        return Ok(Duration::from_millis(ms).min(MAX_TIMEOUT));
+    }
+    let Some(text) = parameters.get("timeout") else { return Ok(DEFAULT_TIMEOUT) };
+    let us = duration_us(text).ok_or_else(|| {
+        invalid(format!("Could not set 'timeout' to '{text}': use a time such as 500ms or 2s"))
+    })?;
+    Ok(Duration::from_micros(us).min(MAX_TIMEOUT))
+}
+
+fn ranking(parameters: &Parameters) -> Result<Ranking, Failure> {
+    match parameters.any(&["ranking", "ranking.profile"]) {
+        None | Some("default" | "bm25") => Ok(Ranking::Bm25),
+        Some("unranked") => Ok(Ranking::Unranked),
+        Some(name) => {
+            let message =
+                format!("The rank profile '{name}' does not exist: use default, bm25 or unranked");
+            Err(invalid(message))
+        }
+    }
+}
