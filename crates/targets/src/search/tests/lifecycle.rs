@@ -88,7 +88,7 @@ fn what_the_index_missed_is_caught_up() {
     check(copy.path());
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(super) fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
