@@ -94,6 +94,7 @@ fn metrics(app: &App) -> Reply {
     let page = app.metrics.render(&Gauges {
         documents: progress.documents.load(Ordering::Relaxed),
         searchable_documents: app.reader.searcher().num_docs(),
+        segments: app.reader.searcher().segment_readers().len() as u64,
         waiting: app.pool.waiting() as u64,
         commits: progress.commits.load(Ordering::Relaxed),
         committed: progress.committed.load(Ordering::Relaxed),

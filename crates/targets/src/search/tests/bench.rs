@@ -56,11 +56,11 @@ fn feed_and_search_speed() {
     let start_ns = now_ns();
     client.refresh();
     println!("refresh after it: {} ms", (now_ns() - start_ns) / 1_000_000);
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(std::time::Duration::from_secs(8));
     let metrics = client.get("/metrics").body;
-    for line in
-        metrics.lines().filter(|line| line.contains("commits") || line.contains("documents"))
-    {
+    for line in metrics.lines().filter(|line| {
+        line.contains("commits") || line.contains("segments") || line.contains("documents")
+    }) {
         println!("{line}");
     }
     search_speed(&mut client);
