@@ -19,6 +19,12 @@ pub struct ClassPart {
     pub zero_hits: u64,
     /// Successful requests whose number of hits could be told.
     pub hits_known: u64,
+    /// Exact sum of the service times of successful requests, ns; the histogram keeps three digits.
+    pub service_sum_ns: u64,
+    /// Exact smallest service time of a successful request, ns; 0 while there is none.
+    pub service_min_ns: u64,
+    /// Exact largest service time of a successful request, ns; 0 while there is none.
+    pub service_max_ns: u64,
     /// Intended start to last byte, successful requests, ns.
     pub response: Histogram,
     /// Send to last byte, successful requests, ns.
@@ -28,10 +34,31 @@ pub struct ClassPart {
 }
 
 impl ClassPart {
-    fn merge(&mut self, other: &ClassPart) {
+    /// Counts the two times of a successful request, ns; the ledger is kept apart.
+    #[inline]
+    pub fn record_ok(&mut self, response_ns: u64, service_ns: u64) {
+        self.service_min_ns =
+            if self.service.is_empty() { service_ns } else { self.service_min_ns.min(service_ns) };
+        self.service_max_ns = self.service_max_ns.max(service_ns);
+        self.service_sum_ns = self.service_sum_ns.saturating_add(service_ns);
+        self.response.record(response_ns);
+        self.service.record(service_ns);
+    }
+
+    /// Adds another part of the same class: histograms by cells, counts by sum.
+    pub fn merge(&mut self, other: &ClassPart) {
         self.ledger.merge(&other.ledger);
         self.zero_hits += other.zero_hits;
         self.hits_known += other.hits_known;
+        if !other.service.is_empty() {
+            self.service_min_ns = if self.service.is_empty() {
+                other.service_min_ns
+            } else {
+                self.service_min_ns.min(other.service_min_ns)
+            };
+        }
+        self.service_max_ns = self.service_max_ns.max(other.service_max_ns);
+        self.service_sum_ns = self.service_sum_ns.saturating_add(other.service_sum_ns);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.failed.merge(&other.failed);
@@ -41,6 +68,9 @@ impl ClassPart {
         self.ledger = Ledger::default();
         self.zero_hits = 0;
         self.hits_known = 0;
+        self.service_sum_ns = 0;
+        self.service_min_ns = 0;
+        self.service_max_ns = 0;
         self.response.clear();
         self.service.clear();
         self.failed.clear();
@@ -67,6 +97,10 @@ pub struct Counters {
     pub waited: u64,
     /// Cycles longer than the schedule's cycle time (the closed model only).
     pub cycles_late: u64,
+    /// Requests that came to an end before the measured stretch was over.
+    pub ended_in_time: u64,
+    /// Successful ones among them: what the headline rate counts.
+    pub ok_in_time: u64,
 }
 
 impl Counters {
@@ -80,6 +114,8 @@ impl Counters {
         self.retries += other.retries;
         self.waited += other.waited;
         self.cycles_late += other.cycles_late;
+        self.ended_in_time += other.ended_in_time;
+        self.ok_in_time += other.ok_in_time;
     }
 }
 
@@ -114,8 +150,12 @@ impl Interval {
     }
 
     /// Adds another interval: histograms by cells, counts by sum, time by union.
+    ///
+    /// An interval that has no end yet (`to_ns` 0) takes the other's start, so that a sum begun with
+    /// [`Interval::new`] covers what was added and not the warm-up before it.
     pub fn merge(&mut self, other: &Interval) {
-        self.from_ns = self.from_ns.min(other.from_ns);
+        self.from_ns =
+            if self.to_ns == 0 { other.from_ns } else { self.from_ns.min(other.from_ns) };
         self.to_ns = self.to_ns.max(other.to_ns);
         self.in_flight = self.in_flight.saturating_add(other.in_flight);
         self.ledger.merge(&other.ledger);
@@ -178,6 +218,12 @@ pub struct ClassLine {
     pub ledger: Ledger,
     pub zero_hits: u64,
     pub hits_known: u64,
+    #[serde(default)]
+    pub service_sum_ns: u64,
+    #[serde(default)]
+    pub service_min_ns: u64,
+    #[serde(default)]
+    pub service_max_ns: u64,
     pub response: String,
     pub service: String,
     pub failed: String,
@@ -201,6 +247,9 @@ impl From<&Interval> for IntervalLine {
                     ledger: c.ledger,
                     zero_hits: c.zero_hits,
                     hits_known: c.hits_known,
+                    service_sum_ns: c.service_sum_ns,
+                    service_min_ns: c.service_min_ns,
+                    service_max_ns: c.service_max_ns,
                     response: c.response.encode(),
                     service: c.service.encode(),
                     failed: c.failed.encode(),
@@ -222,6 +271,9 @@ impl TryFrom<&IntervalLine> for Interval {
                     ledger: c.ledger,
                     zero_hits: c.zero_hits,
                     hits_known: c.hits_known,
+                    service_sum_ns: c.service_sum_ns,
+                    service_min_ns: c.service_min_ns,
+                    service_max_ns: c.service_max_ns,
                     response: Histogram::decode(&c.response)?,
                     service: Histogram::decode(&c.service)?,
                     failed: Histogram::decode(&c.failed)?,
@@ -261,5 +313,30 @@ mod tests {
         assert_eq!(back.statuses, interval.statuses);
         assert_eq!(back.ledger, interval.ledger);
         assert_eq!(back.to_ns, interval.to_ns);
+    }
+
+    #[test]
+    fn exact_times_merge_and_an_empty_part_does_not_disturb_them() {
+        let mut sum = ClassPart::default();
+        sum.merge(&ClassPart::default());
+        let mut part = ClassPart::default();
+        part.record_ok(9_000_123, 7_000_123);
+        part.record_ok(9_000_123, 5_000_321);
+        sum.merge(&part);
+        sum.merge(&ClassPart::default());
+        assert_eq!((sum.service_min_ns, sum.service_max_ns), (5_000_321, 7_000_123));
+        assert_eq!(sum.service_sum_ns, 12_000_444);
+    }
+
+    #[test]
+    fn a_sum_starts_where_its_first_part_starts() {
+        let mut sum = Interval::new(1);
+        for from_s in [5u64, 6] {
+            let mut part = Interval::new(1);
+            part.from_ns = from_s * 1_000_000_000;
+            part.to_ns = part.from_ns + 1_000_000_000;
+            sum.merge(&part);
+        }
+        assert_eq!((sum.from_ns, sum.to_ns), (5_000_000_000, 7_000_000_000));
     }
 }

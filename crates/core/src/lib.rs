@@ -3,11 +3,17 @@
 //! Everything here is arithmetic over what it is given, so that properties can be proved by tests and the
 //! whole engine can run on a virtual clock.
 
+pub mod admission;
 pub mod clock;
 pub mod histogram;
 pub mod interval;
 pub mod ledger;
 pub mod outcome;
 pub mod record;
+pub mod recorder;
 pub mod rng;
+pub mod scenario;
+pub mod schedule;
+pub mod slo;
+pub mod units;
 pub mod verdict;

@@ -45,6 +45,9 @@ pub struct RunRecord {
     /// One entry a class, by name.
     #[serde(default)]
     pub classes: BTreeMap<String, ClassRecord>,
+    /// The classes in the workload's own order, which is the order of the journal's parts.
+    #[serde(default)]
+    pub class_names: Vec<String>,
     /// One entry a phase.
     #[serde(default)]
     pub phases: Vec<PhaseRecord>,

@@ -1,1 +1,12 @@
-//! (module docs follow with the code)
+//! The load engine: shards that own their connections, sessions and recorder whole.
+//!
+//! One shard is one thread with one reactor. A shard is generic over the protocol, the network and the clock, so
+//! that the same code runs against real servers and, deterministic from a seed, against simulated ones.
+
+pub mod epoll;
+pub mod health;
+pub mod net;
+pub mod run;
+pub mod shard;
+pub mod target;
+pub mod tls;

@@ -2,5 +2,11 @@
 //! so that tests bind port 0, and returns when [`stop::Stop`] was requested. Nothing here imports the
 //! engine: a benchmark must not share a loop with its victim.
 
+pub mod arrivals;
+mod http;
+pub mod null;
+pub mod queue;
 pub mod search;
 pub mod stop;
+
+pub use http::ConnectionCounts;

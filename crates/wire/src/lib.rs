@@ -5,5 +5,7 @@
 
 pub mod http1;
 mod protocol;
+mod session;
 
 pub use protocol::{Event, Fault, Protocol, Submission};
+pub use session::{Judgement, Sessions, Turn};

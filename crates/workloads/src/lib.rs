@@ -1,1 +1,20 @@
-//! (module docs follow with the code)
+//! What is asked of a target: request files, their rendering, classes and checks, texts and query
+//! mixes.
+//!
+//! Nothing here opens a socket. Request files: [`query_file`] (vespa-fbench's format) and
+//! [`ndjson`]; their requests become bytes in [`render`], are counted by [`classes`] and judged by
+//! [`checks`]. Texts to search: [`corpus`]; the queries that fit a text: [`query_mix`].
+
+pub mod checks;
+pub mod classes;
+pub mod corpus;
+pub mod edit_distance;
+pub mod error;
+pub mod header;
+pub mod http;
+pub mod json_scan;
+mod json_skip;
+pub mod ndjson;
+pub mod query_file;
+pub mod query_mix;
+pub mod render;

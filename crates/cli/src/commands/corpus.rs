@@ -1,0 +1,203 @@
+//! `plimsoll corpus`: real and synthetic texts, and queries that fit them.
+
+use crate::execute::{note, print_out};
+use crate::exit;
+use crate::usage::usage;
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use plimsoll_core::units::Size;
+use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
+use plimsoll_workloads::query_mix::{MixOptions, Rendering, make};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  What the bundled text is, and under which licence:
+    plimsoll corpus info
+  A gigabyte of synthetic text with known typos, and the truth about it:
+    plimsoll corpus write --source synthetic --size 1GB --out corpus.ndjson --manifest truth.json
+  Queries of six kinds with real words of the bundled text, for 'plimsoll load --queries':
+    plimsoll corpus queries --each 200 --out queries.ndjson";
+
+/// Texts to search and queries that fit them: bundled, debian, ndjson:FILE or synthetic.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct CorpusArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Tell name, size, licence and origin.
+    Info(SourceArgs),
+    /// Write the documents as NDJSON.
+    Write(WriteArgs),
+    /// Write queries with words of the text, tagged by class.
+    Queries(QueryArgs),
+}
+
+/// Which text.
+#[derive(Args, Debug)]
+pub struct SourceArgs {
+    /// bundled, debian, synthetic, or ndjson:FILE.
+    #[arg(long, value_name = "SOURCE", default_value = "bundled")]
+    source: String,
+    /// At most this many documents.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Synthetic: how much text, 10MB to 10GB.
+    #[arg(long, value_name = "SIZE", default_value = "10MB")]
+    size: Size,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Args, Debug)]
+struct WriteArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Where to; '-' is stdout.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    out: PathBuf,
+    /// Synthetic: write what is planted in the text, as JSON.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+struct QueryArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Queries of each class.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    each: u64,
+    /// ndjson (tagged by class), get or post (vespa-fbench's query files).
+    #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
+    format: String,
+    /// Where to; '-' is stdout.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    out: PathBuf,
+}
+
+impl SourceArgs {
+    /// Opens the text.
+    ///
+    /// # Errors
+    /// When there is no such source, or it cannot be read.
+    pub fn open(&self) -> Result<Corpus> {
+        let source = match self.source.as_str() {
+            "bundled" => Source::Bundled,
+            "debian" => Source::Debian,
+            "synthetic" => Source::Synthetic(SyntheticOptions::new(
+                self.seed,
+                synthetic::Size::Bytes(self.size.bytes),
+            )),
+            other => match other.strip_prefix("ndjson:") {
+                Some(path) if !path.is_empty() => Source::Ndjson(PathBuf::from(path)),
+                _ => {
+                    return Err(usage(format!(
+                        "--source '{other}': write bundled, debian, synthetic or ndjson:FILE"
+                    )));
+                }
+            },
+        };
+        Corpus::open(&source, &CorpusOptions { limit: self.limit })
+            .map_err(|error| usage(error.to_string()))
+    }
+}
+
+fn writer(path: &Path) -> Result<Box<dyn Write>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
+    }
+    let file = File::create(path)
+        .map_err(|error| usage(format!("--out {}: {error}; check the path", path.display())))?;
+    Ok(Box::new(BufWriter::with_capacity(1 << 20, file)))
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A source that cannot be read, or a file that cannot be written.
+pub fn run(args: &CorpusArgs) -> Result<u8> {
+    match &args.what {
+        What::Info(source) => info(source),
+        What::Write(args) => write(args),
+        What::Queries(args) => queries(args),
+    }
+}
+
+fn info(args: &SourceArgs) -> Result<u8> {
+    let corpus = args.open()?;
+    let documents = match corpus.len_hint() {
+        Some(documents) => documents,
+        None => corpus.documents()?.count() as u64,
+    };
+    print_out(&format!(
+        "name       {}\ndocuments  {documents}\nlicence    {}\norigin     {}\n",
+        corpus.name(),
+        corpus.licence(),
+        corpus.origin()
+    ))?;
+    Ok(exit::FINE)
+}
+
+fn write(args: &WriteArgs) -> Result<u8> {
+    let corpus = args.source.open()?;
+    if let Some(path) = &args.manifest {
+        let truth = corpus.synthetic().map(|synthetic| synthetic.truth()).ok_or_else(|| {
+            usage("--manifest: only a synthetic text knows what is planted in it")
+        })?;
+        let text = serde_json::to_string_pretty(&truth)?;
+        std::fs::write(path, text + "\n")
+            .map_err(|error| usage(format!("--manifest {}: {error}", path.display())))?;
+    }
+    let mut out = writer(&args.out)?;
+    let (mut line, mut documents, mut bytes) = (Vec::new(), 0u64, 0u64);
+    for document in corpus.documents()? {
+        line.clear();
+        document?.to_ndjson(&mut line);
+        if !line.ends_with(b"\n") {
+            line.push(b'\n');
+        }
+        if let Err(error) = out.write_all(&line) {
+            return broken_pipe_is_fine(error);
+        }
+        documents += 1;
+        bytes += line.len() as u64;
+    }
+    if let Err(error) = out.flush() {
+        return broken_pipe_is_fine(error);
+    }
+    note(&format!("{documents} documents, {:.1} MB of {}", bytes as f64 / 1e6, corpus.name()));
+    Ok(exit::FINE)
+}
+
+fn broken_pipe_is_fine(error: std::io::Error) -> Result<u8> {
+    if error.kind() == std::io::ErrorKind::BrokenPipe { Ok(exit::FINE) } else { Err(error.into()) }
+}
+
+fn queries(args: &QueryArgs) -> Result<u8> {
+    let corpus = args.source.open()?;
+    let mix = make(&corpus, &MixOptions::even(args.source.seed, args.each))
+        .map_err(|error| usage(error.to_string()))?;
+    let rendering = Rendering::default();
+    let mut out = writer(&args.out)?;
+    let written = match args.format.as_str() {
+        "ndjson" => rendering.write_ndjson(&mix, &mut out),
+        "get" => rendering.write_fbench_get(&mix, &mut out),
+        "post" => rendering.write_fbench_post(&mix, &mut out),
+        other => {
+            return Err(usage(format!("--format '{other}': write ndjson, get or post")));
+        }
+    };
+    if let Err(error) = written.and_then(|()| out.flush()) {
+        return broken_pipe_is_fine(error);
+    }
+    note(&format!("{} queries of 6 classes over {}", mix.len(), corpus.name()));
+    Ok(exit::FINE)
+}

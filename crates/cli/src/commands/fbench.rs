@@ -1,0 +1,416 @@
+//! `plimsoll fbench`: vespa-fbench's flags, query files, output files and summary, with its counting mended.
+
+use super::common::OutputFlags;
+use crate::execute::{Finished, code, execute, print_out, style, write_json};
+use crate::fbench_source::{SourceOptions, Sources};
+use crate::prepare::{Prepared, plan_of, tls_of};
+use crate::url::{Url, split_authority};
+use crate::usage::usage;
+use anyhow::Result;
+use clap::Args;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::scenario::{Scenario, TlsScenario};
+use plimsoll_core::schedule::{LoadModel, Think};
+use plimsoll_core::units::Span;
+use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::target::Target;
+use plimsoll_report::fbench::{
+    FbenchOptions, FbenchResult, FbenchSums, STARTING, own_block, stopped_lines,
+};
+use plimsoll_workloads::http::Form;
+use plimsoll_workloads::render::{Authority, FbenchForm, FbenchOptions as FormOptions};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  Eight clients, each with its own file (query000.txt ...), for a minute:
+    plimsoll fbench -n 8 -q query%03d.txt -s 60 127.0.0.1 8080
+  POST bodies from one file, shared out to 32 clients, replies kept:
+    plimsoll fbench -n 32 -P -z -q bodies.txt -o out%03d.txt -s 30 127.0.0.1 8080
+  One client at exactly 1000 requests a second, the first 20 requests not counted:
+    plimsoll fbench -n 1 -c 1 -i 20 -q queries.txt -s 10 127.0.0.1 8080
+  TLS with a client certificate:
+    plimsoll fbench -T ca.pem -C cert.pem -K key.pem -n 4 -q queries.txt -s 10 example.org 443
+
+The summary is the original's, to the character; what follows it is ours: times from the intended start, failures
+apart, books that balance. docs/fbench.md tells where plimsoll counts differently, and why.
+Exit codes: 0 fine, 3 not valid, 4 every request failed, 64 wrong usage.";
+
+/// Put the load of vespa-fbench on one or several hosts.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub struct FbenchArgs {
+    /// Clients, one connection each.
+    #[arg(short = 'n', value_name = "CLIENTS", default_value_t = 10)]
+    clients: u32,
+    /// Time from one request of a client to its next, ms; 0: back to back; negative: as long as the answer took.
+    #[arg(short = 'c', value_name = "MS", default_value_t = 0)]
+    cycle_ms: i64,
+    /// Fewest body bytes of a successful reply.
+    #[arg(short = 'l', value_name = "BYTES", default_value_t = 0)]
+    limit: u64,
+    /// Requests of each client that are not counted; -1: count none.
+    #[arg(short = 'i', value_name = "N", default_value_t = 0)]
+    ignore: i64,
+    /// Run time, seconds; -1: until stopped.
+    #[arg(short = 's', value_name = "SECONDS", default_value_t = 60)]
+    seconds: i64,
+    /// Query file; %d or %03d in it is the client's number.
+    #[arg(short = 'q', value_name = "PATTERN", default_value = "query%03d.txt")]
+    queries: String,
+    /// Output file of each client.
+    #[arg(short = 'o', value_name = "PATTERN")]
+    output: Option<String>,
+    /// How often a query file is read again after the first time; -1: without end.
+    #[arg(short = 'r', value_name = "N", default_value_t = -1)]
+    restart: i64,
+    /// Longest line of a query file, bytes; a longer one is skipped and counted.
+    #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
+    max_line: usize,
+    /// Print a summary every so many seconds.
+    #[arg(short = 'p', value_name = "SECONDS", default_value_t = 0)]
+    print_every: i64,
+    /// A connection for each request.
+    #[arg(short = 'k')]
+    no_keepalive: bool,
+    /// Text to append to each URL.
+    #[arg(short = 'a', value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
+    append: String,
+    /// A header of every request, 'Name: value'; may be repeated.
+    #[arg(short = 'H', value_name = "LINE")]
+    header: Vec<String>,
+    /// Name for the Host header and for TLS, instead of the host connected to.
+    #[arg(short = 'A', value_name = "[user@]HOST[:PORT]")]
+    authority: Option<String>,
+    /// POST: URLs in the query file are followed by their bodies.
+    #[arg(short = 'P')]
+    post: bool,
+    /// Bodies in the query file are base64.
+    #[arg(short = 'd')]
+    base64: bool,
+    /// Accepted for old scripts: benchmark headers are always asked for.
+    #[arg(short = 'x')]
+    benchmark_data: bool,
+    /// Ask for coverage headers too.
+    #[arg(short = 'y')]
+    coverage: bool,
+    /// One query file for all clients, shared out in equal parts.
+    #[arg(short = 'z')]
+    single_file: bool,
+    /// PEM file of authorities to trust; turns TLS on.
+    #[arg(short = 'T', value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// PEM file of the client's certificate.
+    #[arg(short = 'C', value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// PEM file of the client's private key.
+    #[arg(short = 'K', value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// TLS files from Vespa's own configuration (VESPA_TLS_CONFIG_FILE).
+    #[arg(short = 'D')]
+    vespa_tls: bool,
+    /// Hosts and ports, in pairs; client i uses pair i modulo their number.
+    #[arg(value_name = "HOST PORT", required = true)]
+    hosts: Vec<String>,
+
+    /// Longest time from sending a request to its last byte.
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Beyond the original")]
+    timeout: Span,
+    /// Longest time for a connection, TLS included.
+    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Beyond the original")]
+    connect_timeout: Span,
+    /// Trust any certificate for any name.
+    #[arg(long, help_heading = "Beyond the original")]
+    insecure: bool,
+    /// Threads; each owns a share of the clients.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Beyond the original")]
+    threads: u32,
+    /// Poll this long before each intended start instead of sleeping.
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Beyond the original")]
+    spin: Span,
+    /// Look at every reply as it comes instead of gathering replies in batches at full speed.
+    #[arg(long, help_heading = "Beyond the original")]
+    no_batching: bool,
+    #[command(flatten)]
+    out: OutputFlags,
+}
+
+/// Longest run: -s -1 means "until stopped", which a clock of 64 bits counts for longer than any machine runs.
+const FOR_EVER: Span = Span { ns: u64::MAX / 4 };
+
+impl FbenchArgs {
+    fn check(&self) -> Result<()> {
+        if self.clients == 0 {
+            return Err(usage("-n 0 asks nothing; use at least 1 client"));
+        }
+        if self.clients > 100_000 {
+            return Err(usage("-n: at most 100000 clients"));
+        }
+        if self.threads == 0 || self.threads > self.clients {
+            return Err(usage("--threads: use a number from 1 to the number of clients"));
+        }
+        if self.seconds < -1 {
+            return Err(usage("-s: use seconds, or -1 to run until stopped"));
+        }
+        if self.seconds == 0 {
+            return Err(usage("-s 0 runs nothing; use at least 1, or -1 to run until stopped"));
+        }
+        if self.print_every < 0 {
+            return Err(usage("-p: use seconds, or 0 for no summaries on the way"));
+        }
+        if self.restart < -1 {
+            return Err(usage("-r: use a number of times, or -1 for without end"));
+        }
+        if self.base64 && !self.post {
+            return Err(usage("-d decodes POST bodies; it needs -P"));
+        }
+        if self.timeout.ns == 0 || self.connect_timeout.ns == 0 {
+            return Err(usage("--timeout: must be more than 0; every wait has a limit"));
+        }
+        Ok(())
+    }
+
+    fn tls(&self) -> Result<Option<TlsScenario>> {
+        if self.ca.is_none() && (self.certificate.is_some() || self.key.is_some()) && !self.insecure
+        {
+            return Err(usage("-C and -K need a CA certificate; give it with -T"));
+        }
+        if self.certificate.is_some() != self.key.is_some() {
+            return Err(usage("-C and -K go together; give both"));
+        }
+        let named = self.ca.is_some() || self.certificate.is_some() || self.insecure;
+        if !named {
+            return if self.vespa_tls { crate::vespa_tls::read().map(Some) } else { Ok(None) };
+        }
+        Ok(Some(TlsScenario {
+            ca_file: self.ca.clone(),
+            certificate_file: self.certificate.clone(),
+            key_file: self.key.clone(),
+            server_name: None,
+            insecure: self.insecure,
+        }))
+    }
+
+    /// The pairs of host and port.
+    fn pairs(&self, tls: bool) -> Result<Vec<Authority>> {
+        if !self.hosts.len().is_multiple_of(2) {
+            return Err(usage(format!(
+                "'{}' has no port; hosts and ports come in pairs, such as 127.0.0.1 8080",
+                self.hosts.last().map_or("", String::as_str)
+            )));
+        }
+        self.hosts
+            .chunks(2)
+            .map(|pair| {
+                let port =
+                    pair[1].parse().ok().filter(|&port: &u16| port > 0).ok_or_else(|| {
+                        usage(format!(
+                            "port '{}' of {}: use a number from 1 to 65535",
+                            pair[1], pair[0]
+                        ))
+                    })?;
+                if pair[0].contains("://") {
+                    return Err(usage(format!(
+                        "'{}': write a host name without a scheme",
+                        pair[0]
+                    )));
+                }
+                Ok(Authority { host: pair[0].clone(), port, tls })
+            })
+            .collect()
+    }
+
+    /// What the Host header and TLS ask for, when `-A` says so.
+    fn named_authority(&self, tls: bool) -> Result<Option<Authority>> {
+        let Some(text) = &self.authority else { return Ok(None) };
+        let host = text.rsplit_once('@').map_or(text.as_str(), |(_, host)| host);
+        let (host, port) = split_authority(host, if tls { 443 } else { 80 })
+            .ok_or_else(|| usage(format!("-A '{text}': write [user@]host[:port]")))?;
+        Ok(Some(Authority { host, port, tls }))
+    }
+
+    fn scenario(&self, tls: Option<TlsScenario>, targets: Vec<String>) -> Scenario {
+        let think = if self.cycle_ms < 0 { Think::AsResponse } else { Think::None };
+        let cycle_ns = self.cycle_ms.max(0) as u64 * 1_000_000;
+        Scenario {
+            job: "fbench".to_owned(),
+            targets,
+            queries: Some(PathBuf::from(&self.queries)),
+            post: self.post,
+            method: if self.post { "POST" } else { "GET" }.to_owned(),
+            headers: self.header.clone(),
+            load: LoadModel::Closed { clients: self.clients, think, cycle_ns },
+            duration: match u64::try_from(self.seconds) {
+                Ok(seconds) => Span::seconds(seconds),
+                Err(_) => FOR_EVER,
+            },
+            ignore_first: u32::try_from(self.ignore).unwrap_or(u32::MAX),
+            threads: self.threads,
+            timeout: self.timeout,
+            connect_timeout: self.connect_timeout,
+            keepalive: !self.no_keepalive,
+            spin: self.spin,
+            batching: !self.no_batching,
+            tls: tls.unwrap_or_default(),
+            ..Scenario::default()
+        }
+    }
+
+    fn options(&self, ran_for_s: i64) -> FbenchOptions {
+        FbenchOptions {
+            clients: self.clients,
+            ran_for_s,
+            cycle_ms: self.cycle_ms,
+            lower_limit_bytes: self.limit,
+            keepalive: !self.no_keepalive,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, or a program failure.
+pub fn run(args: &FbenchArgs) -> Result<u8> {
+    args.check()?;
+    let tls = args.tls()?;
+    let pairs = args.pairs(tls.is_some())?;
+    let named = args.named_authority(tls.is_some())?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let targets = pairs.iter().map(|a| format!("{scheme}://{}:{}/", bracketed(&a.host), a.port));
+    let mut scenario = args.scenario(tls, targets.collect());
+    if let Some(named) = &named {
+        scenario.tls.server_name = Some(named.host.clone());
+    }
+    let forms = pairs
+        .iter()
+        .map(|pair| {
+            let authority = named.as_ref().unwrap_or(pair);
+            let form = FbenchForm::new(&FormOptions {
+                host: authority.host_header(),
+                headers: &args.header,
+                append: &args.append,
+                post: args.post,
+                coverage: args.coverage,
+                close: args.no_keepalive,
+            });
+            form.map(Form::Fbench).map_err(usage)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let sources = Sources::open(
+        &SourceOptions {
+            pattern: &args.queries,
+            output: args.output.as_deref(),
+            clients: args.clients,
+            post: args.post,
+            base64: args.base64,
+            max_line: args.max_line,
+            restart: args.restart,
+            shared: args.single_file,
+        },
+        &forms,
+    )?;
+    let prepared = prepared(args, &scenario, &pairs, &sources, forms)?;
+    let output = args.out.output();
+    let to_stdout = output.json.as_deref() != Some(std::path::Path::new("-"));
+    if to_stdout {
+        print_out(STARTING)?;
+    }
+    let mut running = Running { args, totals: Interval::default(), skipped: sources.skipped };
+    let results = |end: &RunEnd| {
+        let sums = sums(args, end, sources.skipped);
+        FbenchResult::new(&args.options(ran_for(args, end)), &end.totals, &sums).job_results()
+    };
+    let finished =
+        execute(&scenario, prepared, &output, &mut |second| running.second(second), &results)?;
+    if !write_json(&output, &finished.record)? {
+        print_out(&summary(args, &finished))?;
+    }
+    Ok(code(&finished))
+}
+
+fn summary(args: &FbenchArgs, finished: &Finished) -> String {
+    let result = FbenchResult::of(&finished.record).unwrap_or_default();
+    format!(
+        "{}{}{}",
+        stopped_lines(args.clients),
+        result.summary(),
+        own_block(&finished.record, finished.folder.as_deref(), &style())
+    )
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
+}
+
+fn prepared(
+    args: &FbenchArgs,
+    scenario: &Scenario,
+    pairs: &[Authority],
+    sources: &Sources,
+    forms: Vec<Form>,
+) -> Result<Prepared> {
+    let urls: Vec<Url> = pairs
+        .iter()
+        .map(|authority| Url { authority: authority.clone(), target: "/".to_owned() })
+        .collect();
+    let tls = tls_of(scenario, &urls)?;
+    let targets = pairs.iter().map(|pair| Target::resolve(&pair.host, pair.port)).collect();
+    let plan = plan_of(scenario, targets, tls, 1);
+    let sessions = sources.sessions(args.threads, forms, args.limit, &args.append)?;
+    Ok(Prepared {
+        plan,
+        sessions,
+        class_names: vec!["all".to_owned()],
+        distinct_requests: Some(sources.records),
+    })
+}
+
+/// `-s` as given, or the whole seconds that passed when the run was stopped or had no end.
+fn ran_for(args: &FbenchArgs, end: &RunEnd) -> i64 {
+    if end.interrupted || args.seconds < 0 { end.measured_s as i64 } else { args.seconds }
+}
+
+fn sums(args: &FbenchArgs, end: &RunEnd, skipped: u64) -> FbenchSums {
+    FbenchSums { clients_ended: args.clients, elapsed_ns: end.client_elapsed_ns, skipped }
+}
+
+/// What `-p` prints on the way.
+struct Running<'a> {
+    args: &'a FbenchArgs,
+    totals: Interval,
+    skipped: u64,
+}
+
+impl Running<'_> {
+    fn second(&mut self, second: &Interval) {
+        let every = self.args.print_every;
+        if every <= 0 {
+            return;
+        }
+        self.totals.merge(second);
+        let passed = (second.to_ns / 1_000_000_000) as i64;
+        if passed % every != 0 || (self.args.seconds > 0 && passed >= self.args.seconds) {
+            return;
+        }
+        let sums = FbenchSums {
+            clients_ended: self.args.clients,
+            elapsed_ns: second.to_ns * u64::from(self.args.clients),
+            skipped: self.skipped,
+        };
+        let result = FbenchResult::new(&self.args.options(passed), &self.totals, &sums);
+        // A summary that cannot be printed is printed again at the end, where the error is told.
+        let _ = print_out(&format!("\nRuntime: {passed} sec\n{}", result.summary()));
+    }
+}
+
+/// Whether arguments came from a link that is named after the original.
+#[must_use]
+pub fn link_command(program: &str) -> Option<&'static str> {
+    match program {
+        "vespa-fbench" => Some("fbench"),
+        "vespa-fbench-split-file" => Some("split-file"),
+        "vespa-fbench-result-filter.pl" => Some("result-filter"),
+        _ => None,
+    }
+}

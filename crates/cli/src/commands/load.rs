@@ -1,0 +1,267 @@
+//! `plimsoll load`: requests to any HTTP service, under any load model.
+
+use super::common::{ArrivalsFlag, RunFlags, TlsFlags};
+use crate::execute::{code, execute, print_out, style, write_json};
+use crate::prepare::prepare;
+use crate::usage::usage;
+use anyhow::Result;
+use clap::Args;
+use plimsoll_core::admission::AdmissionModel;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::schedule::{Arrivals, LoadModel, Step, Think};
+use plimsoll_core::units::Span;
+use serde_json::Map;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  Ten clients, as fast as the server answers, for ten seconds:
+    plimsoll load http://127.0.0.1:8080/search/?query=ship
+  A thousand requests a second that arrive like independent users, and a limit to hold:
+    plimsoll load http://127.0.0.1:8080/ --rate 1000 --arrivals poisson --duration 1m --slo p95=50ms
+  A query log with a table per kind of query, where a 200 with errors inside is a failure:
+    plimsoll load http://127.0.0.1:8080 --queries queries.txt --class fuzzy=fuzzy --class phrase=phrase --check vespa
+  Up to 500 a second in ten seconds, a minute there, and down again:
+    plimsoll load http://127.0.0.1:8080/ --profile 0-500:10s,500:60s,500-0:10s
+  Bursts of 200 every second, at most 50 under way and 100 waiting:
+    plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100
+
+Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
+
+/// Put load on any HTTP service: closed, open, bursts or a profile; one URL, a query file or NDJSON.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct LoadArgs {
+    /// http:// or https:// addresses; connections are dealt out to them in turn.
+    #[arg(required = true, value_name = "URL")]
+    urls: Vec<String>,
+
+    /// Clients that each wait for their answer before they ask again (the closed model; default 10).
+    #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
+    clients: Option<u32>,
+    /// Closed: pause between an answer and the next request.
+    #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
+    think: Option<Span>,
+    /// Closed: time from one intended start of a client to its next; a late client catches up.
+    #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
+    cycle: Option<Span>,
+    /// Requests per second, whatever the answers do (the open model).
+    #[arg(long, value_name = "PER_S", help_heading = "Load model (one of them)")]
+    rate: Option<f64>,
+    /// Open and profile: how requests follow each other.
+    #[arg(long, value_enum, help_heading = "Load model (one of them)")]
+    arrivals: Option<ArrivalsFlag>,
+    /// Requests at once, every --every.
+    #[arg(long, value_name = "SIZE", help_heading = "Load model (one of them)")]
+    burst: Option<u32>,
+    /// Time from one burst to the next.
+    #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
+    every: Option<Span>,
+    /// Rates over time: RATE:TIME or FROM-TO:TIME, one after the other.
+    #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
+    profile: Option<String>,
+
+    /// Most requests under way; with it, what comes on top waits in a bounded queue or is refused.
+    #[arg(long, value_name = "N", help_heading = "Admission")]
+    slots: Option<u32>,
+    /// Most requests waiting for a slot (default 1000).
+    #[arg(long, value_name = "N", help_heading = "Admission")]
+    queue: Option<u32>,
+    /// Longest wait for a slot (default 10s).
+    #[arg(long, value_name = "TIME", help_heading = "Admission")]
+    queue_timeout: Option<Span>,
+
+    /// File of requests: URLs, one a line; with --post URLs and bodies; or NDJSON of
+    /// {"method","path","headers","body","class"}. May be gzip.
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    queries: Option<PathBuf>,
+    /// The query file holds URLs followed by the lines of their bodies.
+    #[arg(long, help_heading = "Requests")]
+    post: bool,
+    /// In which order requests are asked: file, shuffle (each once, seeded) or random (with replacement).
+    #[arg(long, value_name = "ORDER", default_value = "file", help_heading = "Requests")]
+    order: String,
+    /// Method of requests whose source names none.
+    #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "Requests")]
+    method: String,
+    /// Body of every request; @FILE reads it from a file.
+    #[arg(long, value_name = "TEXT", help_heading = "Requests")]
+    body: Option<String>,
+    /// A header of every request, 'Name: value'; may be repeated.
+    #[arg(long, value_name = "LINE", help_heading = "Requests")]
+    header: Vec<String>,
+    /// A connection for each request.
+    #[arg(long, help_heading = "Requests")]
+    no_keepalive: bool,
+
+    /// A class of requests, by a regular expression on URL and body; first match wins; may be repeated.
+    #[arg(long, value_name = "NAME=REGEX", help_heading = "Judging")]
+    class: Vec<String>,
+    /// What a reply must be: status=2xx, '/json/pointer>=1', '!/json/pointer', body~TEXT, vespa, elasticsearch.
+    #[arg(long, value_name = "CHECK", help_heading = "Judging")]
+    check: Vec<String>,
+    /// How hits are counted: auto (search APIs), off, or a JSON pointer.
+    #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "Judging")]
+    hits: String,
+
+    #[command(flatten)]
+    run: RunFlags,
+    #[command(flatten)]
+    tls: TlsFlags,
+}
+
+impl LoadArgs {
+    fn scenario(&self) -> Result<Scenario> {
+        let mut scenario = Scenario {
+            targets: self.urls.clone(),
+            queries: self.queries.clone(),
+            post: self.post,
+            order: self.order.clone(),
+            method: self.method.clone(),
+            body: self.body.as_deref().map(read_body).transpose()?,
+            headers: self.header.clone(),
+            classes: self.class.clone(),
+            checks: self.check.clone(),
+            hits: self.hits.clone(),
+            keepalive: !self.no_keepalive,
+            tls: self.tls.scenario(),
+            admission: self.admission()?,
+            load: self.model()?,
+            ..Scenario::default()
+        };
+        if scenario.body.is_some() && self.method == "GET" {
+            scenario.method = "POST".to_owned();
+        }
+        self.run.fill(&mut scenario)?;
+        if self.run.duration.is_none()
+            && let Some(own_ns) = scenario.load.own_duration_ns()
+        {
+            scenario.duration = Span { ns: own_ns };
+        }
+        Ok(scenario)
+    }
+
+    fn model(&self) -> Result<LoadModel> {
+        let given = [
+            ("--clients", self.clients.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--burst", self.burst.is_some()),
+            ("--profile", self.profile.is_some()),
+        ];
+        let named: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+        if named.len() > 1 {
+            return Err(usage(format!(
+                "{} are different load models; give one of them",
+                named.join(" and ")
+            )));
+        }
+        let closed = named.first().is_none_or(|&name| name == "--clients");
+        if !closed && (self.think.is_some() || self.cycle.is_some()) {
+            return Err(usage(format!(
+                "--think and --cycle belong to the closed model; they contradict {}",
+                named[0]
+            )));
+        }
+        let has_arrivals = self.rate.is_some() || self.profile.is_some();
+        if self.arrivals.is_some() && !has_arrivals {
+            return Err(usage("--arrivals belongs to --rate or --profile; give one of them"));
+        }
+        if self.every.is_some() != self.burst.is_some() {
+            return Err(usage("--burst and --every go together; give both"));
+        }
+        let arrivals = match self.arrivals {
+            Some(ArrivalsFlag::Poisson) => Arrivals::Poisson,
+            Some(ArrivalsFlag::Uniform) | None => Arrivals::Uniform,
+        };
+        let model = match (self.rate, self.burst, &self.profile) {
+            (Some(rate_per_s), _, _) => LoadModel::Open { rate_per_s, arrivals },
+            (_, Some(size), _) => {
+                LoadModel::Burst { size, every_ns: self.every.unwrap_or_default().ns }
+            }
+            (_, _, Some(text)) => LoadModel::Profile { steps: parse_profile(text)?, arrivals },
+            _ => LoadModel::Closed {
+                clients: self.clients.unwrap_or(10),
+                think: self.think.map_or(Think::None, |think| Think::Fixed(think.ns)),
+                cycle_ns: self.cycle.unwrap_or_default().ns,
+            },
+        };
+        model.validate()?;
+        Ok(model)
+    }
+
+    fn admission(&self) -> Result<AdmissionModel> {
+        match self.slots {
+            Some(0) => Err(usage("--slots 0 admits nothing; use at least 1")),
+            Some(slots) => Ok(AdmissionModel::Managed {
+                slots,
+                queue_max: self.queue.unwrap_or(1000),
+                queue_timeout_ns: self.queue_timeout.unwrap_or(Span::seconds(10)).ns,
+            }),
+            None if self.queue.is_some() || self.queue_timeout.is_some() => Err(usage(
+                "--queue and --queue-timeout need --slots, which says what they wait for",
+            )),
+            None => Ok(AdmissionModel::Direct),
+        }
+    }
+}
+
+fn read_body(text: &str) -> Result<String> {
+    match text.strip_prefix('@') {
+        None => Ok(text.to_owned()),
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| usage(format!("--body @{path}: {error}; give a file of UTF-8 text"))),
+    }
+}
+
+/// Reads `0-500:10s,500:60s`.
+fn parse_profile(text: &str) -> Result<Vec<Step>> {
+    text.split(',')
+        .map(|part| {
+            let wrong = |problem: &str| {
+                usage(format!("--profile '{part}': {problem}; write RATE:TIME or FROM-TO:TIME"))
+            };
+            let (rates, time) = part.split_once(':').ok_or_else(|| wrong("there is no ':'"))?;
+            let duration: Span =
+                time.parse().map_err(|e: plimsoll_core::units::UnitError| wrong(&e.to_string()))?;
+            let rate = |text: &str| {
+                let rate: Option<f64> = text.trim().parse().ok();
+                rate.filter(|r| r.is_finite() && *r >= 0.0)
+                    .ok_or_else(|| wrong("the rate is no number"))
+            };
+            let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
+            Ok(Step { from_per_s: rate(from)?, to_per_s: rate(to)?, duration_ns: duration.ns })
+        })
+        .collect()
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, or a program failure.
+pub fn run(args: &LoadArgs) -> Result<u8> {
+    let scenario = args.scenario()?;
+    let output = args.run.output.output();
+    let prepared = prepare(&scenario)?;
+    let finished = execute(&scenario, prepared, &output, &mut |_| {}, &|_| Map::new())?;
+    if !write_json(&output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_read() {
+        let steps = parse_profile("0-500:10s,500:1m").unwrap();
+        assert_eq!(steps.len(), 2);
+        assert_eq!((steps[0].from_per_s, steps[0].to_per_s), (0.0, 500.0));
+        assert_eq!(steps[1].duration_ns, 60_000_000_000);
+        for wrong in ["", "500", "x:10s", "5:fast", "-1:2s"] {
+            assert!(parse_profile(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! `plimsoll serve`: the embedded targets, each a process of its own.
+
+use super::common::ArrivalsFlag;
+use crate::execute::print_out;
+use crate::exit;
+use crate::usage::usage;
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use plimsoll_core::units::Span;
+use plimsoll_targets::null::{self, NullConfig};
+use plimsoll_targets::queue::{
+    self, Arrivals, QueueConfig, ServiceTime, Stall, StationConfig, truth_or_reason,
+};
+use plimsoll_targets::search::{self, SearchConfig};
+use plimsoll_targets::stop::Stop;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  The fastest honest reply, to calibrate the generator:
+    plimsoll serve null --port 8080
+  Four servers, exponential service of 5 ms, and what the mathematics says at 600 requests a second:
+    plimsoll serve queue --port 8080 --servers 4 --service exponential:5ms --rate 600
+  A search engine that keeps its documents:
+    plimsoll serve search --port 8080 --data /tmp/plimsoll-data
+
+Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080', and stops in order on Ctrl-C.";
+
+/// Serve an embedded target: null, queue or search.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct ServeArgs {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Subcommand, Debug)]
+enum Kind {
+    /// The fastest honest HTTP reply.
+    Null(NullArgs),
+    /// A station with servers, a queue and a service time, whose truth is known.
+    Queue(QueueArgs),
+    /// A real search engine that speaks Vespa's query and document APIs.
+    Search(SearchArgs),
+}
+
+#[derive(Args, Debug)]
+struct ListenArgs {
+    /// Port; 0 takes any free one and prints it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// Address to listen on; anything but loopback opens the target to the network.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: String,
+    /// Also write the ready line to this file.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+struct NullArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// Bytes of body in each reply.
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    body_bytes: usize,
+    /// Threads.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Never sleep: takes a whole core a thread.
+    #[arg(long)]
+    busy_poll: bool,
+}
+
+#[derive(Args, Debug)]
+struct QueueArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// Servers; 0 means that nobody ever waits for one.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    servers: u32,
+    /// Service time: fixed:5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, gamma:SHAPE,MEAN, bimodal:SHARE,A,B.
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential:5ms")]
+    service: ServiceTime,
+    /// Fixed delay added to each reply; it occupies no server.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    delay: Span,
+    /// Length of regular stalls; goes with --stall-every.
+    #[arg(long, value_name = "TIME")]
+    stall: Option<Span>,
+    /// From the end of one stall to the end of the next; the first begins this minus --stall after the first
+    /// request.
+    #[arg(long, value_name = "TIME")]
+    stall_every: Option<Span>,
+    /// Every N-th request ends in status 500.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    error_every: u64,
+    /// Requests in the station above which an arrival is turned away at once.
+    #[arg(long, value_name = "N")]
+    cap: Option<u64>,
+    /// Status of a request that is turned away: 429 or 503.
+    #[arg(long, value_name = "CODE", default_value_t = 503)]
+    reject_status: u16,
+    /// Bytes of body in each reply.
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    body_bytes: usize,
+    /// Seed of the service times.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print what the mathematics says at this rate, requests per second.
+    #[arg(long, value_name = "PER_S")]
+    rate: Option<f64>,
+    /// The arrivals that --rate is about: poisson or uniform.
+    #[arg(long, value_enum, value_name = "KIND", default_value = "poisson")]
+    arrivals: ArrivalsFlag,
+    /// Spin this long before a reply is due instead of sleeping.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    spin: Span,
+}
+
+#[derive(Args, Debug)]
+struct SearchArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// Folder of documents and index, kept across restarts; without it a temporary one.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Pause between two commits of the index: until then a write cannot be found.
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    refresh: Span,
+    /// Threads that run queries; 0 is one a processor.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    query_threads: usize,
+}
+
+/// A folder that goes when the server goes.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Self> {
+        let name = format!("plimsoll-search-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path)
+            .with_context(|| format!("making the temporary folder {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A wrong configuration, or an address that cannot be bound.
+pub fn run(args: &ServeArgs) -> Result<u8> {
+    match &args.kind {
+        Kind::Null(args) => serve_null(args),
+        Kind::Queue(args) => serve_queue(args),
+        Kind::Search(args) => serve_search(args),
+    }
+}
+
+fn serve_null(args: &NullArgs) -> Result<u8> {
+    let config = NullConfig {
+        body_bytes: args.body_bytes,
+        threads: args.threads,
+        busy_poll: args.busy_poll,
+    };
+    config.validate().map_err(|error| usage(error.to_string()))?;
+    let (listener, stop) = listen(&args.listen)?;
+    ready("null", &listener, &args.listen)?;
+    null::run(listener, config, stop)?;
+    Ok(exit::FINE)
+}
+
+fn serve_queue(args: &QueueArgs) -> Result<u8> {
+    let stall = match (args.stall, args.stall_every) {
+        (Some(length), Some(period)) => Some(Stall { length_ns: length.ns, period_ns: period.ns }),
+        (None, None) => None,
+        _ => return Err(usage("--stall and --stall-every go together; give both")),
+    };
+    let config = QueueConfig {
+        station: StationConfig {
+            servers: args.servers,
+            service: args.service,
+            delay_ns: args.delay.ns,
+            stall,
+            error_every: args.error_every,
+            in_flight_cap: args.cap,
+            seed: args.seed,
+            ..StationConfig::default()
+        },
+        body_bytes: args.body_bytes,
+        reject_status: args.reject_status,
+        spin_ns: args.spin.ns,
+        ..QueueConfig::default()
+    };
+    config.validate().map_err(|error| usage(error.to_string()))?;
+    if let Some(rate) = args.rate {
+        let arrivals = match args.arrivals {
+            ArrivalsFlag::Poisson => Arrivals::Poisson,
+            ArrivalsFlag::Uniform => Arrivals::Uniform,
+        };
+        print_out(&truth_text(&config, rate, arrivals))?;
+    }
+    let (listener, stop) = listen(&args.listen)?;
+    ready("queue", &listener, &args.listen)?;
+    queue::run(listener, config, stop)?;
+    Ok(exit::FINE)
+}
+
+fn truth_text(config: &QueueConfig, rate: f64, arrivals: Arrivals) -> String {
+    match truth_or_reason(config, rate, arrivals) {
+        Err(reason) => format!("truth at {rate}/s: no closed form: {reason}\n"),
+        Ok(truth) => {
+            let shown = |name: &str, ms: Option<f64>| {
+                ms.map_or(String::new(), |ms| format!("  {name} {ms:.3} ms"))
+            };
+            format!(
+                "truth at {rate}/s: {} ({})  busy {:.1} %{}{}{}{}{}\n",
+                truth.model,
+                truth.source,
+                truth.utilization * 100.0,
+                shown("mean", truth.mean_ms),
+                shown("p50", truth.p50_ms),
+                shown("p90", truth.p90_ms),
+                shown("p95", truth.p95_ms),
+                shown("p99", truth.p99_ms),
+            )
+        }
+    }
+}
+
+fn serve_search(args: &SearchArgs) -> Result<u8> {
+    let temporary = if args.data.is_none() { Some(Temporary::new()?) } else { None };
+    let data_dir = match (&args.data, &temporary) {
+        (Some(dir), _) => dir.clone(),
+        (None, Some(temporary)) => temporary.0.clone(),
+        (None, None) => return Err(anyhow::anyhow!("no folder for the documents")),
+    };
+    let mut config = SearchConfig::new(data_dir);
+    config.refresh_interval = Duration::from_nanos(args.refresh.ns);
+    config.query_threads = args.query_threads;
+    let (listener, stop) = listen(&args.listen)?;
+    ready("search", &listener, &args.listen)?;
+    search::run(listener, config, stop)?;
+    Ok(exit::FINE)
+}
+
+/// Binds, and stops on SIGINT and SIGTERM.
+fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
+    let bare = args.host.trim_start_matches('[').trim_end_matches(']');
+    let listener = TcpListener::bind((bare, args.port)).map_err(|error| {
+        usage(format!(
+            "cannot listen on {} port {}: {error}; take another --port (0 takes any free one)",
+            args.host, args.port
+        ))
+    })?;
+    let stop = Stop::new()?;
+    let asked = stop.clone();
+    let mut signals = signal_hook::iterator::Signals::new([
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+    ])?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        if signals.forever().next().is_some() {
+            asked.request();
+        }
+    })?;
+    Ok((listener, stop))
+}
+
+/// The listener's queue answers from here on, so that "ready" is true.
+fn ready(kind: &str, listener: &TcpListener, args: &ListenArgs) -> Result<()> {
+    let address: SocketAddr = listener.local_addr()?;
+    let line = format!("ready {kind} http://{address}\n");
+    if let Some(path) = &args.ready_file {
+        std::fs::write(path, &line)
+            .map_err(|error| usage(format!("--ready-file {}: {error}", path.display())))?;
+    }
+    print_out(&line)
+}

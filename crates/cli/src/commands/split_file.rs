@@ -1,0 +1,76 @@
+//! `plimsoll split-file`: a query file dealt out to several files.
+
+use crate::execute::print_out;
+use crate::exit;
+use anyhow::Result;
+use clap::Args;
+use plimsoll_workloads::query_file::{FilePattern, RecordKind, SplitOptions, split, split_stream};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  One file for each of eight clients:
+    plimsoll split-file 8 queries.txt
+  From a pipe, into part00.txt to part63.txt:
+    gunzip -c queries.gz | grep /search/ | plimsoll split-file -p part%02d.txt 64
+
+Records are dealt out, not lines: a POST record keeps its body. Parts differ by at most one record; the same
+--seed deals the same way.";
+
+/// Split a query file into parts, one for each client (vespa-fbench-split-file).
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct SplitArgs {
+    /// Names of the parts, with the part's number.
+    #[arg(short = 'p', value_name = "PATTERN", default_value = "query%03d.txt")]
+    pattern: String,
+    /// Longest line, bytes; a longer one is skipped and counted.
+    #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
+    max_line: usize,
+    /// The file holds URLs followed by bodies; by default that is found out from the file.
+    #[arg(short = 'P', long)]
+    post: bool,
+    /// Seed of the dealing.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many parts.
+    #[arg(value_name = "NUMPARTS")]
+    parts: u64,
+    /// The query file; stdin when left out.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A wrong pattern or file.
+pub fn run(args: &SplitArgs) -> Result<u8> {
+    let options = SplitOptions {
+        pattern: FilePattern::parse_numbered(&args.pattern)?,
+        parts: args.parts,
+        line_max_bytes: args.max_line,
+        kind: args.post.then_some(RecordKind::Post),
+        seed: args.seed,
+    };
+    let summary = match &args.file {
+        Some(path) => split(path, &options)?,
+        None => split_stream(std::io::stdin(), std::path::Path::new("stdin"), &options)?,
+    };
+    let least = summary.parts.iter().map(|(_, n)| *n).min().unwrap_or(0);
+    let most = summary.parts.iter().map(|(_, n)| *n).max().unwrap_or(0);
+    let (first, last) = match (summary.parts.first(), summary.parts.last()) {
+        (Some((first, _)), Some((last, _))) => (first.display(), last.display()),
+        _ => return Ok(exit::FINE),
+    };
+    let skipped = match summary.skipped {
+        0 => String::new(),
+        n => format!("; {n} lines of {} bytes or more were skipped", args.max_line),
+    };
+    print_out(&format!(
+        "{} records in {} files of {least} to {most} records: {first} to {last}{skipped}\n",
+        summary.records,
+        summary.parts.len(),
+    ))?;
+    Ok(exit::FINE)
+}

@@ -1,0 +1,406 @@
+//! From a scenario to something that can run: sources opened and checked, requests rendered, targets resolved.
+//! Nothing is sent before all of it has succeeded.
+
+use crate::url::Url;
+use crate::usage::usage;
+use anyhow::{Context, Result};
+use plimsoll_core::interval::CLASSES_MAX;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::schedule::{Limits, Slice};
+use plimsoll_engine::shard::{ShardPlan, Timeouts, is_full_speed};
+use plimsoll_engine::target::Target;
+use plimsoll_engine::tls::{Tls, TlsOptions};
+use plimsoll_wire::Sessions;
+use plimsoll_wire::http1::Http1;
+use plimsoll_workloads::checks::{Checks, HitCounter};
+use plimsoll_workloads::classes::Classes;
+use plimsoll_workloads::header::parse_header;
+use plimsoll_workloads::http::{
+    Cursor, Form, HttpSessions, Judge, Order, Rendered, Stream, Way, shuffled,
+};
+use plimsoll_workloads::json_scan::Pointer;
+use plimsoll_workloads::ndjson::NdjsonReader;
+use plimsoll_workloads::query_file::{
+    ByteRange, PRELOAD_MAX_BYTES, Passes, Queries, ReadOptions, Record, RecordKind, RecordReader,
+    RequestSet, SourceFile,
+};
+use plimsoll_workloads::render::{HttpForm, RenderedSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A run that can start.
+pub struct Prepared {
+    /// What the engine does.
+    pub plan: ShardPlan,
+    /// One a shard.
+    pub sessions: Vec<Box<dyn Sessions<Http1> + Send>>,
+    /// Names of the classes, by index.
+    pub class_names: Vec<String>,
+    /// How many different requests the source holds, if known.
+    pub distinct_requests: Option<u64>,
+}
+
+/// Opens and checks everything that a scenario over HTTP names.
+///
+/// # Errors
+/// One line about the first thing that is wrong.
+pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
+    scenario.load.validate()?;
+    if scenario.targets.is_empty() {
+        return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
+    }
+    if scenario.threads == 0 || scenario.threads > 1024 {
+        return Err(usage("--threads: use a number from 1 to 1024"));
+    }
+    if scenario.timeout.ns == 0 || scenario.connect_timeout.ns == 0 {
+        return Err(usage("--timeout: must be more than 0; every wait has a limit"));
+    }
+    let urls = scenario.targets.iter().map(|t| Url::parse(t)).collect::<Result<Vec<_>>>()?;
+    let tls = tls_of(scenario, &urls)?;
+    let forms = urls.iter().map(|url| form_of(scenario, url)).collect::<Result<Vec<_>>>()?;
+    let source = Source::open(scenario, &urls, &forms)?;
+    let judge = Judge {
+        checks: Checks::new(&scenario.checks)?,
+        hits: hit_counter(scenario, &source)?,
+        ..Judge::default()
+    };
+    let targets = urls.iter().map(|u| Target::resolve(&u.authority.host, u.authority.port));
+    let plan = plan_of(scenario, targets.collect(), tls, source.class_names.len());
+    let sessions = sessions_of(scenario, &source, forms, &judge)?;
+    Ok(Prepared {
+        plan,
+        sessions,
+        class_names: source.class_names.clone(),
+        distinct_requests: source.distinct(),
+    })
+}
+
+/// The engine's plan for a scenario, whatever its sessions are.
+pub fn plan_of(
+    scenario: &Scenario,
+    targets: Vec<Target>,
+    tls: Option<Tls>,
+    classes: usize,
+) -> ShardPlan {
+    let duration_ns = scenario
+        .load
+        .own_duration_ns()
+        .map_or(scenario.duration.ns, |own| own.min(scenario.duration.ns))
+        .saturating_add(scenario.warmup.ns);
+    ShardPlan {
+        model: scenario.load.clone(),
+        slice: Slice::WHOLE,
+        seed: scenario.seed,
+        limits: Limits { duration_ns, requests: scenario.requests },
+        warmup_ns: scenario.warmup.ns,
+        ignore_first: scenario.ignore_first,
+        connections: scenario.connection_count(),
+        admission: scenario.admission,
+        timeouts: Timeouts {
+            connect_ns: scenario.connect_timeout.ns,
+            request_ns: scenario.timeout.ns,
+        },
+        targets: Arc::new(targets),
+        tls,
+        classes: classes.clamp(1, CLASSES_MAX),
+        spin_ns: scenario.spin.ns,
+        batching: scenario.batching && is_full_speed(&scenario.load),
+        preconnect: scenario.keepalive,
+    }
+}
+
+/// TLS for the targets, which must all speak it or none.
+pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
+    let secure = urls.iter().filter(|url| url.authority.tls).count();
+    if secure == 0 {
+        return Ok(None);
+    }
+    if secure < urls.len() {
+        return Err(usage("some targets are https:// and some http://; run them apart"));
+    }
+    let tls = Tls::new(&TlsOptions {
+        ca_file: scenario.tls.ca_file.clone(),
+        certificate_file: scenario.tls.certificate_file.clone(),
+        key_file: scenario.tls.key_file.clone(),
+        server_name: scenario.tls.server_name.clone(),
+        insecure: scenario.tls.insecure,
+    })?;
+    for url in urls {
+        tls.name(&url.authority.host)?;
+    }
+    Ok(Some(tls))
+}
+
+fn form_of(scenario: &Scenario, url: &Url) -> Result<Form> {
+    let headers = scenario
+        .headers
+        .iter()
+        .map(|line| parse_header(line).map_err(|e| usage(format!("--header: {e}"))))
+        .collect::<Result<Vec<_>>>()?;
+    let form = HttpForm::new(&url.authority, &headers, !scenario.keepalive)
+        .map_err(|e| usage(format!("--header: {e}")))?;
+    let method = if scenario.post && scenario.method == "GET" { "POST" } else { &scenario.method };
+    if !plimsoll_workloads::header::is_token(method) {
+        return Err(usage(format!("--method '{method}' is no method; write GET, POST, PUT ...")));
+    }
+    Ok(Form::Own {
+        form,
+        method: method.to_owned(),
+        body: scenario.body.clone().map(String::into_bytes),
+    })
+}
+
+/// How hits are counted: by itself where the requests look like searches.
+fn hit_counter(scenario: &Scenario, source: &Source) -> Result<Option<HitCounter>> {
+    match scenario.hits.as_str() {
+        "off" => Ok(None),
+        "auto" => Ok(source.looks_like_search.then(HitCounter::default)),
+        pointer => Pointer::parse(pointer)
+            .filter(|_| pointer.starts_with('/'))
+            .map(|pointer| Some(HitCounter::at(pointer)))
+            .ok_or_else(|| {
+                usage(format!(
+                    "--hits '{pointer}': write auto, off, or a JSON pointer such as /hits/total"
+                ))
+            }),
+    }
+}
+
+/// Where requests come from, opened and checked.
+struct Source {
+    kind: SourceKind,
+    classes: Classes,
+    class_names: Vec<String>,
+    looks_like_search: bool,
+}
+
+enum SourceKind {
+    Rendered(Arc<Rendered>),
+    RecordStream(SourceFile, ReadOptions, u64),
+    NdjsonStream(std::path::PathBuf, u64),
+}
+
+impl Source {
+    fn open(scenario: &Scenario, urls: &[Url], forms: &[Form]) -> Result<Self> {
+        let mut classes = Classes::new(&scenario.classes)?;
+        let mut search = SearchDetector::default();
+        let kind = match &scenario.queries {
+            None => single(urls, forms, &mut classes, &mut search)?,
+            Some(path) => {
+                if let Some(url) = urls.iter().find(|url| url.target != "/") {
+                    return Err(usage(format!(
+                        "the URL has a path ('{}') and --queries has paths too; write only \
+                         scheme, host and port",
+                        url.target
+                    )));
+                }
+                if is_ndjson(path)? {
+                    ndjson(path, forms, &mut classes, &mut search)?
+                } else {
+                    records(scenario, path, forms, &mut classes, &mut search)?
+                }
+            }
+        };
+        let mut class_names: Vec<String> = classes.names().into_iter().map(str::to_owned).collect();
+        if matches!(kind, SourceKind::RecordStream(..)) {
+            // The class of requests that no rule matches has no request yet.
+            classes.classify(None, b"", b"")?;
+            class_names = classes.names().into_iter().map(str::to_owned).collect();
+        }
+        Ok(Self { kind, classes, class_names, looks_like_search: search.found })
+    }
+
+    fn distinct(&self) -> Option<u64> {
+        match &self.kind {
+            SourceKind::Rendered(rendered) => rendered.per_target.first().map(|s| s.len() as u64),
+            SourceKind::RecordStream(_, _, records) | SourceKind::NdjsonStream(_, records) => {
+                Some(*records)
+            }
+        }
+    }
+}
+
+/// Whether requests go to the search API of Vespa or Elasticsearch, so that counting hits makes sense.
+#[derive(Default)]
+struct SearchDetector {
+    found: bool,
+}
+
+impl SearchDetector {
+    fn look(&mut self, target: &[u8]) {
+        let path = target.split(|&b| b == b'?').next().unwrap_or_default();
+        self.found |=
+            path.starts_with(b"/search") || path.ends_with(b"/_search") || path == b"_search";
+    }
+}
+
+fn single(
+    urls: &[Url],
+    forms: &[Form],
+    classes: &mut Classes,
+    search: &mut SearchDetector,
+) -> Result<SourceKind> {
+    let mut per_target = Vec::new();
+    for (url, form) in urls.iter().zip(forms) {
+        let target = url.target.as_bytes();
+        search.look(target);
+        let class = classes.classify(None, target, b"")?;
+        let mut set = RenderedSet::default();
+        set.push(class, 1, |out| form.record(target, b"", out));
+        per_target.push(set);
+    }
+    Ok(SourceKind::Rendered(Arc::new(Rendered { per_target })))
+}
+
+fn records(
+    scenario: &Scenario,
+    path: &Path,
+    forms: &[Form],
+    classes: &mut Classes,
+    search: &mut SearchDetector,
+) -> Result<SourceKind> {
+    let kind = if scenario.post { RecordKind::Post } else { RecordKind::Get };
+    let options = ReadOptions::new(kind);
+    match Queries::open(path, &options)? {
+        Queries::Preloaded(set) => {
+            set.iter().take(100).for_each(|request| search.look(request.target));
+            let rendered = render_set(&set, forms, classes)?;
+            Ok(SourceKind::Rendered(Arc::new(rendered)))
+        }
+        Queries::Streaming(mut source, scan) => {
+            let mut record = Record::default();
+            let mut first =
+                RecordReader::open(&mut source, &options, ByteRange::WHOLE, Passes::Count(1))?;
+            for _ in 0..100 {
+                if !first.next_record(&mut record)? {
+                    break;
+                }
+                search.look(&record.target);
+            }
+            Ok(SourceKind::RecordStream(source, options, scan.records))
+        }
+    }
+}
+
+/// Renders a whole query file for every target.
+pub fn render_set(set: &RequestSet, forms: &[Form], classes: &mut Classes) -> Result<Rendered> {
+    let mut per_target = vec![RenderedSet::default(); forms.len()];
+    for request in set.iter() {
+        let class = classes.classify(None, request.target, request.body)?;
+        for (own, form) in per_target.iter_mut().zip(forms) {
+            own.push(class, request.line, |out| form.record(request.target, request.body, out));
+        }
+    }
+    Ok(Rendered { per_target })
+}
+
+fn is_ndjson(path: &Path) -> Result<bool> {
+    let mut source = SourceFile::open(path)?;
+    let options = ReadOptions::new(RecordKind::Line);
+    let mut reader = RecordReader::open(&mut source, &options, ByteRange::WHOLE, Passes::Count(1))?;
+    let mut record = Record::default();
+    // A first line that cannot be read is reported by whoever reads the file for good.
+    Ok(matches!(reader.next_record(&mut record), Ok(true))
+        && record.target.trim_ascii_start().starts_with(b"{"))
+}
+
+fn ndjson(
+    path: &Path,
+    forms: &[Form],
+    classes: &mut Classes,
+    search: &mut SearchDetector,
+) -> Result<SourceKind> {
+    let small = SourceFile::open(path)?
+        .fits(PRELOAD_MAX_BYTES)
+        .with_context(|| format!("reading {}", path.display()))?;
+    let mut per_target = vec![RenderedSet::default(); forms.len()];
+    let mut reader = NdjsonReader::open(path, ByteRange::WHOLE, Passes::Count(1))?;
+    let mut count = 0;
+    while let Some(request) = reader.next_request()? {
+        count += 1;
+        let target = request.path.as_bytes();
+        let body = request.body.as_deref().unwrap_or_default();
+        let class = classes.classify(request.class.as_deref(), target, body)?;
+        if count <= 100 {
+            search.look(target);
+        }
+        if small {
+            for (set, form) in per_target.iter_mut().zip(forms) {
+                set.push(class, request.line, |out| form.ndjson(&request, out));
+            }
+        }
+    }
+    if count == 0 {
+        return Err(plimsoll_workloads::error::InputError::Empty { path: path.to_owned() }.into());
+    }
+    Ok(if small {
+        SourceKind::Rendered(Arc::new(Rendered { per_target }))
+    } else {
+        SourceKind::NdjsonStream(path.to_owned(), count)
+    })
+}
+
+fn order_of(scenario: &Scenario) -> Result<Order> {
+    match scenario.order.as_str() {
+        "file" => Ok(Order::File),
+        "shuffle" => Ok(Order::Shuffle),
+        "random" => Ok(Order::Random),
+        other => Err(usage(format!("--order '{other}': write file, shuffle or random"))),
+    }
+}
+
+/// Sessions for every shard: together they walk the source once, whatever the number of shards.
+fn sessions_of(
+    scenario: &Scenario,
+    source: &Source,
+    forms: Vec<Form>,
+    judge: &Judge,
+) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
+    let order = order_of(scenario)?;
+    let forms = Arc::new(forms);
+    let shards = u64::from(scenario.threads);
+    let permutation = match (&source.kind, order) {
+        (SourceKind::Rendered(rendered), Order::Shuffle) => {
+            Some(shuffled(rendered.per_target[0].len(), scenario.seed))
+        }
+        (
+            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..),
+            Order::Shuffle | Order::Random,
+        ) => {
+            return Err(usage(
+                "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
+                 shuffle the file itself (shuf)",
+            ));
+        }
+        _ => None,
+    };
+    let mut all: Vec<Box<dyn Sessions<Http1> + Send>> = Vec::new();
+    for shard in 0..shards {
+        let range = ByteRange { index: shard, of: shards };
+        let cursor = match &source.kind {
+            SourceKind::Rendered(rendered) => {
+                let length = rendered.per_target[0].len();
+                let mut way = Way::new(0..length, shard, shards, Passes::Unlimited);
+                if let Some(order) = &permutation {
+                    way = way.shuffled(order.clone());
+                } else if order == Order::Random {
+                    way = way.random(scenario.seed, shard);
+                }
+                Cursor::Rendered(rendered.clone(), way)
+            }
+            SourceKind::RecordStream(file, options, _) => {
+                let reader =
+                    RecordReader::open(&mut file.clone(), options, range, Passes::Unlimited)?;
+                Cursor::Stream(Stream::Records(Box::new(reader), Record::default()))
+            }
+            SourceKind::NdjsonStream(path, _) => {
+                let reader = NdjsonReader::open(path, range, Passes::Unlimited)?;
+                Cursor::Stream(Stream::Ndjson(Box::new(reader)))
+            }
+        };
+        let sessions =
+            HttpSessions::new(vec![cursor], forms.clone(), source.classes.clone(), judge.clone());
+        all.push(Box::new(sessions));
+    }
+    Ok(all)
+}

@@ -1,0 +1,388 @@
+//! `plimsoll run quickstart`: everything once, on real parts, for somebody who has just arrived.
+
+use crate::execute::{Finished, Output, execute, note, print_out, style};
+use crate::exit;
+use crate::prepare::{Prepared, plan_of, prepare};
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::outcome::{Failure, Outcome};
+use plimsoll_core::recorder::Times;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::schedule::{Arrivals, LoadModel, Think};
+use plimsoll_core::units::Span;
+use plimsoll_engine::target::Target;
+use plimsoll_report::text::figures;
+use plimsoll_wire::http1::{Http1, Reply, Request};
+use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+use plimsoll_workloads::classes::Classes;
+use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source};
+use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Way};
+use plimsoll_workloads::query_file::Passes;
+use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
+use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
+use serde_json::Map;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+/// Queries of each class.
+const EACH: u64 = 100;
+/// Clients of the closed run, and of feeding.
+const CLIENTS: u32 = 8;
+/// Connections that feed.
+const FEEDERS: u32 = 32;
+/// How long written documents may take to be found.
+const SEARCHABLE_WITHIN: Span = Span::seconds(20);
+/// Share of the closed rate that the open run offers.
+const OPEN_SHARE: f64 = 0.5;
+
+/// Runs the job.
+///
+/// # Errors
+/// When a part does not work: the server does not start, a document is refused, a query is answered wrongly.
+pub fn run(output: &Output) -> Result<u8> {
+    let quiet = Output { runs: None, json: None, quiet: true };
+    print_out("plimsoll quickstart: a real search server, a real text, a real query mix\n\n")?;
+    let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
+    let server = Server::start()?;
+    print_out(&format!(
+        "  server   plimsoll serve search, a process of its own, on {}\n",
+        server.url
+    ))?;
+    feed(&corpus, &server, output)?;
+    let mix = make(&corpus, &MixOptions::even(1, EACH))?;
+    check(&mix, &server, &quiet)?;
+    let queries = QueryFile::write(&mix)?;
+    let closed = Scenario {
+        job: "quickstart-closed".to_owned(),
+        load: LoadModel::Closed { clients: CLIENTS, think: Think::None, cycle_ns: 0 },
+        duration: Span::seconds(8),
+        warmup: Span::seconds(2),
+        ..scenario(&server, &queries)
+    };
+    let first = measure(&closed, output)?;
+    let rate = (first.record.rate.ok_per_s * OPEN_SHARE).max(1.0).round();
+    tell(
+        &format!("1. As fast as it can: {CLIENTS} clients that each wait for their answer, 8 s"),
+        &first,
+    )?;
+    let open = Scenario {
+        job: "quickstart-open".to_owned(),
+        load: LoadModel::Open { rate_per_s: rate, arrivals: Arrivals::Poisson },
+        duration: Span::seconds(15),
+        warmup: Span::seconds(1),
+        ..scenario(&server, &queries)
+    };
+    let second = measure(&open, output)?;
+    tell(
+        &format!(
+            "2. At half of that: {rate} requests a second that arrive like independent users, 15 s"
+        ),
+        &second,
+    )?;
+    print_out(NEXT)?;
+    let worst = [&first, &second].map(|finished| exit::of_record(&finished.record));
+    // A generator that shares two cores with its target is often the limit; here that is no failure.
+    Ok(if worst.contains(&exit::TARGET_FAILED) { exit::TARGET_FAILED } else { exit::FINE })
+}
+
+const NEXT: &str = "
+What next
+  plimsoll report                 the last run once more; --format json or csv for programs
+  plimsoll load URL --rate 500    your own service
+  plimsoll corpus queries         the query mix, to look at
+  plimsoll --help                 everything else
+";
+
+/// The search server, in a process of its own so that target and generator can be told apart.
+struct Server {
+    child: Child,
+    url: String,
+    host: String,
+    port: u16,
+}
+
+impl Server {
+    fn start() -> Result<Self> {
+        let program = std::env::current_exe().context("finding this program")?;
+        let mut child = Command::new(program)
+            .args(["serve", "search", "--port", "0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("starting the search server")?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line).context("waiting for the search server")?;
+        }
+        let address = line
+            .trim()
+            .strip_prefix("ready search http://")
+            .and_then(|address| address.rsplit_once(':'))
+            .and_then(|(host, port)| Some((host.to_owned(), port.parse::<u16>().ok()?)));
+        let Some((host, port)) = address else {
+            let _ = child.kill();
+            bail!("the search server did not start: it said '{}'", line.trim());
+        };
+        Ok(Self { child, url: format!("http://{host}:{port}"), host, port })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn scenario(server: &Server, queries: &QueryFile) -> Scenario {
+    Scenario {
+        targets: vec![server.url.clone()],
+        queries: Some(queries.path.clone()),
+        checks: vec!["vespa".to_owned()],
+        timeout: Span::seconds(5),
+        ..Scenario::default()
+    }
+}
+
+fn measure(scenario: &Scenario, output: &Output) -> Result<Finished> {
+    let prepared = prepare(scenario)?;
+    execute(scenario, prepared, output, &mut |_| {}, &|_| Map::new())
+}
+
+fn tell(title: &str, finished: &Finished) -> Result<()> {
+    let folder = finished.folder.as_deref();
+    print_out(&format!("\n{title}\n\n{}", figures(&finished.record, folder, &style())))
+}
+
+/// The query mix as a file, which a newcomer may look at and use again.
+struct QueryFile {
+    path: PathBuf,
+}
+
+impl QueryFile {
+    fn write(mix: &[Query]) -> Result<Self> {
+        let name = format!("plimsoll-quickstart-{}.ndjson", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
+        Rendering::default().write_ndjson(mix, &mut file)?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for QueryFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn form(server: &Server) -> Result<HttpForm> {
+    let authority = Authority { host: server.host.clone(), port: server.port, tls: false };
+    HttpForm::new(&authority, &[], false).map_err(anyhow::Error::msg)
+}
+
+/// A run over requests that are in memory, each asked once.
+fn once(
+    server: &Server,
+    sessions: Box<dyn Sessions<Http1> + Send>,
+    requests: u64,
+    clients: u32,
+) -> (Scenario, Prepared) {
+    let scenario = Scenario {
+        job: "quickstart-prepare".to_owned(),
+        targets: vec![server.url.clone()],
+        load: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
+        duration: Span::seconds(300),
+        requests: Some(requests),
+        ..Scenario::default()
+    };
+    let targets = vec![Target::resolve(&server.host, server.port)];
+    let prepared = Prepared {
+        plan: plan_of(&scenario, targets, None, 1),
+        sessions: vec![sessions],
+        class_names: vec!["all".to_owned()],
+        distinct_requests: Some(requests),
+    };
+    (scenario, prepared)
+}
+
+fn cursor(set: RenderedSet) -> Cursor {
+    let way = Way::new(0..set.len(), 0, 1, Passes::Count(1));
+    Cursor::Rendered(Arc::new(Rendered { per_target: vec![set] }), way)
+}
+
+fn plain_form(form: HttpForm) -> Arc<Vec<Form>> {
+    Arc::new(vec![Form::Own { form, method: "GET".to_owned(), body: None }])
+}
+
+/// Feeds the text through the server's document API, with a progress bar, and waits until all can be found.
+fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
+    let form = form(server)?;
+    let mut set = RenderedSet::default();
+    let (mut fields, mut documents, mut bytes) = (Vec::new(), 0u64, 0usize);
+    for document in corpus.documents()? {
+        let document = document?;
+        fields.clear();
+        document.to_fields_json(&mut fields);
+        documents += 1;
+        bytes += fields.len();
+        let target = format!("/document/v1/quickstart/doc/docid/{}", document.id);
+        set.push(0, documents, |out| {
+            form.render(
+                &RequestParts {
+                    method: "POST",
+                    target: target.as_bytes(),
+                    headers: &[],
+                    body: Some(&fields),
+                },
+                out,
+            );
+        });
+    }
+    let sessions = HttpSessions::new(
+        vec![cursor(set)],
+        plain_form(form),
+        Classes::default(),
+        Judge::default(),
+    );
+    let bar = if output.quiet { ProgressBar::hidden() } else { ProgressBar::new(documents) };
+    let template = "  feeding  [{bar:40}] {pos}/{len} documents, {per_sec}";
+    bar.set_style(ProgressStyle::with_template(template)?.progress_chars("=> "));
+    let (scenario, prepared) = once(server, Box::new(sessions), documents, FEEDERS);
+    let quiet = Output { runs: None, json: None, quiet: true };
+    let fed = execute(
+        &scenario,
+        prepared,
+        &quiet,
+        &mut |second| bar.inc(second.ledger.finished()),
+        &|_| Map::new(),
+    )?;
+    bar.finish_and_clear();
+    let ledger = fed.record.ledger;
+    if ledger.ok != documents {
+        bail!(
+            "{} of {documents} documents were refused by the search server",
+            documents - ledger.ok
+        );
+    }
+    let waited = until_searchable(documents, server)?;
+    print_out(&format!(
+        "  corpus   {}: {documents} documents, {:.1} MB, fed in {:.1} s ({:.0} a second), all found {:.1} s \
+         later\n",
+        corpus.name(),
+        bytes as f64 / 1e6,
+        fed.record.duration_s,
+        documents as f64 / fed.record.duration_s.max(1e-9),
+        waited.as_seconds(),
+    ))?;
+    Ok(())
+}
+
+/// Asks for the number of documents until it is the one that was fed.
+fn until_searchable(documents: u64, server: &Server) -> Result<Span> {
+    let start_ns = now_ns();
+    let quiet = Output { runs: None, json: None, quiet: true };
+    loop {
+        let scenario = Scenario {
+            job: "quickstart-count".to_owned(),
+            targets: vec![format!(
+                "{}/search/?yql=select%20*%20from%20doc%20where%20true",
+                server.url
+            )],
+            checks: vec![format!("/root/fields/totalCount={documents}")],
+            load: LoadModel::Closed { clients: 1, think: Think::None, cycle_ns: 0 },
+            requests: Some(1),
+            ..Scenario::default()
+        };
+        let counted = measure(&scenario, &quiet)?;
+        let waited = Span { ns: now_ns() - start_ns };
+        if counted.record.ledger.ok == 1 {
+            return Ok(waited);
+        }
+        if waited > SEARCHABLE_WITHIN {
+            bail!("not all documents could be found {SEARCHABLE_WITHIN} after they were fed");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// Asks every query once and holds the answers against what the text says.
+fn check(mix: &[Query], server: &Server, quiet: &Output) -> Result<()> {
+    let form = form(server)?;
+    let rendering = Rendering::default();
+    let mut set = RenderedSet::default();
+    for (line, query) in (1u64..).zip(mix) {
+        let target = rendering.target(query);
+        set.push(0, line, |out| {
+            let parts =
+                RequestParts { method: "GET", target: target.as_bytes(), ..Default::default() };
+            form.render(&parts, out);
+        });
+    }
+    let judge = Judge { hits: Some(Default::default()), ..Judge::default() };
+    let inner = HttpSessions::new(vec![cursor(set)], plain_form(form), Classes::default(), judge);
+    let expected = mix.iter().map(|query| query.expect).collect();
+    let sessions = Box::new(Expecting { inner, expected });
+    let (scenario, prepared) = once(server, sessions, mix.len() as u64, CLIENTS);
+    let asked = execute(&scenario, prepared, quiet, &mut |_| {}, &|_| Map::new())?;
+    let ledger = asked.record.ledger;
+    if ledger.ok == mix.len() as u64 {
+        return print_out(&format!(
+            "  checked  {} queries of 6 classes: every answer has the hits that the text has\n",
+            mix.len()
+        ));
+    }
+    for slow in asked.record.slowest.iter().filter(|slow| slow.outcome != "ok").take(3) {
+        note(&format!("wrong: {}", slow.request));
+    }
+    bail!("{} of {} queries were answered wrongly", mix.len() as u64 - ledger.ok, mix.len())
+}
+
+/// Sessions that know how many hits each request must have.
+struct Expecting {
+    inner: HttpSessions,
+    expected: Vec<Expect>,
+}
+
+impl Sessions<Http1> for Expecting {
+    fn next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
+        self.inner.next(client, target, request)
+    }
+
+    fn judge(
+        &mut self,
+        client: u32,
+        what: &Submission,
+        reply: &Reply<'_>,
+        times: Times,
+    ) -> Judgement {
+        let mut judgement = self.inner.judge(client, what, reply, times);
+        let expected = (what.item as usize).checked_sub(1).and_then(|at| self.expected.get(at));
+        let as_expected = match (expected, judgement.hits) {
+            (Some(Expect::AtLeast(least)), Some(hits)) => hits >= *least,
+            (Some(Expect::None), Some(hits)) => hits == 0,
+            _ => false,
+        };
+        if judgement.outcome == Outcome::Ok && !as_expected {
+            judgement.outcome = Outcome::Failed(Failure::Check);
+        }
+        judgement
+    }
+
+    fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times) {
+        self.inner.lost(client, what, failure, times);
+    }
+
+    fn describe(&self, what: &Submission, request: &Request) -> String {
+        self.inner.describe(what, request)
+    }
+
+    fn explain(&self, what: &Submission, reply: &Reply<'_>) -> (String, String) {
+        self.inner.explain(what, reply)
+    }
+}

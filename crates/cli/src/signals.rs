@@ -1,0 +1,24 @@
+//! Ctrl-C and SIGTERM: the first ends the run in order, the second at once.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Exit code of a second Ctrl-C, as shells count a death by SIGINT.
+const KILLED: i32 = 130;
+
+/// A flag that is set by the first signal.
+///
+/// # Errors
+/// When the system does not let the process handle signals.
+pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // Registered first, so that it sees the flag as it was before this signal.
+        flag::register_conditional_shutdown(signal, KILLED, stop.clone())?;
+        flag::register(signal, stop.clone())?;
+    }
+    Ok(stop)
+}

@@ -1,0 +1,82 @@
+//! Addresses as users write them.
+
+use crate::usage::usage;
+use plimsoll_workloads::render::Authority;
+
+/// An `http://` or `https://` address, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// Host, port and whether TLS is spoken.
+    pub authority: Authority,
+    /// Path and query, beginning with `/`.
+    pub target: String,
+}
+
+impl Url {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// A usage error that names what is missing.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(usage(format!("'{text}' has no scheme; write http://{text}")));
+        };
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            other => {
+                return Err(usage(format!(
+                    "'{text}': scheme '{other}' is not known; write http:// or https://"
+                )));
+            }
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let path = path.split('#').next().unwrap_or("");
+        let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        plimsoll_workloads::query_file::check_target(target.as_bytes())
+            .map_err(|problem| usage(format!("'{text}': {problem}")))?;
+        let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let (host, port) =
+            split_authority(authority, if tls { 443 } else { 80 }).ok_or_else(|| {
+                usage(format!("'{text}': write http://HOST:PORT with a port of 1 to 65535"))
+            })?;
+        Ok(Self { authority: Authority { host, port, tls }, target })
+    }
+}
+
+/// Splits `host:port`, `[v6]:port` or a bare host.
+pub fn split_authority(text: &str, default_port: u16) -> Option<(String, u16)> {
+    let after_bracket = text.rfind(']').map_or(0, |at| at + 1);
+    let (host, port) = match text[after_bracket..].rfind(':') {
+        Some(at) => {
+            let (host, port) = text.split_at(after_bracket + at);
+            (host, port[1..].parse().ok().filter(|&port| port > 0)?)
+        }
+        None => (text, default_port),
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let sound = !bare.is_empty() && !bare.contains(|c: char| c.is_whitespace() || c.is_control());
+    // More than one colon outside brackets is an IPv6 address without its brackets.
+    (sound && (after_bracket > 0 || !bare.contains(':'))).then(|| (bare.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let url = Url::parse("https://user:pw@[::1]:8443/a?b=c#d").unwrap();
+        assert_eq!((url.authority.host.as_str(), url.authority.port), ("::1", 8443));
+        assert!(url.authority.tls);
+        assert_eq!(url.target, "/a?b=c");
+        assert_eq!(Url::parse("http://h").unwrap().authority.port, 80);
+        assert_eq!(Url::parse("http://h?x").unwrap().target, "/?x");
+        for wrong in
+            ["h:80/x", "ftp://h/", "http://", "http://h:0/", "http://h:99999/", "http://::1/"]
+        {
+            assert!(Url::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

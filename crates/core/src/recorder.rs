@@ -1,0 +1,151 @@
+//! What a shard writes down while requests run: no allocation, no lock, no formatting.
+
+use crate::interval::Interval;
+use crate::outcome::Outcome;
+
+/// The times of one request, ns on the engine's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// When it should have started.
+    pub intended_ns: u64,
+    /// When its first byte was handed over, or when it failed for want of a connection.
+    pub sent_ns: u64,
+    /// When its last byte had come, or when it failed.
+    pub done_ns: u64,
+}
+
+/// One end of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its class.
+    pub class: u16,
+    /// Its times.
+    pub times: Times,
+    /// How it is counted.
+    pub outcome: Outcome,
+    /// The reply's status code; 0 when there was none.
+    pub status: u16,
+    /// How many hits the reply told of, if it did.
+    pub hits: Option<u64>,
+    /// Body bytes as transferred.
+    pub body_bytes: u64,
+}
+
+/// The recorder of one shard: an [`Interval`] being filled.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    interval: Interval,
+    /// Replies by status code, 0..=999; a map would cost a search a request.
+    statuses: Vec<u64>,
+}
+
+const STATUS_CODES: usize = 1000;
+
+impl Recorder {
+    /// A recorder for `classes` classes of requests.
+    #[must_use]
+    pub fn new(classes: usize) -> Self {
+        Self { interval: Interval::new(classes.max(1)), statuses: vec![0; STATUS_CODES] }
+    }
+
+    /// `count` requests became due.
+    #[inline]
+    pub fn scheduled(&mut self, count: u64) {
+        self.interval.ledger.scheduled += count;
+    }
+
+    /// A request was handed to a connection, or given up for want of one.
+    #[inline]
+    pub fn sent(&mut self, class: u16, intended_ns: u64, sent_ns: u64) {
+        self.interval.ledger.sent += 1;
+        self.interval.lag.record(sent_ns.saturating_sub(intended_ns));
+        if let Some(part) = self.interval.classes.get_mut(class as usize) {
+            part.ledger.sent += 1;
+        }
+    }
+
+    /// A request came to its end.
+    #[inline]
+    pub fn ended(&mut self, ended: &Ended) {
+        let times = ended.times;
+        self.interval.ledger.settle(ended.outcome);
+        if ended.status > 0
+            && let Some(count) = self.statuses.get_mut(ended.status as usize)
+        {
+            *count += 1;
+        }
+        let Some(part) = self.interval.classes.get_mut(ended.class as usize) else { return };
+        part.ledger.settle(ended.outcome);
+        let response_ns = times.done_ns.saturating_sub(times.intended_ns);
+        match ended.outcome {
+            Outcome::Ok => {
+                part.record_ok(response_ns, times.done_ns.saturating_sub(times.sent_ns));
+                self.interval.counters.bytes_body += ended.body_bytes;
+                if let Some(hits) = ended.hits {
+                    part.hits_known += 1;
+                    part.zero_hits += u64::from(hits == 0);
+                }
+            }
+            Outcome::Failed(_) => part.failed.record(response_ns),
+        }
+    }
+
+    /// The interval being filled, for counters and the ledger's other columns.
+    #[inline]
+    pub fn interval_mut(&mut self) -> &mut Interval {
+        &mut self.interval
+    }
+
+    /// Ends the interval at `to_ns` (since the run's start) and hands it out; goes on with `spare`, which
+    /// is emptied first, so that the memory of two intervals serves the whole run.
+    pub fn swap(&mut self, to_ns: u64, in_flight: u32, mut spare: Interval) -> Interval {
+        spare.clear();
+        spare.from_ns = to_ns;
+        spare.phase = self.interval.phase;
+        self.interval.to_ns = to_ns;
+        self.interval.in_flight = in_flight;
+        for (status, count) in self.statuses.iter_mut().enumerate() {
+            if *count > 0 {
+                self.interval.statuses.insert(status as u16, std::mem::take(count));
+            }
+        }
+        std::mem::replace(&mut self.interval, spare)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Failure;
+
+    #[test]
+    fn failures_never_enter_the_good_histograms() {
+        let mut recorder = Recorder::new(1);
+        for (index, outcome) in
+            [Outcome::Ok, Outcome::Failed(Failure::Timeout), Outcome::Failed(Failure::Status)]
+                .into_iter()
+                .enumerate()
+        {
+            recorder.scheduled(1);
+            recorder.sent(0, 100, 150);
+            let times = Times { intended_ns: 100, sent_ns: 150, done_ns: 5_000_100 };
+            let status = if index == 1 { 0 } else { 200 + 303 * u16::from(index == 2) };
+            recorder.ended(&Ended {
+                class: 0,
+                times,
+                outcome,
+                status,
+                hits: Some(0),
+                body_bytes: 7,
+            });
+        }
+        let interval = recorder.swap(1_000_000_000, 0, Interval::new(1));
+        assert!(interval.ledger.balance().is_ok());
+        let part = &interval.classes[0];
+        assert_eq!((part.response.count(), part.service.count(), part.failed.count()), (1, 1, 2));
+        assert_eq!(part.zero_hits, 1);
+        assert_eq!(interval.statuses.into_iter().collect::<Vec<_>>(), vec![(200, 1), (503, 1)]);
+        assert_eq!(interval.counters.bytes_body, 7);
+        assert!(recorder.swap(2_000_000_000, 0, Interval::new(1)).statuses.is_empty());
+    }
+}

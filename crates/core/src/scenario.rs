@@ -1,0 +1,180 @@
+//! What a run is asked to do: the form that flags become, that TOML files hold, and that records keep.
+
+use crate::admission::AdmissionModel;
+use crate::schedule::{LoadModel, Think};
+use crate::slo::Slo;
+use crate::units::Span;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A run over HTTP, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scenario {
+    /// What the run is called in its record.
+    pub job: String,
+    /// `http://` or `https://` addresses; connections are dealt out to them in turn.
+    pub targets: Vec<String>,
+    /// File of requests: the query file format, or NDJSON. Without it, the targets' own paths are asked.
+    pub queries: Option<PathBuf>,
+    /// Records of the query file are URLs followed by bodies.
+    pub post: bool,
+    /// In which order requests are asked: `file`, `shuffle` or `random`.
+    pub order: String,
+    /// Method of requests whose source names none.
+    pub method: String,
+    /// Body of requests whose source has none.
+    pub body: Option<String>,
+    /// Headers of all requests, `Name: value`.
+    pub headers: Vec<String>,
+    /// Classes of requests, `NAME=REGEX`.
+    pub classes: Vec<String>,
+    /// What a reply must be to be a success.
+    pub checks: Vec<String>,
+    /// How hits are counted: `auto`, `off`, or a JSON pointer.
+    pub hits: String,
+    /// How load is offered.
+    pub load: LoadModel,
+    /// Length of the measured stretch.
+    pub duration: Span,
+    /// Load of the same kind before it, not measured.
+    pub warmup: Span,
+    /// Requests of the whole run, if limited.
+    pub requests: Option<u64>,
+    /// Requests of each client that are not measured.
+    pub ignore_first: u32,
+    /// Connections; by default one a client, or 64.
+    pub connections: Option<u32>,
+    /// Shards.
+    pub threads: u32,
+    /// From sending a request to its last byte.
+    pub timeout: Span,
+    /// For a connection, TLS included.
+    pub connect_timeout: Span,
+    /// Connections carry more than one request.
+    pub keepalive: bool,
+    /// What waits and what is refused.
+    pub admission: AdmissionModel,
+    /// Poll this long before an intended start instead of sleeping.
+    pub spin: Span,
+    /// Gather replies in batches at full speed.
+    pub batching: bool,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Limits that the run must hold.
+    pub slo: Vec<Slo>,
+    /// TLS.
+    pub tls: TlsScenario,
+}
+
+/// TLS as a scenario names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsScenario {
+    /// PEM file of authorities to trust; without it, the system's.
+    pub ca_file: Option<PathBuf>,
+    /// PEM file of the client's certificate chain.
+    pub certificate_file: Option<PathBuf>,
+    /// PEM file of the client's private key.
+    pub key_file: Option<PathBuf>,
+    /// Name to ask for and to check instead of the target's host.
+    pub server_name: Option<String>,
+    /// Trust any certificate for any name.
+    pub insecure: bool,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Self {
+            job: "load".to_owned(),
+            targets: Vec::new(),
+            queries: None,
+            post: false,
+            order: "file".to_owned(),
+            method: "GET".to_owned(),
+            body: None,
+            headers: Vec::new(),
+            classes: Vec::new(),
+            checks: Vec::new(),
+            hits: "auto".to_owned(),
+            load: LoadModel::Closed { clients: 10, think: Think::None, cycle_ns: 0 },
+            duration: Span::seconds(10),
+            warmup: Span::default(),
+            requests: None,
+            ignore_first: 0,
+            connections: None,
+            threads: 1,
+            timeout: Span::seconds(30),
+            connect_timeout: Span::seconds(5),
+            keepalive: true,
+            admission: AdmissionModel::Direct,
+            spin: Span::default(),
+            batching: true,
+            seed: 1,
+            slo: Vec::new(),
+            tls: TlsScenario::default(),
+        }
+    }
+}
+
+/// Names of headers whose values must not be written down.
+const SECRET_HEADERS: [&str; 7] =
+    ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey"];
+
+impl Scenario {
+    /// Connections when none were asked for: one a client, or this many.
+    pub const CONNECTIONS: u32 = 64;
+
+    /// How many connections the run uses.
+    #[must_use]
+    pub fn connection_count(&self) -> u32 {
+        self.connections.unwrap_or_else(|| self.load.clients().unwrap_or(Self::CONNECTIONS)).max(1)
+    }
+
+    /// The scenario as a record may keep it: values of secret headers and passwords in addresses left out.
+    #[must_use]
+    pub fn without_secrets(&self) -> Scenario {
+        let mut shown = self.clone();
+        for header in &mut shown.headers {
+            let (name, _) = header.split_once(':').unwrap_or((header, ""));
+            let lower = name.to_ascii_lowercase();
+            if SECRET_HEADERS.iter().any(|secret| lower.contains(secret)) {
+                *header = format!("{name}: (left out)");
+            }
+        }
+        for target in &mut shown.targets {
+            if let Some((scheme, rest)) = target.split_once("://")
+                && let Some((_, host)) = rest.split_once('@')
+                && !rest.split('/').next().unwrap_or("").is_empty()
+            {
+                *target = format!("{scheme}://{host}");
+            }
+        }
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_stay_out_of_records() {
+        let scenario = Scenario {
+            headers: vec!["Authorization: Bearer abc".to_owned(), "X-Kind: plain".to_owned()],
+            targets: vec!["https://me:pw@host:1/x".to_owned()],
+            ..Scenario::default()
+        };
+        let text = serde_json::to_string(&scenario.without_secrets()).unwrap();
+        assert!(!text.contains("abc") && !text.contains("pw"), "{text}");
+        assert!(text.contains("X-Kind: plain") && text.contains("https://host:1/x"), "{text}");
+    }
+
+    #[test]
+    fn a_scenario_reads_back_from_json() {
+        let scenario = Scenario::default();
+        let text = serde_json::to_string(&scenario).unwrap();
+        assert_eq!(serde_json::from_str::<Scenario>(&text).unwrap(), scenario);
+        assert!(serde_json::from_str::<Scenario>("{\"durations\":\"5s\"}").is_err());
+    }
+}

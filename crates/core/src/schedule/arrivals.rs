@@ -1,0 +1,305 @@
+//! Intended starts that do not depend on the answers: open, burst, profile.
+
+use super::model::{Arrivals, LoadModel, Step};
+use super::{Limits, Next, Slice};
+use crate::rng::{Rng, derive_seed};
+
+/// A stream of intended starts, computed one after the other.
+///
+/// With a rate function r(t) and its integral R(t), arrival k is at R(t) = k when arrivals are uniform, and
+/// at R(t) = the sum of k + 1 unit exponentials when they are Poisson (the time-change of a Poisson process).
+#[derive(Clone, Debug)]
+pub struct ArrivalSchedule {
+    shape: Shape,
+    start_ns: u64,
+    end_ns: u64,
+    /// Arrivals of the whole that may be made.
+    requests: u64,
+    slice: Slice,
+    /// How many arrivals of this slice were made.
+    made: u64,
+    /// The next intended start, already computed.
+    upcoming: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Burst { size: u64, every_ns: u64 },
+    Rate { curve: Curve, poisson: Option<Poisson> },
+}
+
+#[derive(Clone, Debug)]
+struct Poisson {
+    rng: Rng,
+    /// Sum of the exponentials drawn so far.
+    sum: f64,
+    /// How many were drawn.
+    drawn: u64,
+}
+
+/// A piecewise linear rate.
+#[derive(Clone, Debug)]
+struct Curve {
+    pieces: Vec<Piece>,
+    /// Where the search goes on: arrivals come in order.
+    at: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    start_s: f64,
+    duration_s: f64,
+    from: f64,
+    to: f64,
+    /// Arrivals before this piece, and up to its end.
+    count_before: f64,
+    count_after: f64,
+}
+
+impl Curve {
+    fn constant(rate: f64) -> Self {
+        let piece = Piece {
+            start_s: 0.0,
+            duration_s: f64::INFINITY,
+            from: rate,
+            to: rate,
+            count_before: 0.0,
+            count_after: f64::INFINITY,
+        };
+        Self { pieces: vec![piece], at: 0 }
+    }
+
+    fn of_steps(steps: &[Step]) -> Self {
+        let (mut start_s, mut count) = (0.0, 0.0);
+        let mut pieces = Vec::with_capacity(steps.len());
+        for step in steps {
+            let duration_s = step.duration_ns as f64 / 1e9;
+            let inside = duration_s * (step.from_per_s + step.to_per_s) / 2.0;
+            pieces.push(Piece {
+                start_s,
+                duration_s,
+                from: step.from_per_s,
+                to: step.to_per_s,
+                count_before: count,
+                count_after: count + inside,
+            });
+            start_s += duration_s;
+            count += inside;
+        }
+        Self { pieces, at: 0 }
+    }
+
+    /// The time, s, at which `count` arrivals are due; `None` past the curve's end.
+    fn time_of(&mut self, count: f64) -> Option<f64> {
+        while self.pieces.get(self.at)?.count_after <= count {
+            self.at += 1;
+        }
+        let piece = self.pieces[self.at];
+        let inside = count - piece.count_before;
+        let slope = (piece.to - piece.from) / piece.duration_s;
+        // The stable root of slope/2 t^2 + from t = inside; with slope 0 it is inside / from.
+        let root = (piece.from * piece.from + 2.0 * slope * inside).max(0.0).sqrt();
+        let t = if inside == 0.0 { 0.0 } else { 2.0 * inside / (piece.from + root) };
+        Some(piece.start_s + t.min(piece.duration_s))
+    }
+}
+
+impl ArrivalSchedule {
+    pub(super) fn new(
+        model: &LoadModel,
+        slice: Slice,
+        limits: Limits,
+        seed: u64,
+        start_ns: u64,
+    ) -> Self {
+        let poisson = |arrivals: Arrivals| {
+            (arrivals == Arrivals::Poisson).then(|| Poisson {
+                rng: Rng::new(derive_seed(seed, "schedule")),
+                sum: 0.0,
+                drawn: 0,
+            })
+        };
+        let shape = match model {
+            LoadModel::Open { rate_per_s, arrivals } => {
+                Shape::Rate { curve: Curve::constant(*rate_per_s), poisson: poisson(*arrivals) }
+            }
+            LoadModel::Profile { steps, arrivals } => {
+                Shape::Rate { curve: Curve::of_steps(steps), poisson: poisson(*arrivals) }
+            }
+            LoadModel::Burst { size, every_ns } => {
+                Shape::Burst { size: u64::from((*size).max(1)), every_ns: *every_ns }
+            }
+            LoadModel::Closed { .. } => unreachable!("a closed model has no arrivals"),
+        };
+        let mut schedule = Self {
+            shape,
+            start_ns,
+            end_ns: start_ns.saturating_add(limits.duration_ns),
+            requests: limits.requests.unwrap_or(u64::MAX),
+            slice,
+            made: 0,
+            upcoming: None,
+        };
+        schedule.upcoming = schedule.compute();
+        schedule
+    }
+
+    /// The intended start of this slice's arrival number `made`.
+    fn compute(&mut self) -> Option<u64> {
+        let number = self.slice.global(self.made);
+        if number >= self.requests {
+            return None;
+        }
+        let offset_ns = match &mut self.shape {
+            Shape::Burst { size, every_ns } => (number / *size).checked_mul(*every_ns)?,
+            Shape::Rate { curve, poisson } => {
+                let count = match poisson {
+                    None => number as f64,
+                    Some(p) => {
+                        while p.drawn <= number {
+                            p.sum += p.rng.exponential();
+                            p.drawn += 1;
+                        }
+                        p.sum
+                    }
+                };
+                let seconds = curve.time_of(count)?;
+                // A time past u64 saturates and is then past the end.
+                (seconds * 1e9).round() as u64
+            }
+        };
+        let intended_ns = self.start_ns.saturating_add(offset_ns);
+        (intended_ns < self.end_ns).then_some(intended_ns)
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, now_ns: u64) -> Next {
+        match self.upcoming {
+            None => Next::Done,
+            Some(intended_ns) if intended_ns <= now_ns => {
+                self.made += 1;
+                self.upcoming = self.compute();
+                Next::Send { intended_ns, client: 0 }
+            }
+            Some(until_ns) => Next::Wait { until_ns },
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.upcoming = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND_NS;
+    use crate::schedule::{LoadModel, Schedule};
+    use proptest::prelude::*;
+
+    /// All intended starts of a slice, asked for with a clock that is always late.
+    fn all(model: &LoadModel, slice: Slice, limits: Limits) -> Vec<u64> {
+        let mut schedule = Schedule::start(model, slice, limits, 11, 1_000).unwrap();
+        let mut times = Vec::new();
+        while let Next::Send { intended_ns, .. } = schedule.next(u64::MAX) {
+            times.push(intended_ns);
+        }
+        times
+    }
+
+    fn models() -> impl Strategy<Value = LoadModel> {
+        let arrivals = prop_oneof![Just(Arrivals::Uniform), Just(Arrivals::Poisson)];
+        let step = (0.0f64..3000.0, 0.0f64..3000.0, 1_000_000u64..400_000_000).prop_map(
+            |(from_per_s, to_per_s, duration_ns)| Step { from_per_s, to_per_s, duration_ns },
+        );
+        prop_oneof![
+            (0.5f64..5000.0, arrivals.clone())
+                .prop_map(|(rate_per_s, arrivals)| LoadModel::Open { rate_per_s, arrivals }),
+            (1u32..50, 1_000_000u64..300_000_000)
+                .prop_map(|(size, every_ns)| LoadModel::Burst { size, every_ns }),
+            (proptest::collection::vec(step, 1..5), arrivals)
+                .prop_map(|(steps, arrivals)| LoadModel::Profile { steps, arrivals }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn slices_are_the_whole(model in models(), of in 1u32..7, requests in proptest::option::of(0u64..2000)) {
+            let limits = Limits { duration_ns: SECOND_NS, requests };
+            let whole = all(&model, Slice::WHOLE, limits);
+            let mut parts: Vec<u64> =
+                (0..of).flat_map(|index| all(&model, Slice { index, of }, limits)).collect();
+            parts.sort_unstable();
+            prop_assert!(whole.is_sorted());
+            prop_assert_eq!(parts, whole);
+        }
+
+        #[test]
+        fn a_uniform_rate_holds_at_every_moment(rate in 0.3f64..200_000.0, at_ns in 1u64..3_000_000_000) {
+            let model = LoadModel::Open { rate_per_s: rate, arrivals: Arrivals::Uniform };
+            let limits = Limits { duration_ns: u64::MAX / 2, requests: None };
+            let mut schedule = Schedule::start(&model, Slice::WHOLE, limits, 0, 0).unwrap();
+            let mut count = 0u64;
+            while let Next::Send { .. } = schedule.next(at_ns) {
+                count += 1;
+            }
+            // Arrivals 0..=floor(rate t), give or take the rounding of one to a nanosecond.
+            let exact = rate * at_ns as f64 / 1e9;
+            prop_assert!((count as f64 - (exact.floor() + 1.0)).abs() <= 1.0);
+            prop_assert!((count as f64 - exact) <= 1.0 + 1e-6 * exact + 1e-3 * rate / 1e6 && count as f64 >= exact - 1e-6);
+        }
+
+        #[test]
+        fn being_late_drops_nothing(model in models(), steps in proptest::collection::vec(1u64..200_000_000, 1..60)) {
+            let limits = Limits::after(SECOND_NS);
+            let whole = all(&model, Slice::WHOLE, limits);
+            let mut schedule = Schedule::start(&model, Slice::WHOLE, limits, 11, 1_000).unwrap();
+            let (mut now_ns, mut seen) = (0, Vec::new());
+            for step in steps {
+                now_ns += step;
+                while let Next::Send { intended_ns, .. } = schedule.next(now_ns) {
+                    prop_assert!(intended_ns <= now_ns);
+                    seen.push(intended_ns);
+                }
+            }
+            let expected: Vec<u64> = whole.into_iter().take_while(|&t| t <= now_ns).collect();
+            prop_assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn a_ramp_has_the_area_under_its_line() {
+        let steps = vec![
+            Step { from_per_s: 0.0, to_per_s: 1000.0, duration_ns: 2 * SECOND_NS },
+            Step { from_per_s: 0.0, to_per_s: 0.0, duration_ns: SECOND_NS },
+            Step { from_per_s: 500.0, to_per_s: 500.0, duration_ns: SECOND_NS },
+        ];
+        let model = LoadModel::Profile { steps, arrivals: Arrivals::Uniform };
+        let times = all(&model, Slice::WHOLE, Limits::after(10 * SECOND_NS));
+        assert_eq!(times.len(), 1500);
+        let until = |s: u64| times.iter().filter(|&&t| t - 1_000 < s * SECOND_NS).count();
+        assert_eq!((until(1), until(2), until(3)), (250, 1000, 1000));
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        let model = LoadModel::Open { rate_per_s: 10_000.0, arrivals: Arrivals::Poisson };
+        let times = all(&model, Slice::WHOLE, Limits::after(20 * SECOND_NS));
+        let n = times.len() as f64;
+        assert!((n - 200_000.0).abs() < 5.0 * 200_000f64.sqrt(), "{n}");
+        let gaps: Vec<f64> = times.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        let cv = variance.sqrt() / mean;
+        assert!((cv - 1.0).abs() < 0.02, "{cv}");
+        // Kolmogorov's statistic against the exponential; 1.95 / sqrt(n) is its 0.1 % point.
+        let mut sorted = gaps.clone();
+        sorted.sort_by(f64::total_cmp);
+        let worst = sorted
+            .iter()
+            .enumerate()
+            .map(|(i, g)| ((i as f64 + 0.5) / sorted.len() as f64 - (1.0 - (-g / 1e5).exp())).abs())
+            .fold(0.0, f64::max);
+        assert!(worst < 1.95 / n.sqrt(), "{worst}");
+    }
+}

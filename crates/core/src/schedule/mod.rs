@@ -1,0 +1,191 @@
+//! The load model as data, and the pure machine that turns it into intended times.
+//!
+//! A schedule reads no clock: [`Schedule::next`] is told the time and answers what is due. Arrivals are
+//! computed, not stored: a schedule that the target cannot follow costs no memory, and an arrival that is
+//! late keeps its intended time and is never dropped.
+//!
+//! [`Slice`] cuts a schedule into `of` parts whose union is exactly the whole: part `index` takes the
+//! arrivals (or the clients) whose number leaves that remainder. A local run is slice 0 of 1.
+
+mod arrivals;
+mod closed;
+mod model;
+
+pub use arrivals::ArrivalSchedule;
+pub use closed::ClosedSchedule;
+pub use model::{Arrivals, LoadModel, ModelError, Step, Think};
+
+use serde::{Deserialize, Serialize};
+
+/// What is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A request whose intended start is `intended_ns`, at or before the time given.
+    Send {
+        /// When it should have started.
+        intended_ns: u64,
+        /// Which client of a closed model sends it; 0 in the other models.
+        client: u32,
+    },
+    /// Nothing before this time.
+    Wait {
+        /// The next intended start.
+        until_ns: u64,
+    },
+    /// Nothing until a request in flight has ended.
+    Blocked,
+    /// Nothing any more.
+    Done,
+}
+
+/// One of `of` equal parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Which part, `0..of`.
+    pub index: u32,
+    /// How many parts there are, at least 1.
+    pub of: u32,
+}
+
+impl Slice {
+    /// The whole: slice 0 of 1.
+    pub const WHOLE: Slice = Slice { index: 0, of: 1 };
+
+    /// Part `index` of `of` of this slice; the parts together are this slice again.
+    #[must_use]
+    pub fn cut(self, index: u32, of: u32) -> Slice {
+        Slice { index: self.index + self.of * index, of: self.of * of }
+    }
+
+    /// How many of `total` numbered things fall into this slice.
+    #[must_use]
+    pub fn share(self, total: u64) -> u64 {
+        let (index, of) = (u64::from(self.index), u64::from(self.of));
+        total / of + u64::from(total % of > index)
+    }
+
+    /// The number in the whole of this slice's `n`-th thing.
+    #[must_use]
+    pub fn global(self, n: u64) -> u64 {
+        n * u64::from(self.of) + u64::from(self.index)
+    }
+}
+
+/// When a phase ends, whatever comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Length, ns; intended starts at or after it are not made.
+    pub duration_ns: u64,
+    /// Requests of the whole run (not of the slice).
+    pub requests: Option<u64>,
+}
+
+impl Limits {
+    /// Ends after `duration_ns` only.
+    #[must_use]
+    pub const fn after(duration_ns: u64) -> Self {
+        Self { duration_ns, requests: None }
+    }
+}
+
+/// A running schedule. All times are ns on the engine's clock.
+#[derive(Clone, Debug)]
+pub enum Schedule {
+    /// A fixed number of clients, each waiting for its answer before it goes on.
+    Closed(ClosedSchedule),
+    /// Intended starts that do not depend on the answers.
+    Arrivals(ArrivalSchedule),
+}
+
+impl Schedule {
+    /// Starts a slice of `model` at `start_ns`.
+    ///
+    /// # Errors
+    /// When the model asks for something impossible: no clients, a rate that is not a positive number.
+    pub fn start(
+        model: &LoadModel,
+        slice: Slice,
+        limits: Limits,
+        seed: u64,
+        start_ns: u64,
+    ) -> Result<Self, ModelError> {
+        model.validate()?;
+        Ok(match model {
+            LoadModel::Closed { clients, think, cycle_ns } => Schedule::Closed(
+                ClosedSchedule::new(*clients, *think, *cycle_ns, slice, limits, start_ns),
+            ),
+            _ => Schedule::Arrivals(ArrivalSchedule::new(model, slice, limits, seed, start_ns)),
+        })
+    }
+
+    /// What is due at `now_ns`.
+    #[inline]
+    pub fn next(&mut self, now_ns: u64) -> Next {
+        match self {
+            Schedule::Closed(closed) => closed.next(now_ns),
+            Schedule::Arrivals(arrivals) => arrivals.next(now_ns),
+        }
+    }
+
+    /// A client's request has ended at `now_ns`; its next one may become due.
+    #[inline]
+    pub fn ended(&mut self, client: u32, intended_ns: u64, now_ns: u64) {
+        if let Schedule::Closed(closed) = self {
+            closed.ended(client, intended_ns, now_ns);
+        }
+    }
+
+    /// A client has nothing more to ask (its query file is used up).
+    pub fn retire(&mut self, _client: u32) {
+        if let Schedule::Closed(closed) = self {
+            closed.retire();
+        }
+    }
+
+    /// Takes back the request just made due: its workload had nothing left to send.
+    pub fn withdraw(&mut self) {
+        match self {
+            Schedule::Closed(closed) => closed.withdraw(),
+            Schedule::Arrivals(arrivals) => arrivals.stop(),
+        }
+    }
+
+    /// Makes all that was due before `now_ns` due at once and counts it, for the ledger's `unsent`.
+    pub fn drain_due(&mut self, now_ns: u64) -> u64 {
+        let mut due = 0;
+        while let Next::Send { .. } = self.next(now_ns) {
+            due += 1;
+        }
+        due
+    }
+
+    /// Makes nothing due any more.
+    pub fn stop(&mut self) {
+        match self {
+            Schedule::Closed(closed) => closed.stop(),
+            Schedule::Arrivals(arrivals) => arrivals.stop(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn cuts_of_a_slice_cover_it_exactly(index in 0u32..5, of in 5u32..9, parts in 1u32..6, total in 0u64..500) {
+            let slice = Slice { index, of };
+            let mut numbers: Vec<u64> = (0..parts)
+                .flat_map(|p| {
+                    let cut = slice.cut(p, parts);
+                    (0..cut.share(total)).map(move |n| cut.global(n))
+                })
+                .collect();
+            numbers.sort_unstable();
+            let whole: Vec<u64> = (0..slice.share(total)).map(|n| slice.global(n)).collect();
+            prop_assert_eq!(numbers, whole);
+        }
+    }
+}

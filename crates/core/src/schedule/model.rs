@@ -1,0 +1,161 @@
+//! What users write: the load models.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How load is offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LoadModel {
+    /// `clients` users; each waits for its answer, thinks, and asks again.
+    Closed {
+        /// How many.
+        clients: u32,
+        /// What a client does between an answer and its next request.
+        #[serde(default)]
+        think: Think,
+        /// Time from one intended start of a client to its next, ns; 0: none. A late client catches up,
+        /// so the cycle is a rate that holds.
+        #[serde(default)]
+        cycle_ns: u64,
+    },
+    /// Requests at a constant rate, whatever the answers do.
+    Open {
+        /// Requests per second over the whole run.
+        rate_per_s: f64,
+        /// How they follow each other.
+        #[serde(default)]
+        arrivals: Arrivals,
+    },
+    /// `size` requests at once, every `every_ns`.
+    Burst {
+        /// Requests in a burst.
+        size: u32,
+        /// From one burst to the next, ns.
+        every_ns: u64,
+    },
+    /// A rate that changes: steps of constant or linearly changing rate, one after the other.
+    Profile {
+        /// The steps, in order.
+        steps: Vec<Step>,
+        /// How requests follow each other.
+        #[serde(default)]
+        arrivals: Arrivals,
+    },
+}
+
+/// What a client does between an answer and its next request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Think {
+    /// Asks again at once.
+    #[default]
+    None,
+    /// Waits this long, ns.
+    Fixed(u64),
+    /// Waits as long as the last answer took (`vespa-fbench -c -1`).
+    AsResponse,
+}
+
+/// How requests of an open model follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Equal gaps.
+    #[default]
+    Uniform,
+    /// Independent exponential gaps: many users who do not know of each other.
+    Poisson,
+}
+
+/// A stretch of a [`LoadModel::Profile`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Rate at its start, per second; 0 is a pause.
+    pub from_per_s: f64,
+    /// Rate at its end, per second.
+    pub to_per_s: f64,
+    /// Length, ns.
+    pub duration_ns: u64,
+}
+
+/// A model that cannot be run.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ModelError {
+    /// No clients.
+    #[error("a closed model needs at least one client")]
+    NoClients,
+    /// A rate that is not a positive, finite number.
+    #[error("a rate must be a number above 0 and at most 10,000,000 per second, not {0}")]
+    Rate(f64),
+    /// A burst without requests or without a period.
+    #[error("a burst needs a size of at least 1 and a period above 0")]
+    Burst,
+    /// A profile without load.
+    #[error("a profile needs at least one step with a rate above 0 and a duration")]
+    EmptyProfile,
+}
+
+/// The highest rate accepted, per second.
+pub const RATE_MAX_PER_S: f64 = 1e7;
+
+impl LoadModel {
+    /// Checks that the model can be run.
+    ///
+    /// # Errors
+    /// The first thing that is impossible.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        let rate_ok = |rate: f64, least: f64| {
+            if rate.is_finite() && rate >= least && rate <= RATE_MAX_PER_S {
+                Ok(())
+            } else {
+                Err(ModelError::Rate(rate))
+            }
+        };
+        match self {
+            LoadModel::Closed { clients: 0, .. } => Err(ModelError::NoClients),
+            LoadModel::Closed { .. } => Ok(()),
+            LoadModel::Open { rate_per_s, .. } => rate_ok(*rate_per_s, f64::MIN_POSITIVE),
+            LoadModel::Burst { size, every_ns } => {
+                if *size == 0 || *every_ns == 0 {
+                    Err(ModelError::Burst)
+                } else {
+                    Ok(())
+                }
+            }
+            LoadModel::Profile { steps, .. } => {
+                for step in steps {
+                    rate_ok(step.from_per_s, 0.0)?;
+                    rate_ok(step.to_per_s, 0.0)?;
+                }
+                let loaded = |s: &Step| s.duration_ns > 0 && s.from_per_s + s.to_per_s > 0.0;
+                if steps.iter().any(loaded) { Ok(()) } else { Err(ModelError::EmptyProfile) }
+            }
+        }
+    }
+
+    /// How many clients or requests may be under way at once when nothing else was asked for.
+    #[must_use]
+    pub fn clients(&self) -> Option<u32> {
+        match self {
+            LoadModel::Closed { clients, .. } => Some(*clients),
+            _ => None,
+        }
+    }
+
+    /// Whether requests have intended times of their own, independent of the answers.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !matches!(self, LoadModel::Closed { .. })
+    }
+
+    /// The length that a profile has by itself, ns.
+    #[must_use]
+    pub fn own_duration_ns(&self) -> Option<u64> {
+        match self {
+            LoadModel::Profile { steps, .. } => Some(steps.iter().map(|s| s.duration_ns).sum()),
+            _ => None,
+        }
+    }
+}

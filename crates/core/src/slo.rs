@@ -1,0 +1,191 @@
+//! Limits that a run must hold, and whether it did.
+
+use crate::interval::Interval;
+use crate::record::{Rates, SloResult};
+use crate::units::Span;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// One limit: `p95=500ms`, `p99.9=2s`, `mean=50ms`, `max=1s`, `errors=0.1%`, `rate=1000`.
+///
+/// Latencies are response times (from the intended start) of successful requests. `errors` is the share of
+/// scheduled requests that did not succeed; `rate` is the least successful requests per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Slo {
+    /// The response time that this share (0 to 1) of requests must not exceed.
+    Quantile {
+        /// Share of requests, 0 to 1.
+        quantile: f64,
+        /// The limit.
+        limit: Span,
+    },
+    /// The mean response time must not exceed this.
+    Mean(Span),
+    /// No response time may exceed this.
+    Max(Span),
+    /// The largest share (0 to 1) of scheduled requests that may fail.
+    Errors(f64),
+    /// The fewest successful requests per second.
+    Rate(f64),
+}
+
+/// A limit that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "'{text}' is no limit: {problem}; write for example p95=500ms, max=2s, errors=0.1% or rate=1000"
+)]
+pub struct SloError {
+    text: String,
+    problem: String,
+}
+
+impl FromStr for Slo {
+    type Err = SloError;
+
+    fn from_str(text: &str) -> Result<Self, SloError> {
+        let wrong = |problem: String| SloError { text: text.to_owned(), problem };
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| wrong("there is no '='".to_owned()))?;
+        let (name, value) = (name.trim(), value.trim());
+        let span = || value.parse::<Span>().map_err(|e| wrong(e.to_string()));
+        let number = |text: &str| {
+            let number: Option<f64> = text.trim().parse().ok();
+            number
+                .filter(|n| n.is_finite() && *n >= 0.0)
+                .ok_or_else(|| wrong(format!("'{text}' is no number")))
+        };
+        match name {
+            "mean" | "avg" => span().map(Slo::Mean),
+            "max" => span().map(Slo::Max),
+            "rate" => number(value.trim_end_matches("/s")).map(Slo::Rate),
+            "errors" => {
+                let share = match value.strip_suffix('%') {
+                    Some(percent) => number(percent)? / 100.0,
+                    None => number(value)?,
+                };
+                if share > 1.0 {
+                    return Err(wrong("a share of errors is at most 100%".to_owned()));
+                }
+                Ok(Slo::Errors(share))
+            }
+            _ => {
+                let percentile = name
+                    .strip_prefix('p')
+                    .and_then(|digits| digits.parse::<f64>().ok())
+                    .filter(|p| *p > 0.0 && *p <= 100.0)
+                    .ok_or_else(|| {
+                        wrong(format!("'{name}' is not a percentile, mean, max, errors or rate"))
+                    })?;
+                Ok(Slo::Quantile { quantile: percentile / 100.0, limit: span()? })
+            }
+        }
+    }
+}
+
+impl Slo {
+    /// The limit's name: `p95`, `errors` ...
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            // Rounding away what the division by 100 added.
+            Slo::Quantile { quantile, .. } => format!("p{}", (quantile * 1e8).round() / 1e6),
+            Slo::Mean(_) => "mean".to_owned(),
+            Slo::Max(_) => "max".to_owned(),
+            Slo::Errors(_) => "errors".to_owned(),
+            Slo::Rate(_) => "rate".to_owned(),
+        }
+    }
+
+    /// Whether a run held it.
+    #[must_use]
+    pub fn judge(&self, totals: &Interval, rates: &Rates) -> SloResult {
+        let all = totals.all_classes();
+        let any = all.response.count() > 0;
+        let ms = |ns: f64| ns / 1e6;
+        let latency = |measured_ns: f64, limit: Span| SloResult {
+            limit: limit.to_string(),
+            measured: ms(measured_ns),
+            unit: "ms".to_owned(),
+            held: any && measured_ns <= limit.ns as f64,
+        };
+        match *self {
+            Slo::Quantile { quantile, limit } => {
+                latency(all.response.quantile_ns(quantile) as f64, limit)
+            }
+            Slo::Mean(limit) => latency(all.response.mean_ns(), limit),
+            Slo::Max(limit) => latency(all.response.max_ns() as f64, limit),
+            Slo::Errors(share) => {
+                let scheduled = totals.ledger.scheduled.max(1) as f64;
+                let errors = (scheduled - totals.ledger.ok as f64) / scheduled;
+                SloResult {
+                    limit: format!("{}%", share * 100.0),
+                    measured: errors * 100.0,
+                    unit: "%".to_owned(),
+                    held: errors <= share,
+                }
+            }
+            Slo::Rate(least) => SloResult {
+                limit: format!("{least}/s"),
+                measured: rates.ok_per_s,
+                unit: "/s".to_owned(),
+                held: rates.ok_per_s >= least,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Slo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Slo::Quantile { limit, .. } | Slo::Mean(limit) | Slo::Max(limit) => {
+                write!(f, "{}={limit}", self.name())
+            }
+            Slo::Errors(share) => write!(f, "errors={}%", share * 100.0),
+            Slo::Rate(rate) => write!(f, "rate={rate}"),
+        }
+    }
+}
+
+impl Serialize for Slo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Slo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_and_shown_alike() {
+        for text in ["p95=500ms", "p99.9=2s", "mean=50ms", "max=1s", "errors=0.1%", "rate=1000"] {
+            assert_eq!(text.parse::<Slo>().unwrap().to_string(), text);
+        }
+        for wrong in ["p95", "p0=1s", "p101=1s", "p95=fast", "q=1s", "errors=200%", "rate=-1"] {
+            assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_good_request_holds_no_latency() {
+        let mut totals = Interval::new(1);
+        totals.ledger.scheduled = 10;
+        let limit: Slo = "p95=500ms".parse().unwrap();
+        assert!(!limit.judge(&totals, &Rates::default()).held);
+        let errors: Slo = "errors=50%".parse().unwrap();
+        assert!(!errors.judge(&totals, &Rates::default()).held);
+        totals.ledger.ok = 5;
+        totals.classes[0].response.record(400_000_000);
+        assert!(limit.judge(&totals, &Rates::default()).held);
+        assert!(errors.judge(&totals, &Rates::default()).held);
+    }
+}

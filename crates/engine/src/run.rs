@@ -1,0 +1,335 @@
+//! A run on this machine: shards on threads, seconds merged as they come, and what is left at the end.
+
+use crate::epoll::EpollNet;
+use crate::health::{process_cpu_ns, rss_max_bytes, thread_cpu_ns};
+use crate::net::RoundTrip;
+use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
+use plimsoll_core::admission::AdmissionModel;
+use plimsoll_core::clock::{MILLISECOND_NS, SystemClock, now_ns};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::{Network, Sink};
+use plimsoll_core::schedule::{ModelError, Slice};
+use plimsoll_wire::{Protocol, Sessions};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier};
+use thiserror::Error;
+
+/// A run that could not take place.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The load model cannot be run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The operating system refused something the engine needs.
+    #[error("the engine could not start: {0}")]
+    System(#[from] std::io::Error),
+    /// A shard's thread died: a defect of plimsoll.
+    #[error("a shard died; this is a defect in plimsoll, the run is void")]
+    ShardDied,
+}
+
+/// What a run leaves behind.
+pub struct RunEnd {
+    /// Everything measured.
+    pub totals: Interval,
+    /// Everything before the measured stretch.
+    pub warmup: Option<Interval>,
+    /// The slowest requests, slowest first.
+    pub slowest: Vec<Slow>,
+    /// Round trips as the kernel saw them.
+    pub network: Option<Network>,
+    /// Length of the measured stretch, s.
+    pub measured_s: f64,
+    /// Sum over clients of the time from their first measured moment to their last answer, or to the end of
+    /// the schedule when that was later, ns.
+    pub client_elapsed_ns: u64,
+    /// The first shard's start, ns on the monotonic clock.
+    pub start_ns: u64,
+    /// CPU time of the process in the run, s.
+    pub cpu_s: f64,
+    /// Share of its time that the busiest shard had work, 0 to 1.
+    pub busiest: f64,
+    /// Most memory resident, bytes.
+    pub rss_max_bytes: u64,
+    /// Whether it was told to stop before its end.
+    pub interrupted: bool,
+    /// Completions taken in one wait, on average.
+    pub batch_mean: f64,
+    /// What the sink could not keep.
+    pub sink_error: Option<std::io::Error>,
+}
+
+/// Runs `plan` on `sessions.len()` threads, one shard each. Blocks until the end.
+///
+/// Seconds go to `sink` and to `progress` as they are complete. Setting `stop` ends the run within a second.
+///
+/// # Errors
+/// [`RunError`]: nothing was measured.
+pub fn run<P, F>(
+    plan: &ShardPlan,
+    protocol: F,
+    sessions: Vec<Box<dyn Sessions<P> + Send>>,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(&Interval),
+    stop: &Arc<AtomicBool>,
+) -> Result<RunEnd, RunError>
+where
+    P: Protocol,
+    F: Fn() -> P + Sync,
+{
+    let shards = sessions.len().max(1) as u32;
+    let cpu_before_ns = process_cpu_ns();
+    let start = StartLine::new(shards as usize);
+    let (sender, receiver) = channel();
+    let mut spares = Vec::new();
+    let ends = std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (index, sessions) in (0u32..).zip(sessions) {
+            let own = plan.cut(index, shards);
+            let (spare_sender, spare_receiver) = channel();
+            spares.push(spare_sender);
+            let (sender, start, protocol, stop) = (sender.clone(), &start, &protocol, stop.clone());
+            threads.push(scope.spawn(move || {
+                let outbox = Outbox { index, sender, spares: spare_receiver };
+                shard_thread(own, protocol(), sessions, outbox, start, stop)
+            }));
+        }
+        drop(sender);
+        let collected = collect(&receiver, shards, spares, sink, progress);
+        let ends: Result<Vec<_>, RunError> = threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| RunError::ShardDied)?)
+            .collect();
+        ends.map(|ends| (ends, collected))
+    });
+    let (ends, collected) = ends?;
+    let cpu_s = (process_cpu_ns() - cpu_before_ns) as f64 / 1e9;
+    Ok(assemble(ends, collected, plan.classes, start.agreed_ns(), cpu_s, sink))
+}
+
+impl ShardPlan {
+    /// The part of this plan that shard `index` of `of` carries out.
+    #[must_use]
+    pub fn cut(&self, index: u32, of: u32) -> ShardPlan {
+        let part = Slice { index, of };
+        let share = |total: u32| part.share(u64::from(total)) as u32;
+        let mut own = self.clone();
+        own.slice = self.slice.cut(index, of);
+        own.connections = match self.model.clients() {
+            // A client and its connection belong to the same shard.
+            Some(clients) if clients == self.connections => {
+                own.slice.share(u64::from(clients)) as u32
+            }
+            _ => share(self.connections).max(1),
+        };
+        if let AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } = self.admission {
+            own.admission = AdmissionModel::Managed {
+                slots: share(slots).max(1),
+                queue_max: share(queue_max),
+                queue_timeout_ns,
+            };
+        }
+        own
+    }
+}
+
+/// Where shards wait for each other after their connections are open.
+struct StartLine {
+    barrier: Barrier,
+    start_ns: AtomicU64,
+}
+
+impl StartLine {
+    fn new(shards: usize) -> Self {
+        Self { barrier: Barrier::new(shards), start_ns: AtomicU64::new(0) }
+    }
+
+    /// Waits for the others and returns the start that all agree on.
+    fn wait(&self) -> u64 {
+        if self.barrier.wait().is_leader() {
+            self.start_ns.store(now_ns() + MILLISECOND_NS, Ordering::Release);
+        }
+        self.barrier.wait();
+        self.agreed_ns()
+    }
+
+    fn agreed_ns(&self) -> u64 {
+        self.start_ns.load(Ordering::Acquire)
+    }
+}
+
+struct Outbox {
+    index: u32,
+    sender: Sender<(u32, Message)>,
+    spares: Receiver<Box<Interval>>,
+}
+
+fn shard_thread<P: Protocol>(
+    plan: ShardPlan,
+    protocol: P,
+    sessions: Box<dyn Sessions<P> + Send>,
+    outbox: Outbox,
+    start: &StartLine,
+    stop: Arc<AtomicBool>,
+) -> Result<(ShardEnd, u64), RunError> {
+    // The default slack of 50 us would be added to every intended start.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let Outbox { index, sender, spares } = outbox;
+    let deliver = move |message| {
+        // The collector outlives all shards; without it there is nobody to tell.
+        let _ = sender.send((index, message));
+        spares.try_recv().ok()
+    };
+    let net = match EpollNet::new() {
+        Ok(net) => net,
+        Err(error) => {
+            start.wait();
+            return Err(error.into());
+        }
+    };
+    let made = Shard::new(plan, protocol, net, SystemClock, sessions, Box::new(deliver), stop);
+    let shard = match made {
+        Ok(shard) => shard,
+        Err(error) => {
+            start.wait();
+            return Err(error.into());
+        }
+    };
+    let cpu_before_ns = thread_cpu_ns();
+    let end = shard.run(|| start.wait())?;
+    Ok((end, thread_cpu_ns() - cpu_before_ns))
+}
+
+/// Seconds of all shards, merged.
+struct Collected {
+    totals: Interval,
+    sink_error: Option<std::io::Error>,
+}
+
+fn collect(
+    receiver: &Receiver<(u32, Message)>,
+    shards: u32,
+    spares: Vec<Sender<Box<Interval>>>,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(&Interval),
+) -> Collected {
+    let mut collected = Collected { totals: Interval::default(), sink_error: None };
+    let mut reached = vec![0u64; shards as usize];
+    let mut pending: BTreeMap<u64, Interval> = BTreeMap::new();
+    while let Ok((index, message)) = receiver.recv() {
+        match message {
+            Message::Failure(sample) => {
+                if let Err(error) = sink.failure(&sample) {
+                    collected.sink_error.get_or_insert(error);
+                }
+            }
+            Message::Second(second) => {
+                reached[index as usize] = second.to_ns;
+                match pending.get_mut(&second.to_ns) {
+                    Some(merged) => merged.merge(&second),
+                    None => {
+                        pending.insert(second.to_ns, (*second).clone());
+                    }
+                }
+                // A shard that has ended no longer takes its spare back.
+                let _ = spares[index as usize].send(second);
+                let all_past = reached.iter().copied().min().unwrap_or(0);
+                while let Some(entry) = pending.first_entry() {
+                    if *entry.key() > all_past {
+                        break;
+                    }
+                    collected.take(&entry.remove(), sink, progress);
+                }
+            }
+        }
+    }
+    for second in pending.into_values() {
+        collected.take(&second, sink, progress);
+    }
+    collected
+}
+
+impl Collected {
+    fn take(
+        &mut self,
+        second: &Interval,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(&Interval),
+    ) {
+        self.totals.merge(second);
+        if let Err(error) = sink.interval(second) {
+            self.sink_error.get_or_insert(error);
+        }
+        progress(second);
+    }
+}
+
+fn assemble(
+    ends: Vec<(ShardEnd, u64)>,
+    mut collected: Collected,
+    classes: usize,
+    start_ns: u64,
+    cpu_s: f64,
+    sink: &mut dyn Sink,
+) -> RunEnd {
+    let mut rest = Interval::new(classes);
+    rest.from_ns = u64::MAX;
+    let mut warmup: Option<Interval> = None;
+    let (mut slowest, mut trips) = (Vec::new(), Vec::new());
+    let (mut from_ns, mut to_ns) = (u64::MAX, 0);
+    let (mut client_elapsed_ns, mut busiest, mut batch_mean) = (0, 0.0f64, 0.0f64);
+    let mut interrupted = false;
+    for (end, _cpu_ns) in ends {
+        rest.merge(&end.rest);
+        if let Some(own) = end.warmup {
+            match &mut warmup {
+                Some(all) => all.merge(&own),
+                None => warmup = Some(own),
+            }
+        }
+        slowest.extend(end.slowest);
+        trips.extend(end.round_trips);
+        from_ns = from_ns.min(end.measured_ns.0);
+        to_ns = to_ns.max(end.measured_ns.1);
+        client_elapsed_ns += end.client_elapsed_ns;
+        let wall_ns = end.measured_ns.1.saturating_sub(start_ns).max(1) as f64;
+        busiest = busiest.max(1.0 - (end.idle_ns as f64 / wall_ns).min(1.0));
+        batch_mean = batch_mean.max(end.batch_mean);
+        interrupted |= end.interrupted;
+    }
+    rest.from_ns = rest.from_ns.min(rest.to_ns);
+    collected.take(&rest, sink, &mut |_| {});
+    slowest.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns()));
+    RunEnd {
+        totals: collected.totals,
+        warmup,
+        slowest,
+        network: network(trips),
+        measured_s: to_ns.saturating_sub(from_ns) as f64 / 1e9,
+        client_elapsed_ns,
+        start_ns,
+        cpu_s,
+        busiest,
+        rss_max_bytes: rss_max_bytes(),
+        interrupted,
+        batch_mean,
+        sink_error: collected.sink_error,
+    }
+}
+
+fn network(mut trips: Vec<RoundTrip>) -> Option<Network> {
+    trips.sort_by_key(|trip| trip.min_us);
+    let rtt_min_us = trips.first()?.min_us;
+    let rtt_floor_median_us = trips[trips.len() / 2].min_us;
+    let retransmits = trips.iter().map(|trip| u64::from(trip.retransmits)).sum();
+    trips.sort_by_key(|trip| trip.smoothed_us);
+    Some(Network {
+        connections: trips.len() as u32,
+        rtt_min_us,
+        rtt_floor_median_us,
+        rtt_median_us: trips[trips.len() / 2].smoothed_us,
+        retransmits,
+    })
+}

@@ -1,0 +1,193 @@
+//! One connection: its state, its TLS, its codec, and bytes the kernel has not taken yet.
+
+use crate::net::{Net, NetError};
+use plimsoll_wire::Protocol;
+use rustls::ClientConnection;
+use std::io::{Read, Write};
+
+/// Shortest pause after a connection could not be made, ns.
+const BACKOFF_MIN_NS: u64 = 10_000_000;
+/// Longest pause, ns.
+const BACKOFF_MAX_NS: u64 = 200_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not connected; the next request connects.
+    Closed,
+    /// The socket is being connected.
+    Connecting,
+    /// The socket is up, TLS is being agreed.
+    Handshaking,
+    /// Ready for requests.
+    Open,
+    /// It could not be made a moment ago; pausing.
+    Resting,
+}
+
+pub(super) struct Connection<P: Protocol> {
+    pub state: State,
+    pub target: u32,
+    /// Index of the address in use, modulo the target's addresses.
+    pub address: usize,
+    /// Addresses tried since the connection was asked for.
+    pub tried: usize,
+    pub tls: Option<Box<ClientConnection>>,
+    pub codec: Option<P::Conn>,
+    /// Bytes that the kernel has not taken.
+    unsent: Vec<u8>,
+    /// Requests submitted and not ended, by tag.
+    pub under_way: Vec<u32>,
+    /// The request that this connection is being opened for.
+    pub opening_for: Option<u32>,
+    /// Requests submitted since it was opened.
+    pub carried: u64,
+    /// Since when it could have taken a request, ns.
+    pub free_since_ns: u64,
+    backoff_ns: u64,
+    /// Whether it stands in one of the queues of idle connections.
+    pub queued: bool,
+}
+
+/// Why a layer above the socket failed.
+#[derive(Debug)]
+pub(super) enum LayerError {
+    Net(NetError),
+    Tls(rustls::Error),
+}
+
+impl<P: Protocol> Connection<P> {
+    pub fn new(target: u32, address: usize) -> Self {
+        Self {
+            state: State::Closed,
+            target,
+            address,
+            tried: 0,
+            tls: None,
+            codec: None,
+            unsent: Vec::new(),
+            under_way: Vec::new(),
+            opening_for: None,
+            carried: 0,
+            free_since_ns: 0,
+            backoff_ns: 0,
+            queued: false,
+        }
+    }
+
+    /// Back to the beginning, whatever the state was.
+    pub fn reset(&mut self) {
+        self.state = State::Closed;
+        self.tls = None;
+        self.codec = None;
+        self.unsent = Vec::new();
+        self.carried = 0;
+        self.tried = 0;
+    }
+
+    /// The pause after one more failure, ns; doubles up to its limit.
+    pub fn next_backoff_ns(&mut self) -> u64 {
+        self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_MIN_NS, BACKOFF_MAX_NS);
+        self.backoff_ns
+    }
+
+    pub fn connected(&mut self) {
+        self.backoff_ns = 0;
+    }
+
+    /// Sends plain bytes through TLS where there is TLS. `cipher` is scratch space.
+    pub fn write<N: Net>(
+        &mut self,
+        key: u32,
+        net: &mut N,
+        plain: &[u8],
+        cipher: &mut Vec<u8>,
+    ) -> Result<(), LayerError> {
+        if self.tls.is_none() {
+            return self.write_raw(key, net, plain).map_err(LayerError::Net);
+        }
+        if let Some(tls) = &mut self.tls
+            && !plain.is_empty()
+        {
+            // The buffer has no limit of its own: a request body is bounded by its source.
+            tls.writer().write_all(plain).map_err(|_| LayerError::Net(NetError::Reset))?;
+        }
+        self.flush_tls(key, net, cipher).map_err(LayerError::Net)
+    }
+
+    /// Sends what TLS has to say by itself (handshake, alerts, key updates).
+    pub fn flush_tls<N: Net>(
+        &mut self,
+        key: u32,
+        net: &mut N,
+        cipher: &mut Vec<u8>,
+    ) -> Result<(), NetError> {
+        cipher.clear();
+        if let Some(tls) = &mut self.tls {
+            while tls.wants_write() {
+                // Writing to memory does not fail.
+                if tls.write_tls(cipher).is_err() {
+                    break;
+                }
+            }
+        }
+        if cipher.is_empty() { Ok(()) } else { self.write_raw(key, net, cipher) }
+    }
+
+    #[inline]
+    fn write_raw<N: Net>(&mut self, key: u32, net: &mut N, bytes: &[u8]) -> Result<(), NetError> {
+        if !self.unsent.is_empty() {
+            self.unsent.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let taken = net.send(key, bytes)?;
+        if taken < bytes.len() {
+            self.unsent.extend_from_slice(&bytes[taken..]);
+        }
+        Ok(())
+    }
+
+    /// The kernel takes bytes again.
+    pub fn writable<N: Net>(&mut self, key: u32, net: &mut N) -> Result<(), NetError> {
+        if self.unsent.is_empty() {
+            return Ok(());
+        }
+        let taken = net.send(key, &self.unsent)?;
+        self.unsent.drain(..taken);
+        if self.unsent.is_empty() {
+            // A big body must not stay in memory after it was sent.
+            self.unsent = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Feeds received bytes to TLS and appends what they decrypt to `plain`. True when the peer has closed
+    /// its side of TLS in order.
+    pub fn decrypt(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, LayerError> {
+        let Some(tls) = &mut self.tls else { return Ok(false) };
+        let mut closed = false;
+        while !bytes.is_empty() {
+            // Reading from a slice into rustls's own buffer fails only when that buffer is full.
+            if tls.read_tls(&mut bytes).is_err() {
+                return Err(LayerError::Tls(rustls::Error::General("buffer full".to_owned())));
+            }
+            let state = tls.process_new_packets().map_err(LayerError::Tls)?;
+            closed |= state.peer_has_closed();
+            let ready = state.plaintext_bytes_to_read();
+            if ready > 0 {
+                let start = plain.len();
+                plain.resize(start + ready, 0);
+                let read = tls.reader().read(&mut plain[start..]).unwrap_or(0);
+                plain.truncate(start + read);
+            }
+            if closed {
+                break;
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Whether a TLS handshake is still under way.
+    pub fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+}

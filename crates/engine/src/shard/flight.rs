@@ -1,0 +1,86 @@
+//! Requests under way.
+
+use plimsoll_core::recorder::Times;
+use plimsoll_wire::{Protocol, Submission};
+
+/// One request between becoming due and its end.
+pub(super) struct Flight<P: Protocol> {
+    pub request: P::Request,
+    pub what: Submission,
+    pub client: u32,
+    pub connection: u32,
+    pub times: Times,
+    /// Whether the connection had carried a request before this one.
+    pub on_kept_connection: bool,
+    pub retried: bool,
+    pub measured: bool,
+}
+
+/// All requests of a shard that are under way. Slots and their request buffers are used again.
+pub(super) struct Flights<P: Protocol> {
+    slots: Vec<Flight<P>>,
+    free: Vec<u32>,
+    /// When each slot's request times out, ns; dense, because all are looked at together.
+    deadlines: Vec<u64>,
+}
+
+/// No deadline.
+const NEVER: u64 = u64::MAX;
+
+impl<P: Protocol> Flights<P> {
+    pub fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), deadlines: Vec::new() }
+    }
+
+    /// How many are under way.
+    pub fn len(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+
+    /// A slot for a new request; its request buffer still holds an earlier one.
+    pub fn take_slot(&mut self) -> u32 {
+        if let Some(tag) = self.free.pop() {
+            return tag;
+        }
+        self.slots.push(Flight {
+            request: P::Request::default(),
+            what: Submission::default(),
+            client: 0,
+            connection: 0,
+            times: Times::default(),
+            on_kept_connection: false,
+            retried: false,
+            measured: true,
+        });
+        self.deadlines.push(NEVER);
+        (self.slots.len() - 1) as u32
+    }
+
+    /// Gives a slot back.
+    pub fn release(&mut self, tag: u32) {
+        self.deadlines[tag as usize] = NEVER;
+        self.free.push(tag);
+    }
+
+    pub fn get(&self, tag: u32) -> &Flight<P> {
+        &self.slots[tag as usize]
+    }
+
+    pub fn get_mut(&mut self, tag: u32) -> &mut Flight<P> {
+        &mut self.slots[tag as usize]
+    }
+
+    pub fn set_deadline(&mut self, tag: u32, deadline_ns: u64) {
+        self.deadlines[tag as usize] = deadline_ns;
+    }
+
+    /// The earliest deadline of all.
+    pub fn first_deadline_ns(&self) -> u64 {
+        self.deadlines.iter().copied().min().unwrap_or(NEVER)
+    }
+
+    /// A request whose deadline has come.
+    pub fn overdue(&self, now_ns: u64) -> Option<u32> {
+        self.deadlines.iter().position(|&d| d <= now_ns).map(|tag| tag as u32)
+    }
+}

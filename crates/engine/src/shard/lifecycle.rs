@@ -1,0 +1,358 @@
+//! Connections that come and go, deadlines, seconds, the beginning and the end of a run.
+
+use super::connection::State;
+use super::{Message, Rest, Shard, ShardEnd, ShardPlan};
+use crate::net::{Net, WaitMode};
+use plimsoll_core::clock::{Clock, SECOND_NS};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::outcome::Failure;
+use plimsoll_core::schedule::{LoadModel, ModelError, Schedule};
+use plimsoll_wire::Protocol;
+use std::cmp::Reverse;
+
+/// Connections being opened at once before the run starts.
+const OPENING_MAX: usize = 512;
+/// Connections whose round trips are looked at.
+const ROUND_TRIPS_MAX: usize = 1000;
+
+impl ShardPlan {
+    /// The cycle time of a closed model, ns; 0: none.
+    pub(super) const fn cycle_ns(&self) -> u64 {
+        match self.model {
+            LoadModel::Closed { cycle_ns, .. } => cycle_ns,
+            _ => 0,
+        }
+    }
+}
+
+impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
+    /// Opens the connections that can be opened before the first request.
+    pub(super) fn prepare(&mut self) {
+        if self.plan.preconnect {
+            let give_up_ns = self.clock.now_ns() + self.plan.timeouts.connect_ns;
+            let mut next = 0;
+            loop {
+                let now_ns = self.clock.now_ns();
+                let mut opening = self.count_opening();
+                while opening < OPENING_MAX && next < self.connections.len() {
+                    self.open(next as u32);
+                    next += 1;
+                    opening += 1;
+                }
+                let stopped = self.stop.load(std::sync::atomic::Ordering::Relaxed);
+                if self.count_opening() == 0 && next == self.connections.len()
+                    || now_ns >= give_up_ns
+                    || stopped
+                {
+                    break;
+                }
+                self.net.wait(give_up_ns.min(now_ns + SECOND_NS / 20), WaitMode::Sleep);
+                self.take_completions();
+            }
+        }
+        // Whatever did not come up is opened again by the first request that needs it.
+        self.resting.clear();
+        self.idle_open.clear();
+        self.idle_closed.clear();
+        for key in 0..self.connections.len() as u32 {
+            self.connections[key as usize].queued = false;
+            if self.connections[key as usize].state != State::Open {
+                self.net.close(key);
+                self.connections[key as usize].reset();
+            }
+            self.give_back(key);
+        }
+    }
+
+    fn count_opening(&self) -> usize {
+        let opening = |s: State| matches!(s, State::Connecting | State::Handshaking);
+        self.connections.iter().filter(|c| opening(c.state)).count()
+    }
+
+    pub(super) fn begin_run(&mut self, start_ns: u64) -> Result<(), ModelError> {
+        let plan = &self.plan;
+        self.schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, start_ns)?;
+        self.start_ns = start_ns;
+        self.end_ns = start_ns.saturating_add(plan.limits.duration_ns);
+        self.last_ended_ns = start_ns;
+        let measured_from_ns = self.measured_from_ns();
+        self.client_from_ns.fill(measured_from_ns);
+        for connection in &mut self.connections {
+            connection.free_since_ns = start_ns;
+        }
+        self.next_tick_ns = measured_from_ns + SECOND_NS;
+        Ok(())
+    }
+
+    pub(super) fn measured_from_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.plan.warmup_ns)
+    }
+
+    /// Whether the warm-up by time is over.
+    pub(super) fn is_measuring(&self, now_ns: u64) -> bool {
+        now_ns >= self.measured_from_ns()
+    }
+
+    /// Begins to connect to the next address of the connection's target.
+    pub(super) fn open(&mut self, key: u32) {
+        loop {
+            let connection = &mut self.connections[key as usize];
+            let addresses = &self.plan.targets[connection.target as usize].addresses;
+            if connection.tried >= addresses.len() {
+                let reason = if addresses.is_empty() {
+                    format!(
+                        "'{}' does not resolve",
+                        self.plan.targets[connection.target as usize].host
+                    )
+                } else {
+                    "no address of the host can be reached".to_owned()
+                };
+                self.open_failed(key, Failure::Connect, &reason);
+                return;
+            }
+            let address = addresses[connection.address % addresses.len()];
+            connection.tried += 1;
+            connection.state = State::Connecting;
+            if self.net.connect(key, address).is_ok() {
+                return;
+            }
+            connection.address += 1;
+        }
+    }
+
+    /// The socket is connected; TLS or the codec takes over.
+    pub(super) fn socket_is_up(&mut self, key: u32) {
+        let now_ns = self.clock.now_ns();
+        let measured = self.is_measuring(now_ns) || self.start_ns == 0;
+        self.recorder_of(measured).interval_mut().counters.connects += 1;
+        let Some(tls) = &self.plan.tls else { return self.opened(key) };
+        let target = &self.plan.targets[self.connections[key as usize].target as usize];
+        let session = tls
+            .name(&target.host)
+            .map_err(|e| e.to_string())
+            .and_then(|name| tls.connection(name).map_err(|e| e.to_string()));
+        match session {
+            Ok(mut session) => {
+                session.set_buffer_limit(None);
+                let connection = &mut self.connections[key as usize];
+                connection.tls = Some(Box::new(session));
+                connection.state = State::Handshaking;
+                if connection.flush_tls(key, &mut self.net, &mut self.cipher).is_err() {
+                    self.open_failed(key, Failure::Tls, "the connection broke in the handshake");
+                }
+            }
+            Err(reason) => self.open_failed(key, Failure::Tls, &reason),
+        }
+    }
+
+    /// The connection is ready for requests; the one that waited for it goes first.
+    pub(super) fn opened(&mut self, key: u32) {
+        let now_ns = self.clock.now_ns();
+        let mut greeting = Vec::new();
+        let connection = &mut self.connections[key as usize];
+        connection.connected();
+        connection.codec = Some(self.protocol.open(&mut greeting));
+        connection.state = State::Open;
+        connection.tried = 0;
+        connection.free_since_ns = connection.free_since_ns.max(now_ns);
+        if !greeting.is_empty()
+            && connection.write(key, &mut self.net, &greeting, &mut self.cipher).is_err()
+        {
+            return self.lose(key, Failure::Reset, "the connection broke while sending");
+        }
+        match self.connections[key as usize].opening_for.take() {
+            Some(tag) => self.submit(key, tag, now_ns),
+            None => self.give_back(key),
+        }
+    }
+
+    /// A connection could not be made: the next address, or a failed request and a pause.
+    pub(super) fn open_failed(&mut self, key: u32, failure: Failure, reason: &str) {
+        let now_ns = self.clock.now_ns();
+        self.net.close(key);
+        let connection = &mut self.connections[key as usize];
+        let addresses = self.plan.targets[connection.target as usize].addresses.len();
+        connection.address = connection.address.wrapping_add(1);
+        if failure == Failure::Connect && connection.tried < addresses {
+            return self.open(key);
+        }
+        let waiting = connection.opening_for.take();
+        connection.reset();
+        connection.state = State::Resting;
+        let until_ns = now_ns + connection.next_backoff_ns();
+        let client = waiting.map(|tag| {
+            let flight = self.flights.get(tag);
+            let client = (flight.client, flight.times.intended_ns);
+            self.settle_lost(tag, failure, reason, now_ns);
+            client
+        });
+        self.resting.push(Reverse(Rest { until_ns, connection: key, client }));
+    }
+
+    /// Lets connections and clients go on whose pause is over.
+    pub(super) fn wake_resting(&mut self, now_ns: u64) {
+        while let Some(Reverse(rest)) = self.resting.peek() {
+            if rest.until_ns > now_ns {
+                break;
+            }
+            let Some(Reverse(rest)) = self.resting.pop() else { break };
+            let connection = &mut self.connections[rest.connection as usize];
+            connection.state = State::Closed;
+            connection.free_since_ns = now_ns;
+            self.give_back(rest.connection);
+            if let Some((client, intended_ns)) = rest.client {
+                self.schedule.ended(client, intended_ns, now_ns);
+            }
+        }
+    }
+
+    /// Closes a connection on which nothing is under way.
+    pub(super) fn close_in_order(&mut self, key: u32) {
+        if let Some(tls) = &mut self.connections[key as usize].tls {
+            tls.send_close_notify();
+            let _ = self.connections[key as usize].flush_tls(key, &mut self.net, &mut self.cipher);
+        }
+        // More requests than the reply's own may have been under way on a multiplexed connection.
+        self.lose(key, Failure::Reset, "the connection was closed");
+    }
+
+    /// Gives a connection up: what was under way on it has failed, or is sent once more.
+    pub(super) fn lose(&mut self, key: u32, failure: Failure, reason: &str) {
+        let now_ns = self.clock.now_ns();
+        self.net.close(key);
+        let connection = &mut self.connections[key as usize];
+        let under_way = std::mem::take(&mut connection.under_way);
+        connection.reset();
+        connection.free_since_ns = connection.free_since_ns.max(now_ns);
+        let mut again = None;
+        for &tag in &under_way {
+            let flight = self.flights.get_mut(tag);
+            let may_retry = failure == Failure::Reset
+                && flight.on_kept_connection
+                && flight.what.idempotent
+                && !flight.retried
+                && again.is_none();
+            if may_retry {
+                flight.retried = true;
+                again = Some(tag);
+                let measured = flight.measured;
+                self.recorder_of(measured).interval_mut().counters.retries += 1;
+                continue;
+            }
+            let (client, intended_ns) = (flight.client, flight.times.intended_ns);
+            self.settle_lost(tag, failure, reason, now_ns);
+            self.schedule.ended(client, intended_ns, now_ns);
+        }
+        if let Some(tag) = again {
+            self.connections[key as usize].opening_for = Some(tag);
+            self.open(key);
+            return;
+        }
+        // One that was idle keeps its place in the queue, and is opened when its turn comes.
+        self.give_back(key);
+    }
+
+    /// Ends every request whose deadline has come.
+    pub(super) fn expire(&mut self, now_ns: u64) {
+        while let Some(tag) = self.flights.overdue(now_ns) {
+            let key = self.flights.get(tag).connection;
+            let connection = &mut self.connections[key as usize];
+            if connection.opening_for == Some(tag) {
+                let handshaking = connection.state == State::Handshaking;
+                connection.tried = usize::MAX;
+                let text = if handshaking { "no TLS in time" } else { "no connection in time" };
+                self.open_failed(key, Failure::Timeout, text);
+            } else {
+                // The others of a multiplexed connection are lost with it.
+                connection.under_way.retain(|&other| other != tag);
+                let flight = self.flights.get(tag);
+                let (client, intended_ns) = (flight.client, flight.times.intended_ns);
+                self.settle_lost(tag, Failure::Timeout, "no complete reply in time", now_ns);
+                self.schedule.ended(client, intended_ns, now_ns);
+                self.lose(key, Failure::Reset, "closed after a timeout");
+            }
+        }
+        self.next_scan_ns = self.flights.first_deadline_ns();
+    }
+
+    pub(super) const fn next_tick_ns(&self) -> u64 {
+        self.next_tick_ns
+    }
+
+    /// Hands out the second that has passed.
+    pub(super) fn tick(&mut self, now_ns: u64) {
+        if now_ns < self.next_tick_ns {
+            return;
+        }
+        let passed = (now_ns - self.next_tick_ns) / SECOND_NS;
+        let boundary_ns = self.next_tick_ns + passed * SECOND_NS;
+        let spare =
+            self.spare.take().map_or_else(|| Interval::new(self.plan.classes), |boxed| *boxed);
+        let to_ns = boundary_ns - self.measured_from_ns();
+        let full = self.recorder.swap(to_ns, self.flights.len(), spare);
+        self.spare = (self.outbox)(Message::Second(Box::new(full)));
+        self.next_tick_ns = boundary_ns + SECOND_NS;
+    }
+
+    /// Makes nothing due any more; what was due by `until_ns` and not sent is counted.
+    pub(super) fn end_schedule(&mut self, until_ns: u64) {
+        let unsent = self.schedule.drain_due(until_ns);
+        self.schedule.stop();
+        self.schedule_done = true;
+        let ledger = &mut self.recorder.interval_mut().ledger;
+        ledger.scheduled += unsent;
+        ledger.unsent.stopped += unsent;
+    }
+
+    pub(super) fn finish(mut self) -> ShardEnd {
+        let now_ns = self.clock.now_ns();
+        self.end_schedule(0);
+        self.write_off();
+        let from_ns = self.measured_from_ns().min(now_ns);
+        let to_ns = if now_ns < self.end_ns { self.last_ended_ns } else { self.end_ns };
+        let to_ns = to_ns.max(from_ns);
+        let relative_ns = now_ns.saturating_sub(from_ns);
+        let round_trips = (0..self.connections.len().min(ROUND_TRIPS_MAX) as u32)
+            .filter_map(|key| self.net.round_trip(key))
+            .collect();
+        let ran_out = now_ns < self.end_ns;
+        let client_elapsed_ns = self
+            .client_from_ns
+            .iter()
+            .zip(&self.client_to_ns)
+            .map(|(from, last)| {
+                if ran_out { *last } else { (*last).max(to_ns) }.saturating_sub(*from)
+            })
+            .sum();
+        let warmup = self.warmup.take().map(|mut w| w.swap(relative_ns, 0, Interval::new(0)));
+        ShardEnd {
+            rest: self.recorder.swap(relative_ns, 0, Interval::new(0)),
+            warmup,
+            round_trips,
+            measured_ns: (from_ns, to_ns),
+            client_elapsed_ns,
+            idle_ns: self.net.idle_ns(),
+            interrupted: self.interrupted,
+            batch_mean: self.completions as f64 / self.batches.max(1) as f64,
+            slowest: self.slowest.into_places(),
+        }
+    }
+
+    /// Counts what is still under way or waiting when the run is cut off.
+    fn write_off(&mut self) {
+        for key in 0..self.connections.len() {
+            let connection = &mut self.connections[key];
+            let tags = std::mem::take(&mut connection.under_way);
+            let opening = connection.opening_for.take();
+            for tag in tags.into_iter().chain(opening) {
+                let measured = self.flights.get(tag).measured;
+                self.recorder_of(measured).interval_mut().ledger.unfinished += 1;
+                self.flights.release(tag);
+            }
+        }
+        if let Some(queue) = &mut self.managed {
+            let waiting = queue.drain();
+            self.recorder.interval_mut().ledger.unsent.stopped += waiting;
+        }
+    }
+}

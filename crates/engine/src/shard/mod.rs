@@ -1,0 +1,346 @@
+//! A shard: one thread's share of a run, with its connections, sessions and recorder.
+//!
+//! The walk of a request: [`Schedule::next`] makes it due, [`Shard::begin`] gives it a connection and lets its
+//! session write it, the codec encodes it into the shared buffer, the network takes it; a reply is decoded, judged by
+//! its session, and recorded. Nothing on that walk allocates, locks or formats.
+
+mod connection;
+mod flight;
+mod lifecycle;
+mod replies;
+mod requests;
+mod samples;
+
+use crate::net::{Net, RoundTrip, WaitMode};
+use crate::target::Target;
+use crate::tls::Tls;
+use connection::Connection;
+use flight::Flights;
+use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
+use plimsoll_core::clock::{Clock, SECOND_NS};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::FailureSample;
+use plimsoll_core::recorder::Recorder;
+use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice, Think};
+use plimsoll_wire::{Protocol, Sessions};
+pub use samples::Slow;
+use samples::Slowest;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes taken from the kernel at once.
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// How long a stop that the user asked for waits for answers, ns.
+const STOP_GRACE_NS: u64 = SECOND_NS / 2;
+/// Longest wait before looking whether a stop was asked for, ns.
+const STOP_CHECK_NS: u64 = SECOND_NS / 20;
+
+/// What a shard is to do.
+#[derive(Clone, Debug)]
+pub struct ShardPlan {
+    /// The load model of the whole run.
+    pub model: LoadModel,
+    /// This shard's part of it.
+    pub slice: Slice,
+    /// Seed of the schedule.
+    pub seed: u64,
+    /// Length of the run (warm-up included) and requests of the run.
+    pub limits: Limits,
+    /// Requests that should have started before this, ns after the start, are not measured.
+    pub warmup_ns: u64,
+    /// Requests of each client that are not measured.
+    pub ignore_first: u32,
+    /// Connections of this shard.
+    pub connections: u32,
+    /// Slots and queue of this shard.
+    pub admission: AdmissionModel,
+    /// Limits on waiting.
+    pub timeouts: Timeouts,
+    /// Targets; connection i goes to target i modulo their number.
+    pub targets: Arc<Vec<Target>>,
+    /// TLS, where the targets speak it.
+    pub tls: Option<Tls>,
+    /// How many classes of requests there are.
+    pub classes: usize,
+    /// Poll this long before an intended start instead of sleeping, ns.
+    pub spin_ns: u64,
+    /// Gather answers in batches when many are under way (closed models at full speed).
+    pub batching: bool,
+    /// Open all connections before the first request.
+    pub preconnect: bool,
+}
+
+/// How long to wait, at most. All in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection, TLS included.
+    pub connect_ns: u64,
+    /// From sending a request to its last byte.
+    pub request_ns: u64,
+}
+
+/// What a shard tells while it runs.
+pub enum Message {
+    /// One second has passed.
+    Second(Box<Interval>),
+    /// A request failed; one of a bounded sample.
+    Failure(Box<FailureSample>),
+}
+
+/// What a shard leaves behind.
+pub struct ShardEnd {
+    /// The last, unfinished second.
+    pub rest: Interval,
+    /// Requests of the warm-up, measured apart.
+    pub warmup: Option<Interval>,
+    /// The slowest requests.
+    pub slowest: Vec<Slow>,
+    /// The kernel's view of the connections' round trips.
+    pub round_trips: Vec<RoundTrip>,
+    /// When the measured stretch began and ended, ns on the engine's clock.
+    pub measured_ns: (u64, u64),
+    /// Sum over clients of the time from their first measured moment to their last answer, or to the end
+    /// of the schedule when that was later, ns.
+    pub client_elapsed_ns: u64,
+    /// How long the shard had nothing to do, ns.
+    pub idle_ns: u64,
+    /// Whether it was told to stop.
+    pub interrupted: bool,
+    /// Completions taken in one wait, on average.
+    pub batch_mean: f64,
+}
+
+/// A connection that pauses after a failure, and the client that pauses with it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rest {
+    until_ns: u64,
+    connection: u32,
+    client: Option<(u32, u64)>,
+}
+
+/// One thread's share of a run.
+pub struct Shard<P: Protocol, N: Net, C: Clock> {
+    plan: ShardPlan,
+    protocol: P,
+    net: N,
+    clock: C,
+    sessions: Box<dyn Sessions<P>>,
+    schedule: Schedule,
+    managed: Option<ManagedQueue>,
+    recorder: Recorder,
+    /// Requests that are not measured go here.
+    warmup: Option<Recorder>,
+    connections: Vec<Connection<P>>,
+    /// Whether client i always uses connection i.
+    dedicated: bool,
+    idle_open: VecDeque<u32>,
+    idle_closed: VecDeque<u32>,
+    resting: BinaryHeap<Reverse<Rest>>,
+    flights: Flights<P>,
+    next_scan_ns: u64,
+    /// Bytes to send, before TLS.
+    plain: Vec<u8>,
+    /// Bytes to send, after TLS.
+    cipher: Vec<u8>,
+    buffer: Vec<u8>,
+    decrypted: Vec<u8>,
+    slowest: Slowest,
+    failures_told: [u32; plimsoll_core::outcome::Failure::COUNT],
+    client_ended: Vec<u32>,
+    client_from_ns: Vec<u64>,
+    client_to_ns: Vec<u64>,
+    start_ns: u64,
+    end_ns: u64,
+    next_tick_ns: u64,
+    spare: Option<Box<Interval>>,
+    last_ended_ns: u64,
+    schedule_done: bool,
+    batches: u64,
+    completions: u64,
+    last_batch: u32,
+    outbox: Outbox,
+    stop: Arc<AtomicBool>,
+    interrupted: bool,
+}
+
+/// Where a shard's messages go.
+pub type Outbox = Box<dyn FnMut(Message) -> Option<Box<Interval>>>;
+
+impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
+    /// Makes a shard that has not started.
+    ///
+    /// # Errors
+    /// When the load model cannot be run.
+    pub fn new(
+        plan: ShardPlan,
+        protocol: P,
+        net: N,
+        clock: C,
+        sessions: Box<dyn Sessions<P>>,
+        outbox: Outbox,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, ModelError> {
+        let schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0)?;
+        let managed = match plan.admission {
+            AdmissionModel::Direct => None,
+            AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
+                Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns))
+            }
+        };
+        let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
+        let targets = plan.targets.len().max(1) as u64;
+        let connections = (0..plan.connections)
+            .map(|i| {
+                let number = plan.slice.global(u64::from(i));
+                Connection::new((number % targets) as u32, (number / targets) as usize)
+            })
+            .collect();
+        let separate = plan.warmup_ns > 0 || plan.ignore_first > 0;
+        let dedicated = managed.is_none() && clients == plan.connections as usize;
+        Ok(Self {
+            protocol,
+            net,
+            clock,
+            sessions,
+            schedule,
+            managed,
+            recorder: Recorder::new(plan.classes),
+            warmup: separate.then(|| Recorder::new(plan.classes)),
+            connections,
+            dedicated: dedicated && clients > 0,
+            idle_open: VecDeque::new(),
+            idle_closed: VecDeque::new(),
+            resting: BinaryHeap::new(),
+            flights: Flights::new(),
+            next_scan_ns: u64::MAX,
+            plain: Vec::with_capacity(4096),
+            cipher: Vec::new(),
+            buffer: vec![0; RECEIVE_BYTES],
+            decrypted: Vec::new(),
+            slowest: Slowest::new(),
+            failures_told: Default::default(),
+            client_ended: vec![0; clients],
+            client_from_ns: vec![0; clients],
+            client_to_ns: vec![0; clients],
+            start_ns: 0,
+            end_ns: 0,
+            next_tick_ns: u64::MAX,
+            spare: None,
+            last_ended_ns: 0,
+            schedule_done: false,
+            batches: 0,
+            completions: 0,
+            last_batch: 0,
+            outbox,
+            stop,
+            interrupted: false,
+            plan,
+        })
+    }
+
+    /// Opens connections, runs the schedule from `start_ns` (or from now, when that has passed), drains, and
+    /// returns what is left to tell.
+    ///
+    /// # Errors
+    /// When the load model cannot be run.
+    pub fn run(mut self, ready: impl FnOnce() -> u64) -> Result<ShardEnd, ModelError> {
+        self.prepare();
+        let start_ns = ready().max(self.clock.now_ns());
+        self.begin_run(start_ns)?;
+        loop {
+            let now_ns = self.clock.now_ns();
+            self.wake_resting(now_ns);
+            let next_due_ns = self.dispatch();
+            let now_ns = self.clock.now_ns();
+            if now_ns >= self.next_scan_ns {
+                self.expire(now_ns);
+            }
+            self.tick(now_ns);
+            if self.is_over(now_ns) {
+                break;
+            }
+            let until_ns = self.wake_time(now_ns, next_due_ns);
+            self.wait(until_ns, now_ns);
+            self.take_completions();
+        }
+        Ok(self.finish())
+    }
+
+    /// When the next thing happens that no completion announces.
+    fn wake_time(&self, now_ns: u64, next_due_ns: u64) -> u64 {
+        let rest_ns = self.resting.peek().map_or(u64::MAX, |Reverse(rest)| rest.until_ns);
+        let expiry_ns =
+            self.managed.as_ref().and_then(ManagedQueue::next_expiry_ns).unwrap_or(u64::MAX);
+        let end_ns = if now_ns < self.end_ns { self.end_ns } else { u64::MAX };
+        next_due_ns
+            .min(rest_ns)
+            .min(expiry_ns)
+            .min(end_ns)
+            .min(self.next_scan_ns)
+            .min(self.next_tick_ns())
+            .min(now_ns + STOP_CHECK_NS)
+    }
+
+    fn wait(&mut self, until_ns: u64, now_ns: u64) {
+        let under_way = self.flights.len();
+        let mode = if self.plan.batching && under_way >= BATCHING_FROM {
+            // Sleeping and waking for each answer costs the server too; a short nap gathers many.
+            if self.last_batch * 4 < under_way {
+                WaitMode::Batch { gather_ns: GATHER_NS }
+            } else {
+                WaitMode::Sleep
+            }
+        } else if self.plan.spin_ns > 0 && until_ns > now_ns {
+            WaitMode::Spin { before_ns: self.plan.spin_ns }
+        } else {
+            WaitMode::Sleep
+        };
+        self.net.wait(until_ns, mode);
+    }
+
+    fn take_completions(&mut self) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut taken = 0;
+        while let Some((key, completion)) = self.net.next(&mut buffer) {
+            taken += 1;
+            self.complete(key, completion, &buffer);
+        }
+        self.buffer = buffer;
+        self.last_batch = taken;
+        if taken > 0 {
+            self.batches += 1;
+            self.completions += u64::from(taken);
+        }
+    }
+
+    /// Whether everything has come to its end.
+    fn is_over(&mut self, now_ns: u64) -> bool {
+        if !self.interrupted && self.stop.load(Ordering::Relaxed) {
+            self.interrupted = true;
+            self.end_schedule(now_ns);
+            self.end_ns = self.end_ns.min(now_ns);
+        }
+        if now_ns >= self.end_ns && !self.schedule_done {
+            self.end_schedule(self.end_ns.saturating_sub(1));
+        }
+        if !self.schedule_done {
+            return false;
+        }
+        let queued = self.managed.as_ref().is_some_and(|queue| !queue.is_empty());
+        let under_way = self.flights.len() > 0 || queued;
+        !under_way || (self.interrupted && now_ns >= self.end_ns + STOP_GRACE_NS)
+    }
+}
+
+/// Answers under way from which on gathering pays.
+const BATCHING_FROM: u32 = 16;
+/// How long to gather, ns.
+const GATHER_NS: u64 = 50_000;
+
+/// Whether a model goes as fast as the target answers, so that answers may be gathered in batches.
+#[must_use]
+pub fn is_full_speed(model: &LoadModel) -> bool {
+    matches!(model, LoadModel::Closed { think: Think::None, cycle_ns: 0, .. })
+}

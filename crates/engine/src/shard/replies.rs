@@ -1,0 +1,297 @@
+//! From received to recorded.
+
+use super::connection::{LayerError, State};
+use super::samples::{FAILURES_TOLD, Slow};
+use super::{Message, Shard};
+use crate::net::{Completion, Net, NetError};
+use plimsoll_core::clock::Clock;
+use plimsoll_core::outcome::{Failure, Outcome};
+use plimsoll_core::record::FailureSample;
+use plimsoll_core::recorder::Ended;
+use plimsoll_wire::{Event, Fault, Judgement, Protocol};
+
+/// What feeding bytes to the codec came to.
+enum Fed {
+    /// The connection goes on.
+    GoesOn,
+    /// It carried its last reply.
+    LastReply,
+    /// It is broken.
+    Broken(Fault),
+}
+
+impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
+    /// Acts on one completion.
+    pub(super) fn complete(&mut self, key: u32, completion: Completion, buffer: &[u8]) {
+        match completion {
+            Completion::Received(n) => self.received(key, &buffer[..n]),
+            Completion::Connected => self.socket_is_up(key),
+            Completion::Writable => {
+                if self.connections[key as usize].writable(key, &mut self.net).is_err() {
+                    self.lose(key, Failure::Reset, "the connection broke while sending");
+                }
+            }
+            Completion::Closed => self.peer_closed(key),
+            Completion::Failed(error) => self.broken(key, error),
+        }
+    }
+
+    fn received(&mut self, key: u32, bytes: &[u8]) {
+        let now_ns = self.clock.now_ns();
+        let measured = self.is_measuring(now_ns);
+        self.recorder_of(measured).interval_mut().counters.bytes_received += bytes.len() as u64;
+        if self.connections[key as usize].tls.is_none() {
+            self.feed(key, bytes, now_ns);
+            return;
+        }
+        let mut plain = std::mem::take(&mut self.decrypted);
+        plain.clear();
+        let connection = &mut self.connections[key as usize];
+        let result = connection.decrypt(bytes, &mut plain);
+        // Handshake flights, and the alert that says why a handshake failed, go out at once.
+        let flushed = connection.flush_tls(key, &mut self.net, &mut self.cipher);
+        match (result, flushed) {
+            (Err(error), _) => self.tls_failed(key, &error),
+            (Ok(_), Err(error)) => self.broken(key, error),
+            (Ok(closed), Ok(())) => {
+                if self.connections[key as usize].state == State::Handshaking
+                    && !self.connections[key as usize].is_handshaking()
+                {
+                    self.opened(key);
+                }
+                if !plain.is_empty() {
+                    self.feed(key, &plain, now_ns);
+                }
+                if closed && self.connections[key as usize].state != State::Closed {
+                    self.peer_closed(key);
+                }
+            }
+        }
+        self.decrypted = plain;
+    }
+
+    fn tls_failed(&mut self, key: u32, error: &LayerError) {
+        let reason = match error {
+            LayerError::Tls(error) => error.to_string(),
+            LayerError::Net(error) => error.to_string(),
+        };
+        if self.connections[key as usize].state == State::Handshaking {
+            self.open_failed(key, Failure::Tls, &reason);
+        } else {
+            self.lose(key, Failure::Tls, &reason);
+        }
+    }
+
+    /// Feeds plain bytes to the codec and settles every reply in them.
+    fn feed(&mut self, key: u32, input: &[u8], now_ns: u64) {
+        let Some(mut codec) = self.connections[key as usize].codec.take() else { return };
+        let mut acks = std::mem::take(&mut self.plain);
+        acks.clear();
+        let fed = self.decode(key, &mut codec, input, &mut acks, now_ns);
+        self.connections[key as usize].codec = Some(codec);
+        match fed {
+            Fed::GoesOn if !acks.is_empty() => {
+                let connection = &mut self.connections[key as usize];
+                if connection.write(key, &mut self.net, &acks, &mut self.cipher).is_err() {
+                    self.lose(key, Failure::Reset, "the connection broke while sending");
+                }
+            }
+            Fed::GoesOn => {}
+            Fed::LastReply => self.close_in_order(key),
+            Fed::Broken(fault) => self.lose(key, fault.failure(), fault_text(fault)),
+        }
+        self.plain = acks;
+    }
+
+    fn decode(
+        &mut self,
+        key: u32,
+        codec: &mut P::Conn,
+        mut input: &[u8],
+        acks: &mut Vec<u8>,
+        now_ns: u64,
+    ) -> Fed {
+        while !input.is_empty() {
+            match self.protocol.receive(codec, input, acks) {
+                Ok(Event::More) => break,
+                Ok(Event::Progress { consumed }) => input = &input[consumed..],
+                Ok(Event::Reply { tag, reply, consumed, reusable }) => {
+                    self.reply(key, tag, &reply, now_ns);
+                    if !reusable {
+                        return Fed::LastReply;
+                    }
+                    input = &input[consumed..];
+                }
+                Err(fault) => return Fed::Broken(fault),
+            }
+        }
+        if self.connections[key as usize].under_way.is_empty()
+            && self.connections[key as usize].state == State::Open
+        {
+            self.give_back(key);
+        }
+        Fed::GoesOn
+    }
+
+    /// Judges and records a complete reply.
+    fn reply(&mut self, key: u32, tag: u32, reply: &P::Reply<'_>, now_ns: u64) {
+        let flight = self.flights.get_mut(tag);
+        flight.times.done_ns = now_ns;
+        let (what, times, client) = (flight.what, flight.times, flight.client);
+        let judgement = self.sessions.judge(client, &what, reply, times);
+        if let Outcome::Failed(kind) = judgement.outcome
+            && self.may_tell(kind)
+        {
+            let (reason, text) = self.sessions.explain(&what, reply);
+            self.tell_failure(tag, kind, judgement.status, reason, text);
+        }
+        let connection = &mut self.connections[key as usize];
+        connection.under_way.retain(|&other| other != tag);
+        connection.free_since_ns = now_ns;
+        self.settle(tag, judgement);
+        self.schedule.ended(client, times.intended_ns, now_ns);
+    }
+
+    /// Writes the end of a request down and gives its slot back. Its `done_ns` has been set.
+    fn settle(&mut self, tag: u32, judgement: Judgement) {
+        let flight = self.flights.get(tag);
+        let (what, times, measured) = (flight.what, flight.times, flight.measured);
+        let client = flight.client as usize;
+        let response_ns = times.done_ns.saturating_sub(times.intended_ns);
+        if measured && self.slowest.wants(response_ns) {
+            let text = self.sessions.describe(&what, &flight.request);
+            self.slowest.keep(Slow { times, what, outcome: judgement.outcome, text });
+        }
+        let late = self.plan.cycle_ns() > 0 && response_ns >= self.plan.cycle_ns();
+        let in_time = times.done_ns <= self.end_ns;
+        let recorder = self.recorder_of(measured);
+        recorder.ended(&Ended {
+            class: what.class,
+            times,
+            outcome: judgement.outcome,
+            status: judgement.status,
+            hits: judgement.hits,
+            body_bytes: judgement.body_bytes,
+        });
+        let counters = &mut recorder.interval_mut().counters;
+        counters.cycles_late += u64::from(late);
+        counters.ended_in_time += u64::from(in_time);
+        counters.ok_in_time += u64::from(in_time && judgement.outcome == Outcome::Ok);
+        self.last_ended_ns = self.last_ended_ns.max(times.done_ns);
+        if let Some(to_ns) = self.client_to_ns.get_mut(client) {
+            *to_ns = times.done_ns;
+        }
+        if self.plan.ignore_first > 0
+            && let Some(ended) = self.client_ended.get_mut(client)
+        {
+            *ended = ended.saturating_add(1);
+            if *ended == self.plan.ignore_first {
+                self.client_from_ns[client] = times.done_ns;
+            }
+        }
+        self.flights.release(tag);
+    }
+
+    /// Records a request that got no complete reply. The caller tells the schedule.
+    pub(super) fn settle_lost(&mut self, tag: u32, failure: Failure, reason: &str, now_ns: u64) {
+        let flight = self.flights.get_mut(tag);
+        flight.times.done_ns = now_ns;
+        let (what, times, client) = (flight.what, flight.times, flight.client);
+        self.sessions.lost(client, &what, failure, times);
+        if self.may_tell(failure) {
+            self.tell_failure(tag, failure, 0, reason.to_owned(), String::new());
+        }
+        let outcome = Outcome::Failed(failure);
+        self.settle(tag, Judgement { outcome, status: 0, hits: None, body_bytes: 0 });
+    }
+
+    fn may_tell(&mut self, kind: Failure) -> bool {
+        let told = &mut self.failures_told[kind as usize];
+        *told += u32::from(*told < FAILURES_TOLD + 1);
+        *told <= FAILURES_TOLD
+    }
+
+    fn tell_failure(
+        &mut self,
+        tag: u32,
+        kind: Failure,
+        status: u16,
+        reason: String,
+        reply: String,
+    ) {
+        let flight = self.flights.get(tag);
+        let sample = FailureSample {
+            at_s: flight.times.intended_ns.saturating_sub(self.start_ns) as f64 / 1e9,
+            kind: kind.name().to_owned(),
+            class: flight.what.class.to_string(),
+            item: flight.what.item,
+            status,
+            reason,
+            request: self.sessions.describe(&flight.what, &flight.request),
+            reply,
+        };
+        (self.outbox)(Message::Failure(Box::new(sample)));
+    }
+
+    /// The peer closed its side in order.
+    fn peer_closed(&mut self, key: u32) {
+        match self.connections[key as usize].state {
+            State::Connecting => self.open_failed(key, Failure::Connect, "closed while connecting"),
+            State::Handshaking => {
+                self.open_failed(key, Failure::Tls, "the peer closed during the TLS handshake");
+            }
+            State::Open => self.ended_by_close(key),
+            State::Closed | State::Resting => {}
+        }
+    }
+
+    /// An open connection was closed: a reply may end here.
+    fn ended_by_close(&mut self, key: u32) {
+        let now_ns = self.clock.now_ns();
+        let Some(mut codec) = self.connections[key as usize].codec.take() else { return };
+        let fault = if self.connections[key as usize].under_way.is_empty() {
+            None
+        } else {
+            match self.protocol.end(&mut codec) {
+                Ok(Event::Reply { tag, reply, .. }) => {
+                    self.reply(key, tag, &reply, now_ns);
+                    None
+                }
+                Ok(_) => Some(Fault::Closed { began: false }),
+                Err(fault) => Some(fault),
+            }
+        };
+        match fault {
+            Some(fault) => self.lose(key, fault.failure(), fault_text(fault)),
+            None => self.close_in_order(key),
+        }
+    }
+
+    /// The connection broke.
+    fn broken(&mut self, key: u32, error: NetError) {
+        let reason = error.to_string();
+        match self.connections[key as usize].state {
+            State::Connecting => self.open_failed(key, Failure::Connect, &reason),
+            State::Handshaking => self.open_failed(key, Failure::Tls, &reason),
+            State::Open => {
+                // A reset after the first bytes of a reply cut it short; before, it is a plain reset.
+                let began = self.connections[key as usize]
+                    .codec
+                    .as_mut()
+                    .map(|codec| self.protocol.end(codec).err())
+                    .is_some_and(|fault| fault == Some(Fault::Closed { began: true }));
+                let failure = if began { Failure::Short } else { Failure::Reset };
+                self.lose(key, failure, &reason);
+            }
+            State::Closed | State::Resting => {}
+        }
+    }
+}
+
+const fn fault_text(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Closed { began: false } => "closed before the first byte of a reply",
+        Fault::Closed { began: true } => "closed before the end of the reply",
+        Fault::Protocol(text) => text,
+    }
+}

@@ -1,0 +1,222 @@
+//! From due to sent.
+
+use super::Shard;
+use super::connection::State;
+use crate::net::Net;
+use plimsoll_core::admission::{Due, Offer};
+use plimsoll_core::clock::Clock;
+use plimsoll_core::outcome::Failure;
+use plimsoll_core::recorder::{Recorder, Times};
+use plimsoll_core::schedule::Next;
+use plimsoll_wire::{Protocol, Turn};
+
+impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
+    /// Sends everything that is due and can be sent; says when the schedule wants to be asked again, ns.
+    pub(super) fn dispatch(&mut self) -> u64 {
+        if self.managed.is_some() {
+            return self.dispatch_managed();
+        }
+        while !self.schedule_done && (self.dedicated || self.has_idle()) {
+            let now_ns = self.clock.now_ns();
+            match self.schedule.next(now_ns) {
+                Next::Send { intended_ns, client } => {
+                    let due = Due { intended_ns, client };
+                    match self.pick(client) {
+                        Some(key) => self.begin(due, key, now_ns),
+                        // Only a dedicated connection can be busy here, and its client is then waiting.
+                        None => debug_assert!(false, "a client that waits became due"),
+                    }
+                }
+                Next::Wait { until_ns } => return until_ns,
+                Next::Blocked => return u64::MAX,
+                Next::Done => self.schedule_done = true,
+            }
+        }
+        u64::MAX
+    }
+
+    fn dispatch_managed(&mut self) -> u64 {
+        let now_ns = self.clock.now_ns();
+        let mut next_due_ns = u64::MAX;
+        while !self.schedule_done {
+            match self.schedule.next(now_ns) {
+                Next::Send { intended_ns, client } => {
+                    self.offer(Due { intended_ns, client }, now_ns)
+                }
+                Next::Wait { until_ns } => {
+                    next_due_ns = until_ns;
+                    break;
+                }
+                Next::Blocked => break,
+                Next::Done => self.schedule_done = true,
+            }
+        }
+        while let Some(late) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
+            self.recorder_for(late.intended_ns, late.client)
+                .interval_mut()
+                .ledger
+                .refused
+                .queue_timeout += 1;
+            self.schedule.ended(late.client, late.intended_ns, now_ns);
+        }
+        while self.has_idle() {
+            let under_way = self.flights.len();
+            let Some(due) = self.managed.as_mut().and_then(|queue| queue.take(under_way)) else {
+                break;
+            };
+            let Some(key) = self.pick(due.client) else { break };
+            let now_ns = self.clock.now_ns();
+            self.begin(due, key, now_ns);
+        }
+        next_due_ns
+    }
+
+    /// Puts a due request into the managed queue, or refuses it.
+    fn offer(&mut self, due: Due, now_ns: u64) {
+        let recorder = self.recorder_for(due.intended_ns, due.client);
+        recorder.scheduled(1);
+        let under_way = self.flights.len();
+        let Some(queue) = &mut self.managed else { return };
+        if queue.offer(due, under_way) == Offer::Refused {
+            self.recorder_for(due.intended_ns, due.client)
+                .interval_mut()
+                .ledger
+                .refused
+                .queue_full += 1;
+            self.schedule.ended(due.client, due.intended_ns, now_ns);
+        }
+    }
+
+    fn has_idle(&self) -> bool {
+        !self.idle_open.is_empty() || !self.idle_closed.is_empty()
+    }
+
+    /// A connection for a due request: an open one before one that must be opened.
+    fn pick(&mut self, client: u32) -> Option<u32> {
+        if self.dedicated {
+            let connection = &self.connections[client as usize];
+            let free = connection.opening_for.is_none() && connection.under_way.is_empty();
+            return free.then_some(client);
+        }
+        let key = self.idle_open.pop_front().or_else(|| self.idle_closed.pop_front())?;
+        self.connections[key as usize].queued = false;
+        Some(key)
+    }
+
+    /// Whether a request counts, by its intended start and by how many its client has done.
+    fn is_measured(&self, intended_ns: u64, client: u32) -> bool {
+        intended_ns >= self.start_ns + self.plan.warmup_ns
+            && (self.plan.ignore_first == 0
+                || self
+                    .client_ended
+                    .get(client as usize)
+                    .is_none_or(|&ended| ended >= self.plan.ignore_first))
+    }
+
+    fn recorder_for(&mut self, intended_ns: u64, client: u32) -> &mut Recorder {
+        let measured = self.is_measured(intended_ns, client);
+        self.recorder_of(measured)
+    }
+
+    pub(super) fn recorder_of(&mut self, measured: bool) -> &mut Recorder {
+        match &mut self.warmup {
+            Some(warmup) if !measured => warmup,
+            _ => &mut self.recorder,
+        }
+    }
+
+    /// Lets a session write its next request and sends it on connection `key`.
+    fn begin(&mut self, due: Due, key: u32, now_ns: u64) {
+        let measured = self.is_measured(due.intended_ns, due.client);
+        let tag = self.flights.take_slot();
+        let flight = self.flights.get_mut(tag);
+        let target = self.connections[key as usize].target;
+        let what = match self.sessions.next(due.client, target, &mut flight.request) {
+            Turn::Ask(what) => what,
+            Turn::Exhausted => {
+                self.flights.release(tag);
+                self.schedule.withdraw();
+                if self.managed.is_some() {
+                    // It was counted as due when it was offered.
+                    self.recorder_of(measured).interval_mut().ledger.scheduled -= 1;
+                }
+                self.give_back(key);
+                return;
+            }
+        };
+        flight.what = what;
+        flight.client = due.client;
+        flight.connection = key;
+        flight.times = Times { intended_ns: due.intended_ns, sent_ns: now_ns, done_ns: 0 };
+        flight.on_kept_connection = false;
+        flight.retried = false;
+        flight.measured = measured;
+        let connection = &self.connections[key as usize];
+        let could_start_ns = due.intended_ns.max(connection.free_since_ns);
+        let waited = could_start_ns > due.intended_ns && self.plan.model.is_open();
+        let opened = connection.state == State::Open;
+        let is_managed = self.managed.is_some();
+        let recorder = self.recorder_of(measured);
+        if !is_managed {
+            recorder.scheduled(1);
+        }
+        recorder.sent(what.class, could_start_ns, now_ns);
+        recorder.interval_mut().counters.waited += u64::from(waited);
+        if opened {
+            self.submit(key, tag, now_ns);
+        } else {
+            self.flights.set_deadline(tag, now_ns + self.plan.timeouts.connect_ns);
+            self.scan_by(now_ns + self.plan.timeouts.connect_ns);
+            self.connections[key as usize].opening_for = Some(tag);
+            if self.connections[key as usize].state == State::Closed {
+                self.open(key);
+            }
+        }
+    }
+
+    pub(super) fn scan_by(&mut self, deadline_ns: u64) {
+        self.next_scan_ns = self.next_scan_ns.min(deadline_ns);
+    }
+
+    /// Puts a connection that is not in use back among the idle ones.
+    pub(super) fn give_back(&mut self, key: u32) {
+        let connection = &mut self.connections[key as usize];
+        if self.dedicated || connection.queued {
+            return;
+        }
+        match connection.state {
+            State::Open => self.idle_open.push_back(key),
+            State::Closed => self.idle_closed.push_back(key),
+            State::Connecting | State::Handshaking | State::Resting => return,
+        }
+        connection.queued = true;
+    }
+
+    /// Encodes a request on an open connection and hands it to the network.
+    pub(super) fn submit(&mut self, key: u32, tag: u32, now_ns: u64) {
+        let connection = &mut self.connections[key as usize];
+        let Some(codec) = connection.codec.as_mut() else { return };
+        let flight = self.flights.get_mut(tag);
+        self.plain.clear();
+        self.protocol.submit(codec, &flight.request, tag, &mut self.plain);
+        connection.under_way.push(tag);
+        let kept = connection.carried > 0;
+        connection.carried += 1;
+        flight.on_kept_connection = kept;
+        let measured = flight.measured;
+        let deadline_ns = now_ns + self.plan.timeouts.request_ns;
+        self.flights.set_deadline(tag, deadline_ns);
+        let plain = std::mem::take(&mut self.plain);
+        let written =
+            self.connections[key as usize].write(key, &mut self.net, &plain, &mut self.cipher);
+        self.scan_by(deadline_ns);
+        let counters = &mut self.recorder_of(measured).interval_mut().counters;
+        counters.bytes_sent += plain.len() as u64;
+        counters.reused += u64::from(kept);
+        self.plain = plain;
+        if written.is_err() {
+            // The peer may have answered before it reset; what came is read before the loss is counted.
+            self.lose(key, Failure::Reset, "the connection broke while sending");
+        }
+    }
+}

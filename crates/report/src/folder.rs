@@ -1,0 +1,221 @@
+//! The folder of a run: made before the first request, complete after the last.
+
+use crate::assemble::{Ending, RecordHeader, assemble};
+use crate::error::RecordError;
+use crate::journal::Journal;
+use crate::json;
+use plimsoll_core::clock::format_utc;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::{PhaseRecord, RunRecord};
+use plimsoll_core::rng::splitmix64;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The record, whole.
+pub const RUN_JSON: &str = "run.json";
+/// The journal of seconds.
+pub const INTERVALS: &str = "intervals.ndjson";
+/// The sample of failures.
+pub const FAILURES: &str = "failures.ndjson";
+
+/// The reason by which an early `run.json` is known: the run has not written its last one yet.
+pub const NOT_ENDED: &str = "the run has not ended";
+
+/// Longest part of a folder's name that a job's name takes, characters.
+const JOB_CHARS_MAX: usize = 64;
+/// How many other ids are tried when a folder exists already.
+const ATTEMPTS_MAX: u64 = 100;
+
+/// The folder of one run.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    run_id: String,
+    job: String,
+    started_wall_us: u64,
+}
+
+impl RunFolder {
+    /// Makes `<runs_dir>/<UTC time>-<job>-<id>/` with a first `run.json`, marked partial.
+    ///
+    /// `started_wall_us` is the run's start in microseconds since the Unix epoch. Names sort by it.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or written: permissions, a full disk, a file in the way.
+    pub fn create(
+        runs_dir: &Path,
+        job: &str,
+        started_wall_us: u64,
+    ) -> Result<RunFolder, RecordError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| RecordError::Create { path, source }
+        };
+        fs::create_dir_all(runs_dir).map_err(failed(runs_dir))?;
+        let stem = format!("{}-{}", folder_time(started_wall_us), folder_job(job));
+        let salt = splitmix64(started_wall_us ^ (u64::from(std::process::id()) << 32));
+        for attempt in 0..ATTEMPTS_MAX {
+            let run_id = format!("{:08x}", splitmix64(salt.wrapping_add(attempt)) >> 32);
+            let path = runs_dir.join(format!("{stem}-{run_id}"));
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    let folder = RunFolder { path, run_id, job: job.to_owned(), started_wall_us };
+                    folder.begin(&folder.header())?;
+                    return Ok(folder);
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(failed(&path)(e)),
+            }
+        }
+        Err(failed(&runs_dir.join(stem))(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Eight hexadecimal digits, unique among the runs of a folder.
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// The run's start, microseconds since the Unix epoch.
+    #[must_use]
+    pub fn started_wall_us(&self) -> u64 {
+        self.started_wall_us
+    }
+
+    /// A header with the run's id, job and start; the caller adds the rest.
+    #[must_use]
+    pub fn header(&self) -> RecordHeader {
+        RecordHeader {
+            run_id: self.run_id.clone(),
+            job: self.job.clone(),
+            started_at: format_utc(self.started_wall_us),
+            ..RecordHeader::default()
+        }
+    }
+
+    /// Writes the early `run.json`. Called again whenever more is known: classes, phases, the target.
+    ///
+    /// # Errors
+    /// When it cannot be written; the one before stays as it was.
+    pub fn begin(&self, header: &RecordHeader) -> Result<(), RecordError> {
+        let planned = header.phases.iter().map(|plan| PhaseRecord {
+            name: plan.name.clone(),
+            measured: plan.measured,
+            schedule: plan.schedule.clone(),
+            from_s: plan.from_s,
+            duration_s: plan.duration_s.unwrap_or_default(),
+            ..PhaseRecord::default()
+        });
+        let ending = Ending {
+            verdict: Verdict { kind: VerdictKind::Partial, reasons: vec![NOT_ENDED.to_owned()] },
+            ..Ending::default()
+        };
+        let nothing = Interval::new(header.class_names.len());
+        self.write_record(&assemble(header, &nothing, planned.collect(), ending))
+    }
+
+    /// Opens the journal; `header` names the classes and says which phases are measured.
+    ///
+    /// # Errors
+    /// When its files cannot be made.
+    pub fn journal(&self, header: &RecordHeader) -> Result<Journal, RecordError> {
+        Journal::create(self, header)
+    }
+
+    /// Puts the finished record in the place of the early one, so that there is always a whole `run.json`.
+    ///
+    /// # Errors
+    /// When it cannot be written. The caller still holds the record and prints it.
+    pub fn finish(&self, record: &RunRecord) -> Result<(), RecordError> {
+        self.write_record(record)
+    }
+
+    fn write_record(&self, record: &RunRecord) -> Result<(), RecordError> {
+        let path = self.path.join(RUN_JSON);
+        let temporary = self.path.join("run.json.new");
+        let write = || -> io::Result<()> {
+            let mut file = fs::File::create(&temporary)?;
+            file.write_all(json::pretty(record).as_bytes())?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|source| {
+            // Half a file helps nobody; that it cannot be removed either changes nothing for the reader.
+            let _ = fs::remove_file(&temporary);
+            RecordError::Write { path: path.clone(), source }
+        })
+    }
+}
+
+/// `20261121T204822.123Z`: sorts by time, has no colon, needs no quoting.
+fn folder_time(wall_us: u64) -> String {
+    let utc = format_utc(wall_us);
+    let compact: String = utc.chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).collect();
+    format!("{compact}.{:03}Z", wall_us / 1_000 % 1_000)
+}
+
+fn folder_job(job: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = job.chars().take(JOB_CHARS_MAX).map(plain).collect();
+    let name = name.trim_matches('-');
+    if name.is_empty() { "run".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::load;
+
+    const START_US: u64 = 1_795_294_102_123_456;
+
+    #[test]
+    fn a_folder_is_readable_from_its_first_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(&dir.path().join("runs"), "my job/x", START_US).unwrap();
+        let name = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(name, format!("20261121T204822.123Z-my-job-x-{}", folder.run_id()));
+        let loaded = load(folder.path()).unwrap();
+        assert!(loaded.cut);
+        assert_eq!(loaded.record.job, "my job/x");
+        assert_eq!(loaded.record.started_at, "2026-11-21T20:48:22Z");
+        assert_eq!(loaded.record.verdict.kind, VerdictKind::Partial);
+    }
+
+    #[test]
+    fn two_runs_of_the_same_moment_have_folders_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = RunFolder::create(dir.path(), "load", START_US).unwrap();
+        let second = RunFolder::create(dir.path(), "load", START_US).unwrap();
+        assert_ne!(first.path(), second.path());
+        assert_ne!(first.run_id(), second.run_id());
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_one_clear_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("runs");
+        fs::write(&file, "x").unwrap();
+        let message = RunFolder::create(&file, "load", START_US).unwrap_err().to_string();
+        assert!(message.starts_with("cannot create the run record"), "{message}");
+        assert!(message.contains("--runs DIR") && !message.contains('\n'), "{message}");
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_written_leaves_the_early_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(dir.path(), "load", START_US).unwrap();
+        // A folder in the temporary file's place fails for root too, unlike permissions.
+        fs::create_dir(folder.path().join("run.json.new")).unwrap();
+        let record = load(folder.path()).unwrap().record;
+        let message = folder.finish(&record).unwrap_err().to_string();
+        assert!(message.starts_with("cannot write") && message.contains("run.json"), "{message}");
+        assert!(load(folder.path()).is_ok());
+    }
+}

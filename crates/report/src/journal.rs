@@ -1,0 +1,256 @@
+//! The crash journal: each second as it passes, and a bounded sample of what failed.
+//!
+//! Every second costs one write a file, nothing is held back in memory, so `kill -9` loses the second that
+//! is under way and no other. Interval logs are written in the same stroke, for what is measured.
+
+use crate::assemble::RecordHeader;
+use crate::error::RecordError;
+use crate::folder::{FAILURES, INTERVALS, RunFolder};
+use crate::hlog::{self, KINDS};
+use crate::plain::{clip, without_secrets};
+use plimsoll_core::histogram::Histogram;
+use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::record::{FailureSample, Sink};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Most lines in `failures.ndjson`; later failures are counted only.
+pub const FAILURE_LINES_MAX: u64 = 1_000;
+/// Most bytes in `failures.ndjson`.
+pub const FAILURE_BYTES_MAX: u64 = 4_000_000;
+/// Longest request, reply and reason of one failure, characters each.
+const FAILURE_TEXT_CHARS_MAX: usize = 1_200;
+
+/// Writes `intervals.ndjson`, `failures.ndjson` and the interval logs of one run.
+#[derive(Debug)]
+pub struct Journal {
+    intervals: Appended,
+    failures_path: PathBuf,
+    /// Made at the first failure, so that a run without any leaves no empty file.
+    failures: Option<Appended>,
+    failures_kept: u64,
+    failures_left_out: u64,
+    failures_bytes: u64,
+    hlogs: [Appended; KINDS.len()],
+    header: RecordHeader,
+}
+
+/// A file that only grows; a line that was torn by an error does not spoil the next one.
+#[derive(Debug)]
+struct Appended {
+    path: PathBuf,
+    file: File,
+    torn: bool,
+    line: Vec<u8>,
+}
+
+impl Appended {
+    fn create(path: PathBuf) -> Result<Self, RecordError> {
+        match File::create(&path) {
+            Ok(file) => Ok(Self { path, file, torn: false, line: Vec::new() }),
+            Err(source) => Err(RecordError::Write { path, source }),
+        }
+    }
+
+    /// Writes what `fill` puts into the line, in one call.
+    fn append(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        self.line.clear();
+        if self.torn {
+            self.line.push(b'\n');
+        }
+        fill(&mut self.line)?;
+        let written = self.file.write_all(&self.line);
+        self.torn = written.is_err();
+        written.map_err(|e| {
+            io::Error::new(e.kind(), format!("cannot write {}: {e}", self.path.display()))
+        })
+    }
+}
+
+impl Journal {
+    /// Makes the files in the folder; see [`RunFolder::journal`].
+    pub(crate) fn create(folder: &RunFolder, header: &RecordHeader) -> Result<Self, RecordError> {
+        let path = |name: &str| folder.path().join(name);
+        let hlog = |kind: &str| -> Result<Appended, RecordError> {
+            let mut log = Appended::create(path(&format!("{kind}.hlog")))?;
+            let head = hlog::head(kind, folder.run_id(), folder.started_wall_us());
+            head.and_then(|head| log.append(|out| out.write_all(&head)))
+                .map_err(|source| RecordError::Write { path: log.path.clone(), source })?;
+            Ok(log)
+        };
+        Ok(Self {
+            intervals: Appended::create(path(INTERVALS))?,
+            failures_path: path(FAILURES),
+            failures: None,
+            failures_kept: 0,
+            failures_left_out: 0,
+            failures_bytes: 0,
+            hlogs: [hlog(KINDS[0])?, hlog(KINDS[1])?, hlog(KINDS[2])?, hlog(KINDS[3])?],
+            header: header.clone(),
+        })
+    }
+
+    /// Takes a later header: phases that a controller has decided on since. Classes must stay the same.
+    pub fn update(&mut self, header: &RecordHeader) {
+        self.header = header.clone();
+    }
+
+    /// How many failures are in `failures.ndjson`.
+    #[must_use]
+    pub fn failures_kept(&self) -> u64 {
+        self.failures_kept
+    }
+
+    /// How many failures were offered after the file was full.
+    #[must_use]
+    pub fn failures_left_out(&self) -> u64 {
+        self.failures_left_out
+    }
+
+    fn write_hlogs(&mut self, interval: &Interval, line: &IntervalLine) -> io::Result<()> {
+        let several = interval.classes.len() > 1;
+        let mut result = Ok(());
+        for (kind, log) in self.hlogs.iter_mut().enumerate() {
+            let header = &self.header;
+            let written = log.append(|out| {
+                let mut add = |class: Option<usize>, histogram: &Histogram, encoded: &str| {
+                    let tag = class.filter(|_| several).map(|index| header.class_name(index));
+                    let (from_ns, to_ns) = (interval.from_ns, interval.to_ns);
+                    let tag = tag.as_deref();
+                    hlog::append(out, &hlog::Line { tag, from_ns, to_ns, histogram, encoded })
+                };
+                if KINDS[kind] == "lag" {
+                    return add(None, &interval.lag, &line.lag);
+                }
+                for (index, (part, text)) in interval.classes.iter().zip(&line.classes).enumerate()
+                {
+                    match KINDS[kind] {
+                        "response" => add(Some(index), &part.response, &text.response)?,
+                        "service" => add(Some(index), &part.service, &text.service)?,
+                        _ => add(Some(index), &part.failed, &text.failed)?,
+                    }
+                }
+                Ok(())
+            });
+            result = result.and(written);
+        }
+        result
+    }
+}
+
+impl Sink for Journal {
+    /// Appends the second to the journal, and to the interval logs when its phase is measured.
+    ///
+    /// Every file is tried even when one before it failed; the first error is returned.
+    fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+        let line = IntervalLine::from(interval);
+        let kept = self.intervals.append(|out| {
+            serde_json::to_writer(&mut *out, &line).map_err(io::Error::other)?;
+            out.push(b'\n');
+            Ok(())
+        });
+        if !self.header.is_measured(interval.phase) {
+            return kept;
+        }
+        let logged = self.write_hlogs(interval, &line);
+        kept.and(logged)
+    }
+
+    /// Keeps the failure while there is room ([`FAILURE_LINES_MAX`], [`FAILURE_BYTES_MAX`]).
+    ///
+    /// Secrets in header lines are left out, long texts are cut.
+    fn failure(&mut self, sample: &FailureSample) -> io::Result<()> {
+        if self.failures_kept >= FAILURE_LINES_MAX {
+            self.failures_left_out += 1;
+            return Ok(());
+        }
+        let short = |text: &str| clip(&without_secrets(text), FAILURE_TEXT_CHARS_MAX);
+        let sample = FailureSample {
+            kind: sample.kind.clone(),
+            class: sample.class.clone(),
+            reason: short(&sample.reason),
+            request: short(&sample.request),
+            reply: short(&sample.reply),
+            ..*sample
+        };
+        let mut text = serde_json::to_vec(&sample).map_err(io::Error::other)?;
+        text.push(b'\n');
+        if self.failures_bytes + text.len() as u64 > FAILURE_BYTES_MAX {
+            self.failures_left_out += 1;
+            return Ok(());
+        }
+        if self.failures.is_none() {
+            let path = self.failures_path.clone();
+            self.failures = Some(Appended::create(path).map_err(io::Error::other)?);
+        }
+        if let Some(file) = &mut self.failures {
+            file.append(|out| out.write_all(&text))?;
+            self.failures_kept += 1;
+            self.failures_bytes += text.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// What reading a journal found besides the intervals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JournalRead {
+    /// Lines that were taken.
+    pub lines: u64,
+    /// Whether the last line was cut short.
+    pub torn_end: bool,
+    /// Lines in the middle that could not be read, and the number of the first of them.
+    pub damaged: u64,
+    /// 1 for the first line; 0 when none was damaged.
+    pub first_damaged: u64,
+    /// End of the last interval, ns since the run's start.
+    pub end_ns: u64,
+}
+
+/// Longest line of the journal, bytes: 64 busy classes need under one megabyte.
+pub const LINE_BYTES_MAX: u64 = 64_000_000;
+
+/// Reads a journal line by line and hands each whole interval to `take`; one line is in memory at a time.
+///
+/// A missing journal is an empty one: the run was killed before its first second was over.
+///
+/// # Errors
+/// Only when the file cannot be read; damaged lines are counted and left out.
+pub fn read(path: &Path, mut take: impl FnMut(&Interval)) -> Result<JournalRead, RecordError> {
+    use std::io::{BufRead, BufReader, Read};
+    let failed = |source| RecordError::Read { path: path.to_owned(), source };
+    let mut found = JournalRead::default();
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(found),
+        Err(e) => return Err(failed(e)),
+    };
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let mut limited = (&mut reader).take(LINE_BYTES_MAX);
+        if limited.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            break;
+        }
+        let interval = serde_json::from_slice::<IntervalLine>(&line)
+            .ok()
+            .and_then(|line| Interval::try_from(&line).ok());
+        match interval {
+            Some(interval) => {
+                found.lines += 1;
+                found.end_ns = found.end_ns.max(interval.to_ns);
+                take(&interval);
+            }
+            None if line.ends_with(b"\n") => {
+                found.damaged += 1;
+                if found.first_damaged == 0 {
+                    found.first_damaged = number;
+                }
+            }
+            None => found.torn_end = true,
+        }
+    }
+    Ok(found)
+}

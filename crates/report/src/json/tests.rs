@@ -1,0 +1,145 @@
+use super::*;
+use crate::fbench::{FbenchOptions, FbenchResult, FbenchSums};
+use crate::samples;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::verdict::VerdictKind;
+use serde_json::{Value, json};
+
+fn schema() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.schema.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// All complaints about a document; empty when it fits.
+fn complaints(document: &Value) -> Vec<String> {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect()
+}
+
+fn parsed(record: &RunRecord) -> Value {
+    serde_json::from_str(&pretty(record)).unwrap()
+}
+
+fn fbench_record() -> RunRecord {
+    let totals = samples::second(0, 0, 100);
+    let options = FbenchOptions { clients: 4, ran_for_s: 1, ..FbenchOptions::default() };
+    let sums = FbenchSums { clients_ended: 4, elapsed_ns: 4_000_000_000, skipped: 0 };
+    let result = FbenchResult::new(&options, &totals, &sums);
+    let mut ending = samples::ending();
+    ending.job_results = result.job_results();
+    let record = samples::record_of(&samples::seconds(), ending);
+    assert_eq!(FbenchResult::of(&record), Some(result));
+    record
+}
+
+#[test]
+fn real_records_fit_the_committed_schema() {
+    let mut void = samples::seconds();
+    void[1].ledger.sent += 1;
+    for record in [
+        samples::good(),
+        samples::failed(),
+        samples::record_of(&[], crate::assemble::Ending::default()),
+        samples::record_of(&[Interval::new(0)], samples::ending()),
+        samples::record_of(&void, samples::ending()),
+        fbench_record(),
+    ] {
+        assert_eq!(complaints(&parsed(&record)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn every_kind_of_verdict_is_in_the_schema() {
+    for kind in [
+        VerdictKind::Valid,
+        VerdictKind::GeneratorLimited,
+        VerdictKind::TargetFailed,
+        VerdictKind::Partial,
+        VerdictKind::Void,
+    ] {
+        let mut record = samples::good();
+        record.verdict.kind = kind;
+        assert_eq!(complaints(&parsed(&record)), Vec::<String>::new());
+    }
+}
+
+/// Walks through the document and the schema together: each object of the record must name all its fields.
+#[test]
+fn the_schema_refuses_what_a_record_never_is() {
+    let good = parsed(&fbench_record());
+    for pointer in [
+        "",
+        "/ledger",
+        "/ledger/failed",
+        "/rate",
+        "/latency_ms/response",
+        "/generator",
+        "/classes/fuzzy",
+        "/phases/0",
+        "/verdict",
+        "/slowest/0",
+        "/network",
+        "/counters",
+        "/fbench",
+    ] {
+        let keys: Vec<String> =
+            good.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
+        for key in keys {
+            let optional = pointer.is_empty() && ["network", "fbench"].contains(&key.as_str());
+            let mut less = good.clone();
+            less.pointer_mut(pointer).unwrap().as_object_mut().unwrap().shift_remove(&key);
+            assert_eq!(complaints(&less).is_empty(), optional, "{pointer}/{key} was removed");
+            let mut wrong = good.clone();
+            wrong.pointer_mut(pointer).unwrap()[&key] = json!("-1 of another type\n");
+            let free_text = wrong.pointer(pointer).unwrap()[&key].is_string()
+                && good.pointer(pointer).unwrap()[&key].is_string()
+                && !["schema", "started_at", "kind", "run_id"].contains(&key.as_str());
+            let anything = ["scenario", "schedule"].contains(&key.as_str());
+            assert_eq!(complaints(&wrong).is_empty(), free_text || anything, "{pointer}/{key}");
+        }
+        let mut more = good.clone();
+        more.pointer_mut(pointer).unwrap()["not_documented"] = json!(1);
+        assert!(!complaints(&more).is_empty(), "{pointer} takes an unknown field");
+    }
+}
+
+#[test]
+fn compact_and_pretty_say_the_same() {
+    let record = samples::good();
+    let line = compact(&record);
+    assert!(!line.contains('\n'));
+    assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), parsed(&record));
+    assert_eq!(serde_json::from_str::<RunRecord>(&line).unwrap(), record);
+}
+
+#[test]
+fn the_record_begins_as_the_design_says() {
+    let text = pretty(&samples::good());
+    let keys: Vec<_> = parsed(&samples::good()).as_object().unwrap().keys().cloned().collect();
+    assert_eq!(
+        keys[..20],
+        [
+            "schema",
+            "tool",
+            "run_id",
+            "job",
+            "started_at",
+            "duration_s",
+            "scenario",
+            "target",
+            "machine",
+            "ledger",
+            "rate",
+            "bytes",
+            "latency_ms",
+            "generator",
+            "classes",
+            "class_names",
+            "phases",
+            "slo",
+            "verdict",
+            "warnings"
+        ]
+    );
+    assert!(text.starts_with("{\n  \"schema\": \"plimsoll.run/1\",\n") && text.ends_with("}\n"));
+}

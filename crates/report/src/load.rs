@@ -1,0 +1,140 @@
+//! Finding a record again, also one whose run was killed.
+
+use crate::assemble::{Ending, RecordHeader, Tally, assemble};
+use crate::error::RecordError;
+use crate::folder::{INTERVALS, NOT_ENDED, RUN_JSON};
+use crate::journal::{self, JournalRead};
+use plimsoll_core::record::{RunRecord, SCHEMA};
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Largest `run.json` that is read.
+const RUN_JSON_BYTES_MAX: u64 = 256_000_000;
+
+/// A record and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The record.
+    pub record: RunRecord,
+    /// Whether it was made from the journal, because the run never wrote its end.
+    pub cut: bool,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+/// Reads the record in `folder`; the path of its `run.json` will do as well.
+///
+/// When the run was cut (`kill -9`, a power cut) or is still running, the record is made from the early
+/// `run.json` and the journal: partial, ending with the last whole second.
+///
+/// # Errors
+/// Not a folder, no `run.json` in it, a newer or foreign schema, damaged JSON; never because of the journal's
+/// contents.
+pub fn load(folder: &Path) -> Result<Loaded, RecordError> {
+    let folder = match folder.file_name() {
+        Some(name) if name == RUN_JSON && folder.is_file() => {
+            folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        }
+        _ => folder,
+    };
+    let early = read_run_json(folder)?;
+    let cut = early.verdict.kind == VerdictKind::Partial
+        && early.verdict.reasons.iter().any(|reason| reason == NOT_ENDED);
+    let record = if cut { rebuild(folder, &early)? } else { early };
+    Ok(Loaded { record, cut, folder: folder.to_owned() })
+}
+
+/// The folder of the run in `runs_dir` that began last.
+///
+/// # Errors
+/// When `runs_dir` cannot be read or holds no record.
+pub fn latest(runs_dir: &Path) -> Result<PathBuf, RecordError> {
+    let no_runs = || RecordError::NoRuns { path: runs_dir.to_owned() };
+    let entries = match fs::read_dir(runs_dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(no_runs()),
+        Err(source) => return Err(RecordError::Read { path: runs_dir.to_owned(), source }),
+    };
+    // Names begin with the time of the start, so the last name is the last run.
+    entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join(RUN_JSON).is_file())
+        .max_by(|a, b| a.file_name().cmp(&b.file_name()))
+        .ok_or_else(no_runs)
+}
+
+fn read_run_json(folder: &Path) -> Result<RunRecord, RecordError> {
+    let path = folder.join(RUN_JSON);
+    let unreadable = |path: &Path, source| RecordError::Read { path: path.to_owned(), source };
+    let about = fs::metadata(folder).map_err(|e| unreadable(folder, e))?;
+    if !about.is_dir() {
+        return Err(RecordError::NotAFolder { path: folder.to_owned() });
+    }
+    let bytes = match fs::metadata(&path) {
+        Ok(about) => about.len(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(RecordError::NoRecord { path: folder.to_owned() });
+        }
+        Err(e) => return Err(unreadable(&path, e)),
+    };
+    if bytes > RUN_JSON_BYTES_MAX {
+        return Err(RecordError::TooLarge { path, bytes, limit: RUN_JSON_BYTES_MAX });
+    }
+    let text = fs::read(&path).map_err(|e| unreadable(&path, e))?;
+    let damaged = |source| RecordError::Damaged { path: path.clone(), source };
+    // The schema comes first: a newer record may well lack fields that this one expects.
+    let value: Value = serde_json::from_slice(&text).map_err(damaged)?;
+    check_schema(&path, &value)?;
+    serde_json::from_slice(&text).map_err(damaged)
+}
+
+fn check_schema(path: &Path, value: &Value) -> Result<(), RecordError> {
+    let found = value.get("schema").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if found == SCHEMA {
+        return Ok(());
+    }
+    let path = path.to_owned();
+    let version = |schema: &str| schema.strip_prefix("plimsoll.run/")?.parse::<u32>().ok();
+    match (version(&found), version(SCHEMA)) {
+        (Some(theirs), Some(ours)) if theirs > ours => {
+            Err(RecordError::Newer { path, found, known: SCHEMA })
+        }
+        _ => Err(RecordError::Foreign { path, found, known: SCHEMA }),
+    }
+}
+
+fn rebuild(folder: &Path, early: &RunRecord) -> Result<RunRecord, RecordError> {
+    let header = RecordHeader::of(early);
+    let mut tally = Tally::new(&header);
+    let found = journal::read(&folder.join(INTERVALS), |interval| tally.add(interval))?;
+    tally.cut();
+    let (totals, phases) = tally.finish();
+    let end_s = found.end_ns as f64 / 1e9;
+    let reason = format!("ends after {end_s:.1} s: the process was killed or is still running");
+    let ending = Ending {
+        verdict: Verdict { kind: VerdictKind::Partial, reasons: vec![reason] },
+        warnings: warnings(&found),
+        ..Ending::default()
+    };
+    Ok(assemble(&header, &totals, phases, ending))
+}
+
+fn warnings(found: &JournalRead) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if found.torn_end {
+        warnings.push(format!("the last line of {INTERVALS} was cut short and is left out"));
+    }
+    if found.damaged > 0 {
+        warnings.push(format!(
+            "{} damaged line(s) of {INTERVALS} are left out, the first is line {}",
+            found.damaged, found.first_damaged
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

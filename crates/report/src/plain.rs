@@ -1,0 +1,92 @@
+//! Making foreign text safe to keep and to print: requests and replies come from elsewhere.
+
+use std::fmt::Write as _;
+
+/// Header fields whose values are left out of records and reports.
+const SECRET_FIELDS: [&str; 7] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "set-cookie",
+    "x-api-key",
+    "api-key",
+    "x-auth-token",
+];
+
+/// The text with the values of header lines that carry secrets left out.
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
+    let clean = |line: &str| match line.split_once(':') {
+        Some((name, _)) if is_secret(name) => {
+            let end = if line.ends_with('\r') { "\r" } else { "" };
+            format!("{name}: (left out){end}")
+        }
+        _ => line.to_owned(),
+    };
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
+fn is_secret(field: &str) -> bool {
+    SECRET_FIELDS.iter().any(|secret| field.trim().eq_ignore_ascii_case(secret))
+}
+
+/// At most `chars_max` characters of the text, the last three dots when something was cut.
+#[must_use]
+pub fn clip(text: &str, chars_max: usize) -> String {
+    if text.chars().nth(chars_max).is_none() {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(chars_max.saturating_sub(3)).collect();
+    kept + &"..."[..chars_max.min(3)]
+}
+
+/// The text on one line, with everything that could steer a terminal written as an escape.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // Marks that reorder text can make a request read as another one.
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                let _ = write!(out, "{}", c.escape_unicode());
+            }
+            c if c.is_control() => {
+                let _ = write!(out, "{}", c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out_and_the_rest_stays() {
+        let text = "GET http://h/?authorization=no HTTP/1.1\r\nAuthorization: Bearer abc\r\n\
+                    COOKIE: s=1\nAccept: */*\r\n";
+        let clean = without_secrets(text);
+        assert_eq!(
+            clean,
+            "GET http://h/?authorization=no HTTP/1.1\r\nAuthorization: (left out)\r\n\
+             COOKIE: (left out)\nAccept: */*\r\n"
+        );
+    }
+
+    #[test]
+    fn clipping_counts_characters_not_bytes() {
+        assert_eq!(clip("åäö", 3), "åäö");
+        assert_eq!(clip("åäöåäö", 5), "åä...");
+        assert_eq!(clip("abcdef", 2), "..");
+    }
+
+    #[test]
+    fn a_request_cannot_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\nc\u{202e}d"), "a\\u{1b}[2Jb\\nc\\u{202e}d");
+    }
+}

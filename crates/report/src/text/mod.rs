@@ -1,0 +1,313 @@
+//! The result as a person reads it.
+//!
+//! The page answers in the order in which people ask: how fast, may I believe it, where did the time go,
+//! what failed, what was slow, where is the rest. It is plain ASCII unless a request's text is not.
+
+mod number;
+mod page;
+mod tables;
+
+use crate::plain::printable;
+use number::{bytes, count, percent, significant, time};
+use page::{Page, Tone};
+use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::ledger::{Failed, Ledger};
+use plimsoll_core::outcome::Failure;
+use plimsoll_core::record::{Network, RunRecord};
+use plimsoll_core::verdict::VerdictKind;
+use std::path::Path;
+
+/// How the page is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours; only for terminals.
+    pub colour: bool,
+    /// Columns of the page; fewer than 40 count as 40.
+    pub width: usize,
+}
+
+impl Default for Style {
+    /// What a pipe or a file gets: no colour, 100 columns.
+    fn default() -> Self {
+        Self { colour: false, width: 100 }
+    }
+}
+
+/// An open schedule that achieves less than this share of its rate has fallen behind.
+const FELL_BEHIND_BELOW: f64 = 0.98;
+
+/// The whole page. `folder` is where the record lies, when it was kept.
+#[must_use]
+pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let mut what = printable(&record.job);
+    if !record.target.url.is_empty() {
+        what += &format!("  {}", printable(&record.target.url));
+    }
+    if record.target.same_host {
+        what += "  (on this machine)";
+    }
+    page.line(&what, Tone::Strong);
+    let mut when = format!("started {}", record.started_at);
+    when += &format!(", measured {} s", significant(record.duration_s));
+    if let Some(seed) = record.scenario.get("seed").and_then(serde_json::Value::as_u64) {
+        when += &format!(", seed {seed}");
+    }
+    page.line(&when, Tone::Plain);
+    page.blank();
+    headline(&mut page, record);
+    page.blank();
+    let head = page.finish();
+    head + &figures(record, folder, style)
+}
+
+/// The page without its head: from the times to where the record lies.
+#[must_use]
+pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
+    let mut page = Page::new(style);
+    tables::latency(&mut page, record);
+    page.note("response: due to last byte; service: sent to last byte; lag: due to sent");
+    page.blank();
+    if record.phases.len() > 1 {
+        tables::phases(&mut page, record);
+        page.blank();
+    }
+    if record.classes.len() > 1 {
+        tables::classes(&mut page, record);
+        page.blank();
+    }
+    if !record.slowest.is_empty() {
+        tables::slowest(&mut page, record);
+        page.blank();
+    }
+    rate(&mut page, record);
+    ledger(&mut page, &record.ledger);
+    statuses(&mut page, record);
+    zero_hits(&mut page, record);
+    if let Some(network) = &record.network {
+        network_floor(&mut page, network, &record.latency_ms.service);
+    }
+    generator(&mut page, record);
+    for (name, slo) in &record.slo {
+        let measured = format!("{} {}", significant(slo.measured), slo.unit);
+        let held = if slo.held { "held" } else { "MISSED" };
+        let tone = if slo.held { Tone::Good } else { Tone::Bad };
+        page.entry("SLO", &format!("{name} {}: {measured}, {held}", slo.limit), tone);
+    }
+    for (index, warning) in record.warnings.iter().enumerate() {
+        let label = if index == 0 { "Warning" } else { "" };
+        page.entry(label, &printable(warning), Tone::Warn);
+    }
+    verdict(&mut page, record);
+    if let Some(folder) = folder {
+        page.entry("Record", &folder.display().to_string(), Tone::Plain);
+    }
+    page.finish()
+}
+
+/// Rate and response time in one line; it says less than a number when there is no number to be had.
+fn headline(page: &mut Page<'_>, record: &RunRecord) {
+    let response = &record.latency_ms.response;
+    if record.ledger.ok == 0 {
+        let text = match record.ledger.sent {
+            0 => "  no request was sent".to_owned(),
+            sent => format!("  none of {} requests succeeded", count(sent)),
+        };
+        page.line(&text, Tone::Bad);
+        return;
+    }
+    let rate = format!("{} requests/s", significant(record.rate.ok_per_s));
+    let rate = match record.verdict.kind {
+        VerdictKind::GeneratorLimited => format!("at least {rate}: the generator was the limit"),
+        VerdictKind::Void => format!("{rate}: VOID, do not use"),
+        VerdictKind::Partial => format!("{rate} until it was cut short"),
+        VerdictKind::Valid | VerdictKind::TargetFailed => rate,
+    };
+    let points = headline_points(response)
+        .iter()
+        .map(|(name, ms)| format!("{name} {}", time(*ms)))
+        .collect::<Vec<_>>()
+        .join("   ");
+    let one_line = format!("  {rate}     response {points}");
+    if one_line.chars().count() <= page.width() {
+        page.line(&one_line, Tone::Strong);
+    } else {
+        page.line(&format!("  {rate}"), Tone::Strong);
+        page.line(&format!("  response {points}"), Tone::Strong);
+    }
+}
+
+fn headline_points(response: &LatencySummary) -> Vec<(&'static str, f64)> {
+    let all = [("p50", response.p50), ("p95", response.p95), ("p99", response.p99)];
+    let mut points: Vec<_> =
+        all.into_iter().filter(|(name, _)| response.count >= samples_needed(name)).collect();
+    if points.len() < 3 {
+        points.push(("max", response.max));
+    }
+    points
+}
+
+/// How many samples a percentile needs before it says more than the maximum does.
+fn samples_needed(percentile: &str) -> u64 {
+    match percentile {
+        "p50" => 2,
+        "p90" => 10,
+        "p95" | "p99" => 100,
+        "p99.9" => 1_000,
+        _ => 1,
+    }
+}
+
+fn rate(page: &mut Page<'_>, record: &RunRecord) {
+    let rates = &record.rate;
+    let refused = record.ledger.refused.queue_full + record.ledger.refused.queue_timeout;
+    let admitted = record.ledger.scheduled.saturating_sub(refused) as f64;
+    // A run that was cut short or that its generator held back says so in its verdict.
+    let behind = record.verdict.kind == VerdictKind::Valid
+        && rates.achieved_per_s * record.duration_s < admitted * FELL_BEHIND_BELOW;
+    let mut text = format!(
+        "offered {}/s, achieved {}/s, ok {}/s",
+        significant(rates.offered_per_s),
+        significant(rates.achieved_per_s),
+        significant(rates.ok_per_s)
+    );
+    if behind {
+        text += ": more was asked than was answered, so response times hold the backlog";
+    }
+    page.entry("Rate", &text, if behind { Tone::Warn } else { Tone::Plain });
+    let counters = &record.counters;
+    let mut text = format!(
+        "{} sent, {} received",
+        bytes(record.bytes.sent as f64),
+        bytes(record.bytes.received as f64)
+    );
+    if counters.connects > 0 {
+        text += &format!(", {} connections opened", count(counters.connects));
+    }
+    if counters.retries > 0 {
+        text += &format!(", {} retries on dead connections", count(counters.retries));
+    }
+    if counters.waited > 0 {
+        text += &format!(", {} requests waited for a connection", count(counters.waited));
+    }
+    page.entry("Traffic", &text, Tone::Plain);
+}
+
+/// Two sums that the reader can check.
+fn ledger(page: &mut Page<'_>, ledger: &Ledger) {
+    let refused = ledger.refused.queue_full + ledger.refused.queue_timeout;
+    let detail = kinds(&[
+        ("queue full", ledger.refused.queue_full),
+        ("queue timeout", ledger.refused.queue_timeout),
+    ]);
+    let due = format!(
+        "{} scheduled = {} sent + {} refused{detail} + {} unsent",
+        count(ledger.scheduled),
+        count(ledger.sent),
+        count(refused),
+        count(ledger.unsent.stopped)
+    );
+    let sent = format!(
+        "{} sent = {} ok + {} failed{} + {} unfinished",
+        count(ledger.sent),
+        count(ledger.ok),
+        count(ledger.failed.total()),
+        failed_kinds(&ledger.failed),
+        count(ledger.unfinished)
+    );
+    let tone = if ledger.failed.total() > 0 { Tone::Bad } else { Tone::Plain };
+    page.entry("Ledger", &due, if refused > 0 { Tone::Warn } else { Tone::Plain });
+    page.entry("", &sent, tone);
+    if let Err(imbalance) = ledger.balance() {
+        page.entry("", &format!("DOES NOT BALANCE: {imbalance}"), Tone::Bad);
+    }
+}
+
+fn failed_kinds(failed: &Failed) -> String {
+    kinds(&Failure::ALL.map(|kind| (kind.name(), failed.get(kind))))
+}
+
+/// ` (timeout 20, reset 10)`, or nothing when all are 0.
+fn kinds(counts: &[(&str, u64)]) -> String {
+    let some: Vec<_> = counts
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(name, n)| format!("{name} {}", count(*n)))
+        .collect();
+    if some.is_empty() { String::new() } else { format!(" ({})", some.join(", ")) }
+}
+
+fn statuses(page: &mut Page<'_>, record: &RunRecord) {
+    if record.statuses.is_empty() {
+        return;
+    }
+    let text: Vec<_> = record.statuses.iter().map(|(s, n)| format!("{s}: {}", count(*n))).collect();
+    page.entry("Status", &text.join(", "), Tone::Plain);
+}
+
+fn zero_hits(page: &mut Page<'_>, record: &RunRecord) {
+    let known: u64 = record.classes.values().map(|class| class.hits_known).sum();
+    let zero: u64 = record.classes.values().map(|class| class.zero_hits).sum();
+    if known > 0 {
+        let share = percent(zero as f64 / known as f64);
+        let text = format!("{share} of {} ok replies found nothing", count(known));
+        page.entry("Zero hits", &text, Tone::Plain);
+    }
+}
+
+/// The part of every time that no server can go below.
+fn network_floor(page: &mut Page<'_>, network: &Network, service: &LatencySummary) {
+    let floor_ms = f64::from(network.rtt_floor_median_us) / 1e3;
+    let mut text = format!(
+        "round-trip floor {} (median of {} connections, smallest {})",
+        time(floor_ms),
+        count(u64::from(network.connections)),
+        time(f64::from(network.rtt_min_us) / 1e3)
+    );
+    if service.p50 > 0.0 {
+        text += &format!(", {} of the median service time", percent(floor_ms / service.p50));
+    }
+    if network.retransmits > 0 {
+        text += &format!("; {} retransmits", count(network.retransmits));
+    }
+    page.entry("Network", &text, Tone::Plain);
+}
+
+fn generator(page: &mut Page<'_>, record: &RunRecord) {
+    let generator = &record.generator;
+    if generator.threads == 0 {
+        return;
+    }
+    let mut text = format!(
+        "{} us of CPU a request, busiest thread {} of a core, {} thread{}, {}",
+        significant(generator.cpu_us_per_request),
+        percent(generator.busiest_thread),
+        generator.threads,
+        if generator.threads == 1 { "" } else { "s" },
+        bytes(generator.rss_max_bytes as f64)
+    );
+    if !generator.wait.is_empty() {
+        text += &format!(", waits by {}", generator.wait);
+    }
+    page.entry("Generator", &text, Tone::Plain);
+}
+
+fn verdict(page: &mut Page<'_>, record: &RunRecord) {
+    let verdict = &record.verdict;
+    let (meaning, tone) = match verdict.kind {
+        VerdictKind::Valid => ("the numbers are the target's", Tone::Good),
+        VerdictKind::GeneratorLimited => {
+            ("the numbers are the generator's limit, not the target's", Tone::Warn)
+        }
+        VerdictKind::TargetFailed => ("the target did not serve, so it has no speed", Tone::Bad),
+        VerdictKind::Partial => ("the numbers cover what was done until it ended", Tone::Warn),
+        VerdictKind::Void => ("do not use these numbers", Tone::Bad),
+    };
+    page.entry("Verdict", &format!("{}: {meaning}", verdict.kind.name()), tone);
+    for reason in &verdict.reasons {
+        page.entry("", &printable(reason), Tone::Plain);
+    }
+}
+
+#[cfg(test)]
+mod tests;

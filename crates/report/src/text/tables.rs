@@ -1,0 +1,192 @@
+//! The tables of the page.
+
+use super::number::{count, millis, percent, significant};
+use super::page::{Column, Page, Tone};
+use super::samples_needed;
+use crate::plain::{clip, printable};
+use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::record::{ClassRecord, RunRecord};
+
+/// Slowest requests on the page; the record holds more.
+const SLOWEST_MAX: usize = 5;
+/// Longest name of a class or phase on the page, characters.
+const NAME_CHARS_MAX: usize = 28;
+/// A request's text is never cut shorter than this.
+const REQUEST_CHARS_MIN: usize = 20;
+
+const fn name(name: &'static str) -> Column {
+    Column { name, right: false, goes: 0 }
+}
+
+const fn number(name: &'static str, goes: u8) -> Column {
+    Column { name, right: true, goes }
+}
+
+/// The value of a percentile, or a dash when there are too few samples for it to mean anything.
+fn cell(times: &LatencySummary, column: &str) -> String {
+    if times.count < samples_needed(column).max(1) {
+        return "-".to_owned();
+    }
+    millis(match column {
+        "min" => times.min,
+        "mean" => times.mean,
+        "p50" => times.p50,
+        "p90" => times.p90,
+        "p95" => times.p95,
+        "p99" => times.p99,
+        "p99.9" => times.p99_9,
+        _ => times.max,
+    })
+}
+
+/// Response, service, failed and lag, in milliseconds.
+pub fn latency(page: &mut Page<'_>, record: &RunRecord) {
+    let columns = [
+        name("Latency, ms"),
+        number("count", 0),
+        number("min", 1),
+        number("mean", 3),
+        number("p50", 0),
+        number("p90", 2),
+        number("p95", 0),
+        number("p99", 0),
+        number("p99.9", 4),
+        number("max", 0),
+    ];
+    let row = |label: &str, times: &LatencySummary, tone: Tone| {
+        let mut cells = vec![format!("  {label}"), count(times.count)];
+        cells.extend(columns[2..].iter().map(|column| {
+            // One sample is its own maximum and nothing else.
+            if times.count == 1 && column.name != "max" {
+                "-".to_owned()
+            } else {
+                cell(times, column.name)
+            }
+        }));
+        (cells, tone)
+    };
+    let times = &record.latency_ms;
+    let mut rows = vec![
+        row("response", &times.response, Tone::Plain),
+        row("service", &times.service, Tone::Plain),
+    ];
+    if times.failed.count > 0 {
+        rows.push(row("failed", &times.failed, Tone::Bad));
+    }
+    rows.push(row("lag", &record.generator.lag_ms, Tone::Plain));
+    page.table(&columns, &rows);
+}
+
+/// One line a class, the one that takes most of the target's time first.
+pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
+    let columns = [
+        name("Classes"),
+        number("sent", 1),
+        number("ok", 0),
+        number("failed", 0),
+        number("ok/s", 2),
+        number("time", 0),
+        number("p50 ms", 0),
+        number("p95", 0),
+        number("p99", 0),
+        number("max", 4),
+        number("no hits", 3),
+    ];
+    let spent =
+        |class: &ClassRecord| class.latency_ms.service.mean * class.latency_ms.service.count as f64;
+    let whole: f64 = record.classes.values().map(spent).sum();
+    let mut classes: Vec<_> = record.classes.iter().collect();
+    classes.sort_by(|a, b| spent(b.1).total_cmp(&spent(a.1)));
+    let row = |(class_name, class): (&String, &ClassRecord)| {
+        let response = &class.latency_ms.response;
+        let failed = class.failed.total();
+        let share = if whole > 0.0 { spent(class) / whole } else { 0.0 };
+        let no_hits = match class.hits_known {
+            0 => "-".to_owned(),
+            known => percent(class.zero_hits as f64 / known as f64),
+        };
+        let cells = vec![
+            format!("  {}", clip(&printable(class_name), NAME_CHARS_MAX)),
+            count(class.sent),
+            count(class.ok),
+            count(failed),
+            significant(class.ok_per_s),
+            percent(share),
+            cell(response, "p50"),
+            cell(response, "p95"),
+            cell(response, "p99"),
+            cell(response, "max"),
+            no_hits,
+        ];
+        (cells, if failed > 0 { Tone::Bad } else { Tone::Plain })
+    };
+    let rows: Vec<_> = classes.into_iter().map(row).collect();
+    page.table(&columns, &rows);
+    page.note("time: the class's share of all service time; p50 to max: response");
+}
+
+/// One line a phase, in the order of time.
+pub fn phases(page: &mut Page<'_>, record: &RunRecord) {
+    let columns = [
+        name("Phases"),
+        number("from s", 1),
+        number("for s", 2),
+        number("offered/s", 3),
+        number("ok/s", 0),
+        number("failed", 0),
+        number("p50 ms", 0),
+        number("p95", 0),
+        number("p99", 0),
+    ];
+    let row = |phase: &plimsoll_core::record::PhaseRecord| {
+        let response = &phase.latency_ms.response;
+        let note = if phase.measured { "" } else { " (not counted)" };
+        let failed = phase.ledger.failed.total();
+        let cells = vec![
+            format!("  {}{note}", clip(&printable(&phase.name), NAME_CHARS_MAX)),
+            significant(phase.from_s),
+            significant(phase.duration_s),
+            significant(phase.rate.offered_per_s),
+            significant(phase.rate.ok_per_s),
+            count(failed),
+            cell(response, "p50"),
+            cell(response, "p95"),
+            cell(response, "p99"),
+        ];
+        (cells, if failed > 0 { Tone::Bad } else { Tone::Plain })
+    };
+    let rows: Vec<_> = record.phases.iter().map(row).collect();
+    page.table(&columns, &rows);
+}
+
+/// The slowest requests with their text, cut to the page.
+pub fn slowest(page: &mut Page<'_>, record: &RunRecord) {
+    let several = record.classes.len() > 1;
+    let mut columns =
+        vec![number("Slowest, ms", 0), number("service", 1), number("at s", 2), name("outcome")];
+    columns.extend(several.then(|| name("class")));
+    columns.push(name("request"));
+    let worst = &record.slowest[..record.slowest.len().min(SLOWEST_MAX)];
+    let mut rows: Vec<_> = worst
+        .iter()
+        .map(|slow| {
+            let mut cells = vec![
+                millis(slow.response_ms),
+                millis(slow.service_ms),
+                significant(slow.at_s),
+                printable(&slow.outcome),
+            ];
+            cells.extend(several.then(|| clip(&printable(&slow.class), NAME_CHARS_MAX)));
+            cells.push(String::new());
+            (cells, Tone::Plain)
+        })
+        .collect();
+    // The request takes the room that the other columns leave.
+    let room = page.room_beside(&columns, &rows).max(REQUEST_CHARS_MIN);
+    for ((cells, _), slow) in rows.iter_mut().zip(worst) {
+        if let Some(request) = cells.last_mut() {
+            *request = clip(&printable(&slow.request), room);
+        }
+    }
+    page.table(&columns, &rows);
+}

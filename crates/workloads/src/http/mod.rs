@@ -1,0 +1,306 @@
+//! Sessions that ask HTTP requests from files and judge the replies.
+
+mod output;
+mod source;
+
+pub use output::OutputFile;
+pub use source::{Order, Rendered, Stream, Way, shuffled};
+
+use crate::checks::{Checks, Failure as CheckFailure, HitCounter};
+use crate::classes::Classes;
+use crate::render::{FbenchForm, HttpForm};
+use plimsoll_core::outcome::{Failure, Outcome};
+use plimsoll_core::recorder::Times;
+use plimsoll_wire::http1::{Encoding, Http1, Keep, Reply, Request, decode_body};
+use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+use std::sync::Arc;
+
+/// How requests are written.
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// As vespa-fbench does, header for header.
+    Fbench(FbenchForm),
+    /// plimsoll's own.
+    Own {
+        /// Headers and connection handling.
+        form: HttpForm,
+        /// Method of requests whose source names none.
+        method: String,
+        /// A body that every request carries.
+        body: Option<Vec<u8>>,
+    },
+}
+
+/// Largest body that is decoded for a check, bytes.
+const DECODED_MAX: usize = 16 << 20;
+/// How much of a text is shown in samples, bytes.
+const SHOWN_MAX: usize = 500;
+
+/// What makes a reply a success, and what is read from it.
+#[derive(Clone, Debug, Default)]
+pub struct Judge {
+    /// Status and content.
+    pub checks: Checks,
+    /// Fewest body bytes of a success (`-l`).
+    pub body_min_bytes: u64,
+    /// Counts hits, where asked for.
+    pub hits: Option<HitCounter>,
+    /// Read hits from the header only (vespa-fbench) instead of header or body.
+    pub hits_from_header_only: bool,
+}
+
+impl Judge {
+    /// What must be kept of a reply to judge it.
+    #[must_use]
+    pub fn keep(&self) -> Keep {
+        Keep {
+            head: self.hits.is_some(),
+            body: self.checks.needs_body() || (self.hits.is_some() && !self.hits_from_header_only),
+        }
+    }
+
+    fn failure(&self, reply: &Reply<'_>, body: &[u8]) -> Option<Failure> {
+        match self.checks.judge(reply.status, body) {
+            Err(CheckFailure::Status(_)) => Some(Failure::Status),
+            Err(CheckFailure::Check(_)) => Some(Failure::Check),
+            Ok(()) if reply.body_bytes < self.body_min_bytes => Some(Failure::Check),
+            Ok(()) => None,
+        }
+    }
+}
+
+/// Where one reader of requests stands.
+pub enum Cursor {
+    /// In rendered requests.
+    Rendered(Arc<Rendered>, Way),
+    /// In a file.
+    Stream(Stream),
+}
+
+/// The HTTP sessions of one shard.
+pub struct HttpSessions {
+    /// One a client, or a single one that all requests come from.
+    cursors: Vec<Cursor>,
+    /// One form a target, for streamed requests.
+    forms: Arc<Vec<Form>>,
+    classes: Classes,
+    judge: Judge,
+    keep: Keep,
+    /// One a client, where replies are written to files.
+    outputs: Vec<OutputFile>,
+    append: Vec<u8>,
+    scratch: Vec<u8>,
+    /// Why a source ended before its time.
+    source_error: Option<String>,
+}
+
+impl HttpSessions {
+    /// Sessions that read from `cursors`: client i from cursor i modulo their number.
+    #[must_use]
+    pub fn new(
+        cursors: Vec<Cursor>,
+        forms: Arc<Vec<Form>>,
+        classes: Classes,
+        judge: Judge,
+    ) -> Self {
+        let keep = judge.keep();
+        Self {
+            cursors,
+            forms,
+            classes,
+            judge,
+            keep,
+            outputs: Vec::new(),
+            append: Vec::new(),
+            scratch: Vec::new(),
+            source_error: None,
+        }
+    }
+
+    /// Writes what each client gets to its file. `append` is what `-a` adds to every URL.
+    #[must_use]
+    pub fn with_outputs(mut self, outputs: Vec<OutputFile>, append: &str) -> Self {
+        self.keep = Keep { head: true, body: true };
+        self.outputs = outputs;
+        self.append = append.as_bytes().to_vec();
+        self
+    }
+
+    fn output(&mut self, client: u32) -> Option<&mut OutputFile> {
+        let files = self.outputs.len();
+        if files == 0 { None } else { self.outputs.get_mut(client as usize % files) }
+    }
+}
+
+/// Decodes a body where it is coded and wanted.
+fn plain_body<'a>(reply: &'a Reply<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    if reply.encoding == Encoding::Identity || reply.body.is_empty() {
+        return reply.body;
+    }
+    // A body that cannot be decoded is judged as it came: the checks will not find what they want in it.
+    decode_body(reply, scratch, DECODED_MAX).unwrap_or(reply.body)
+}
+
+impl Sessions<Http1> for HttpSessions {
+    fn next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
+        request.bytes.clear();
+        let cursors = self.cursors.len().max(1);
+        let Some(cursor) = self.cursors.get_mut(client as usize % cursors) else {
+            return Turn::Exhausted;
+        };
+        let (class, item) = match cursor {
+            Cursor::Rendered(rendered, way) => {
+                let Some(index) = way.next_index() else { return Turn::Exhausted };
+                let sets = &rendered.per_target;
+                let set = &sets[target as usize % sets.len()];
+                request.bytes.extend_from_slice(set.bytes(index));
+                (u16::from(set.class(index)), set.line(index))
+            }
+            Cursor::Stream(stream) => {
+                let form = &self.forms[target as usize % self.forms.len()];
+                match stream.next(form, &mut request.bytes) {
+                    Ok(Some((line, tag))) => {
+                        let (head, body) = parts_of(&request.bytes);
+                        let target = target_of(head);
+                        let class = self.classes.classify(tag.as_deref(), target, body);
+                        (class.map_or(0, u16::from), line)
+                    }
+                    Ok(None) => return Turn::Exhausted,
+                    Err(error) => {
+                        self.source_error = Some(error.to_string());
+                        return Turn::Exhausted;
+                    }
+                }
+            }
+        };
+        request.head = request.bytes.starts_with(b"HEAD ");
+        request.keep = self.keep;
+        if !self.outputs.is_empty() {
+            let files = self.outputs.len();
+            self.outputs[client as usize % files].begin(&request.bytes, &self.append);
+        }
+        Turn::Ask(Submission { class, item, idempotent: is_idempotent(&request.bytes) })
+    }
+
+    #[inline]
+    fn judge(
+        &mut self,
+        client: u32,
+        _what: &Submission,
+        reply: &Reply<'_>,
+        times: Times,
+    ) -> Judgement {
+        let body = plain_body(reply, &mut self.scratch);
+        let failure = self.judge.failure(reply, body);
+        let hits = match (&self.judge.hits, failure) {
+            (Some(counter), None) => {
+                let header = reply.header(HitCounter::HEADER);
+                let body = if self.judge.hits_from_header_only { b"" } else { body };
+                counter.count(header, body)
+            }
+            _ => None,
+        };
+        if let Some(output) = self.output(client) {
+            output.reply(reply, failure.is_none(), times);
+        }
+        Judgement {
+            outcome: failure.map_or(Outcome::Ok, Outcome::Failed),
+            status: reply.status,
+            hits,
+            body_bytes: reply.body_bytes,
+        }
+    }
+
+    fn lost(&mut self, client: u32, _what: &Submission, _failure: Failure, times: Times) {
+        if let Some(output) = self.output(client) {
+            output.lost(times);
+        }
+    }
+
+    fn describe(&self, _what: &Submission, request: &Request) -> String {
+        let (head, body) = parts_of(&request.bytes);
+        let line_end = head.windows(2).position(|w| w == b"\r\n").unwrap_or(head.len());
+        let line = head[..line_end].strip_suffix(b" HTTP/1.1").unwrap_or(&head[..line_end]);
+        let mut text = shown(line);
+        if !body.is_empty() {
+            text.push(' ');
+            text.push_str(&shown(&body[..body.len().min(SHOWN_MAX.saturating_sub(text.len()))]));
+        }
+        text
+    }
+
+    fn explain(&self, _what: &Submission, reply: &Reply<'_>) -> (String, String) {
+        let mut scratch = Vec::new();
+        let body = plain_body(reply, &mut scratch);
+        let reason = match self.judge.checks.judge(reply.status, body) {
+            Err(failure) => failure.to_string(),
+            Ok(()) => format!(
+                "{} body bytes, fewer than the limit of {}",
+                reply.body_bytes, self.judge.body_min_bytes
+            ),
+        };
+        (reason, shown(body))
+    }
+}
+
+/// Bytes as text for a person, cut to [`SHOWN_MAX`].
+fn shown(bytes: &[u8]) -> String {
+    let cut = &bytes[..bytes.len().min(SHOWN_MAX)];
+    String::from_utf8_lossy(cut).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Splits rendered bytes into head and body.
+fn parts_of(request: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memmem::find(request, b"\r\n\r\n") {
+        Some(at) => (&request[..at], &request[at + 4..]),
+        None => (request, b""),
+    }
+}
+
+/// The request target of rendered bytes.
+fn target_of(request: &[u8]) -> &[u8] {
+    let line_end = memchr::memchr(b'\r', request).unwrap_or(request.len());
+    let line = &request[..line_end];
+    let start = memchr::memchr(b' ', line).map_or(0, |at| at + 1);
+    // The query files of the original may hold blanks, so the last one ends the target.
+    let end = memchr::memrchr(b' ', line).filter(|&end| end >= start).unwrap_or(line.len());
+    &line[start..end]
+}
+
+/// RFC 9110, 9.2.2: the methods that may be sent twice.
+fn is_idempotent(request: &[u8]) -> bool {
+    match request.first() {
+        Some(b'G' | b'H' | b'D' | b'O' | b'T') => true,
+        Some(b'P') => request.get(1) == Some(&b'U'),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_and_methods_are_read_from_rendered_bytes() {
+        assert_eq!(target_of(b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n"), b"/a b");
+        assert!(is_idempotent(b"PUT / HTTP/1.1") && is_idempotent(b"GET /"));
+        assert!(!is_idempotent(b"POST /") && !is_idempotent(b"PATCH /"));
+        assert_eq!(parts_of(b"POST / HTTP/1.1\r\n\r\nbody").1, b"body");
+    }
+
+    #[test]
+    fn a_small_body_is_a_failed_check() {
+        let judge = Judge { body_min_bytes: 10, ..Judge::default() };
+        let reply = Reply {
+            status: 200,
+            head: b"",
+            body: b"",
+            encoding: Encoding::Identity,
+            body_bytes: 9,
+            truncated: false,
+        };
+        assert_eq!(judge.failure(&reply, b""), Some(Failure::Check));
+        assert_eq!(judge.failure(&Reply { body_bytes: 10, ..reply }, b""), None);
+        assert_eq!(judge.failure(&Reply { status: 503, ..reply }, b""), Some(Failure::Status));
+    }
+}

@@ -1,0 +1,328 @@
+//! Finds the value of a JSON pointer in a reply without building a tree.
+//!
+//! Checks look at one or two values of a reply that may hold a thousand hits, so the scanner stops
+//! at the value and skips what lies before it by looking only at quotes and brackets. It does not
+//! validate what it skips: on text that is not JSON the answer is "not found" or some slice of it.
+//! Of keys that occur twice in one object it takes the first.
+
+use crate::json_skip::container_length;
+
+/// A JSON pointer (RFC 6901), parsed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    text: String,
+    tokens: Vec<Token>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Token {
+    key: String,
+    /// The token as an array index, if it is one: digits without a leading zero.
+    index: Option<usize>,
+}
+
+impl Pointer {
+    /// Reads a pointer: empty for the whole text, else it starts with `/`; `~1` is `/` and `~0` is
+    /// `~`. `None` if it is neither, or another `~` stands in it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut tokens = Vec::new();
+        if !text.is_empty() {
+            for part in text.strip_prefix('/')?.split('/') {
+                let key = part.replace("~1", "/").replace("~0", "~");
+                let escapes = part.matches("~0").count() + part.matches("~1").count();
+                if part.matches('~').count() != escapes {
+                    return None;
+                }
+                let digits = part.bytes().all(|b| b.is_ascii_digit());
+                let index = (digits && (part == "0" || !part.starts_with('0')))
+                    .then(|| part.parse().ok())
+                    .flatten();
+                tokens.push(Token { key, index });
+            }
+        }
+        Some(Self { text: text.to_owned(), tokens })
+    }
+
+    /// The pointer as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The text of the value the pointer leads to.
+    #[must_use]
+    pub fn find<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
+        let mut scan = Scanner { json, at: 0 };
+        for token in &self.tokens {
+            scan.blanks();
+            match scan.byte()? {
+                b'{' => scan.enter_member(&token.key)?,
+                b'[' => scan.enter_element(token.index?)?,
+                _ => return None,
+            }
+        }
+        scan.blanks();
+        let start = scan.at;
+        scan.skip_value()?;
+        Some(&json[start..scan.at])
+    }
+}
+
+/// The number that a value's text is, if it is one.
+#[must_use]
+pub fn number(value: &[u8]) -> Option<f64> {
+    let first = *value.first()?;
+    // Rust's parser also takes "inf" and "+1", which JSON does not.
+    if first != b'-' && !first.is_ascii_digit() {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+/// The whole number from 0 that a value's text is, if it is one.
+#[must_use]
+pub fn unsigned(value: &[u8]) -> Option<u64> {
+    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    if digits { std::str::from_utf8(value).ok()?.parse().ok() } else { None }
+}
+
+struct Scanner<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn byte(&self) -> Option<u8> {
+        self.json.get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    /// From `{` to the value of `key`.
+    fn enter_member(&mut self, key: &str) -> Option<()> {
+        self.at += 1;
+        loop {
+            self.blanks();
+            if self.byte()? != b'"' {
+                return None;
+            }
+            let start = self.at;
+            self.skip_string()?;
+            let found = key_is(&self.json[start..self.at], key);
+            self.blanks();
+            if self.byte()? != b':' {
+                return None;
+            }
+            self.at += 1;
+            self.blanks();
+            if found {
+                return Some(());
+            }
+            self.next_item()?;
+        }
+    }
+
+    /// From `[` to the element at `index`.
+    fn enter_element(&mut self, index: usize) -> Option<()> {
+        self.at += 1;
+        self.blanks();
+        for _ in 0..index {
+            self.next_item()?;
+            self.blanks();
+        }
+        (self.byte()? != b']').then_some(())
+    }
+
+    /// Over a value and the comma after it.
+    fn next_item(&mut self) -> Option<()> {
+        self.skip_value()?;
+        self.blanks();
+        if self.byte()? != b',' {
+            return None;
+        }
+        self.at += 1;
+        Some(())
+    }
+
+    fn skip_value(&mut self) -> Option<()> {
+        match self.byte()? {
+            b'"' => self.skip_string(),
+            b'{' | b'[' => self.skip_container(),
+            b'}' | b']' | b',' | b':' => None,
+            _ => {
+                let rest = &self.json[self.at..];
+                let end = rest.iter().position(|b| b",]} \n\r\t".contains(b));
+                self.at += end.unwrap_or(rest.len());
+                Some(())
+            }
+        }
+    }
+
+    fn skip_string(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            let found = memchr::memchr2(b'"', b'\\', self.json.get(self.at..)?)?;
+            self.at += found + 1;
+            if self.json[self.at - 1] == b'"' {
+                return Some(());
+            }
+            self.at += 1;
+        }
+    }
+
+    fn skip_container(&mut self) -> Option<()> {
+        self.at += container_length(&self.json[self.at..])?;
+        Some(())
+    }
+}
+
+/// Compares a quoted key with a plain one; only a key with escapes needs to be decoded.
+fn key_is(quoted: &[u8], key: &str) -> bool {
+    let raw = &quoted[1..quoted.len() - 1];
+    if memchr::memchr(b'\\', raw).is_none() {
+        return raw == key.as_bytes();
+    }
+    serde_json::from_slice::<String>(quoted).is_ok_and(|decoded| decoded == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn find(json: &str, pointer: &str) -> Option<String> {
+        let found = Pointer::parse(pointer).unwrap().find(json.as_bytes())?;
+        Some(String::from_utf8(found.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn finds_what_a_reply_of_a_search_holds() {
+        let reply = r#"{"timing":{"a":[1,{"b":"]}"}]},"root":{
+            "id":"x","fields":{ "totalCount" : 42 },
+            "coverage":{"full":true},"children":[{"id":"a\"b"},{"id":"c"}]}}"#;
+        assert_eq!(find(reply, "/root/fields/totalCount").unwrap(), "42");
+        assert_eq!(find(reply, "/root/coverage/full").unwrap(), "true");
+        assert_eq!(find(reply, "/root/children/1/id").unwrap(), "\"c\"");
+        assert_eq!(find(reply, "/root/errors"), None);
+        assert_eq!(find(reply, "/root/children/2"), None);
+        assert_eq!(find(reply, "/root/children/01"), None);
+        assert_eq!(find(reply, "/root/id/x"), None);
+    }
+
+    #[test]
+    fn escaped_keys_and_pointers_meet() {
+        assert_eq!(find(r#"{"a/b":1,"m~n":2,"\u00e9":3,"":4}"#, "/a~1b").unwrap(), "1");
+        assert_eq!(find(r#"{"a/b":1,"m~n":2,"\u00e9":3,"":4}"#, "/m~0n").unwrap(), "2");
+        assert_eq!(find(r#"{"a/b":1,"m~n":2,"\u00e9":3,"":4}"#, "/é").unwrap(), "3");
+        assert_eq!(find(r#"{"a/b":1,"m~n":2,"\u00e9":3,"":4}"#, "/").unwrap(), "4");
+        assert!(Pointer::parse("a").is_none());
+        assert!(Pointer::parse("/a~2").is_none());
+    }
+
+    #[test]
+    fn cut_or_foreign_text_is_not_found() {
+        let whole = r#"{"root":{"fields":{"totalCount":42}}}"#;
+        for cut in 0..whole.len() - 5 {
+            let found = find(&whole[..cut], "/root/fields/totalCount");
+            assert!(found.is_none() || "42".starts_with(found.unwrap().as_str()), "{cut}");
+        }
+        for foreign in ["<html>", "", "}", "[[[[", "{\"root\"", "{\"a\\", "{]}", ":"] {
+            assert_eq!(find(foreign, "/root"), None, "{foreign}");
+        }
+        assert_eq!(find(&"[".repeat(1_000_000), "/5"), None);
+    }
+
+    #[test]
+    fn numbers_are_those_of_json() {
+        assert_eq!(number(b"-1.5e3"), Some(-1500.0));
+        assert_eq!((number(b"inf"), number(b"\"1\""), number(b"+1")), (None, None, None));
+        assert_eq!((unsigned(b"18446744073709551615"), unsigned(b"-1")), (Some(u64::MAX), None));
+    }
+
+    /// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored skipping`.
+    #[test]
+    #[ignore = "a measurement, not a check"]
+    fn skipping_a_reply_of_ten_hits() {
+        let hit = json!({"id": "id:doc:doc::12345", "relevance": 0.381_749, "source": "plimsoll",
+            "fields": {"sddocname": "doc", "documentid": "id:doc:doc::12345", "title": "a word, two",
+                "body": "an area of sand \"sloping\" down to the water ".repeat(8), "score": 17}});
+        let reply =
+            json!({"root": {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": 42},
+            "coverage": {"coverage": 100, "full": true}, "children": vec![hit; 10]}})
+            .to_string();
+        let errors = Pointer::parse("/root/errors").unwrap();
+        let rounds = 20_000;
+        let start = plimsoll_core::clock::now_ns();
+        for _ in 0..rounds {
+            assert!(errors.find(std::hint::black_box(reply.as_bytes())).is_none());
+        }
+        let ns = (plimsoll_core::clock::now_ns() - start) / rounds;
+        println!("{} bytes in {ns} ns: {:.2} GB/s", reply.len(), reply.len() as f64 / ns as f64);
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let key = "[a-c\"\\\\/~é0-2]{0,3}";
+        let leaf = prop_oneof![
+            Just(json!(null)),
+            any::<bool>().prop_map(|b| json!(b)),
+            any::<i64>().prop_map(|n| json!(n)),
+            ".{0,6}".prop_map(|s| json!(s)),
+        ];
+        leaf.prop_recursive(4, 40, 5, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
+                prop::collection::vec((key, inner), 0..5)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn pointers(value: &Value, base: &str, into: &mut Vec<String>) {
+        into.push(base.to_owned());
+        match value {
+            Value::Array(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    pointers(item, &format!("{base}/{i}"), into);
+                }
+                into.push(format!("{base}/{}", items.len()));
+            }
+            Value::Object(members) => {
+                for (key, item) in members {
+                    let key = key.replace('~', "~0").replace('/', "~1");
+                    pointers(item, &format!("{base}/{key}"), into);
+                }
+                into.push(format!("{base}/absent"));
+            }
+            _ => into.push(format!("{base}/x")),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn finds_the_same_as_a_tree(value in any_json(), pretty in any::<bool>()) {
+            let text = if pretty { format!("{value:#}") } else { value.to_string() };
+            let mut all = Vec::new();
+            pointers(&value, "", &mut all);
+            for pointer in all {
+                let expected = value.pointer(&pointer);
+                let found = Pointer::parse(&pointer).unwrap().find(text.as_bytes())
+                    .map(|slice| serde_json::from_slice::<Value>(slice).unwrap());
+                prop_assert_eq!(found.as_ref(), expected, "{} in {}", pointer, text);
+            }
+        }
+
+        #[test]
+        fn never_panics(bytes in prop::collection::vec(
+            prop::sample::select(b"{}[]\",:\\a01 ".to_vec()), 0..60)) {
+            for pointer in ["", "/a", "/0", "/a/0/1"] {
+                let _ = Pointer::parse(pointer).unwrap().find(&bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A query file as bytes: plain or gzip, from any position, as often as wanted.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::error::InputError;
+
+/// The two bytes every gzip member begins with (RFC 1952, 2.3.1).
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The bytes of a file, unpacked if it is gzip.
+pub(crate) type Bytes = Box<dyn Read + Send>;
+
+/// A file that can be read again and again from any position of its unpacked text.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    path: PathBuf,
+    gzip: bool,
+    /// Unpacked bytes. A gzip file does not tell this, so it is counted when first needed.
+    size_bytes: Option<u64>,
+}
+
+impl SourceFile {
+    /// Looks at a file. It must be a regular file, since it is read more than once.
+    ///
+    /// # Errors
+    /// [`InputError::Missing`], [`InputError::Io`], and [`InputError::Empty`] for a file of 0
+    /// bytes.
+    pub fn open(path: &Path) -> Result<Self, InputError> {
+        let fail = |error| InputError::io(path, error);
+        let mut file = File::open(path).map_err(fail)?;
+        let meta = file.metadata().map_err(fail)?;
+        if !meta.is_file() {
+            let text = "not a regular file, which is needed to read it more than once";
+            return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, text)));
+        }
+        if meta.len() == 0 {
+            return Err(InputError::Empty { path: path.to_owned() });
+        }
+        let mut magic = [0; 2];
+        let gzip = file.read_exact(&mut magic).is_ok() && magic == GZIP_MAGIC;
+        let size_bytes = (!gzip).then_some(meta.len());
+        Ok(Self { path: path.to_owned(), gzip, size_bytes })
+    }
+
+    /// The path as the user named it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Unpacked size in bytes. For gzip the whole file is unpacked once to know it.
+    ///
+    /// # Errors
+    /// [`InputError::Io`] when the file cannot be read or is not valid gzip.
+    pub fn size_bytes(&mut self) -> Result<u64, InputError> {
+        if let Some(size) = self.size_bytes {
+            return Ok(size);
+        }
+        let fail = |error| InputError::io(&self.path, error);
+        let mut bytes = self.at(0).map_err(fail)?;
+        let size = io::copy(&mut bytes, &mut io::sink()).map_err(fail)?;
+        self.size_bytes = Some(size);
+        Ok(size)
+    }
+
+    /// Whether the unpacked text has at most `limit` bytes; reads no more of a gzip file than that.
+    ///
+    /// # Errors
+    /// As [`SourceFile::size_bytes`].
+    pub fn fits(&self, limit: u64) -> Result<bool, InputError> {
+        if let Some(size) = self.size_bytes {
+            return Ok(size <= limit);
+        }
+        let fail = |error| InputError::io(&self.path, error);
+        let mut bytes = self.at(0).map_err(fail)?.take(limit + 1);
+        Ok(io::copy(&mut bytes, &mut io::sink()).map_err(fail)? <= limit)
+    }
+
+    /// The unpacked bytes from a position on. A gzip file is unpacked from its start up to there.
+    pub(crate) fn at(&self, offset: u64) -> io::Result<Bytes> {
+        let mut file = File::open(&self.path)?;
+        if !self.gzip {
+            file.seek(SeekFrom::Start(offset))?;
+            return Ok(Box::new(file));
+        }
+        let mut unpacked = MultiGzDecoder::new(io::BufReader::new(file));
+        io::copy(&mut (&mut unpacked).take(offset), &mut io::sink())?;
+        Ok(Box::new(unpacked))
+    }
+}
+
+/// Unpacks a stream that cannot be read twice, if it begins like gzip.
+///
+/// # Errors
+/// What the stream says when its first two bytes are read.
+pub fn unpack_stream(mut stream: impl Read + Send + 'static) -> io::Result<Bytes> {
+    let mut head = Vec::with_capacity(2);
+    (&mut stream).take(2).read_to_end(&mut head)?;
+    let gzip = head == GZIP_MAGIC;
+    let whole = io::Cursor::new(head).chain(stream);
+    Ok(if gzip {
+        Box::new(MultiGzDecoder::new(io::BufReader::new(whole)))
+    } else {
+        Box::new(whole)
+    })
+}
