@@ -41,8 +41,6 @@ pub struct Finished {
     pub record: RunRecord,
     /// Where it was kept.
     pub folder: Option<PathBuf>,
-    /// What the engine left.
-    pub end: RunEnd,
 }
 
 /// A sink that keeps nothing.
@@ -140,7 +138,7 @@ pub fn execute(
         note(&format!("plimsoll: the record could not be kept: {error}"));
         kept = None;
     }
-    Ok(Finished { record, folder: kept, end })
+    Ok(Finished { record, folder: kept })
 }
 
 /// A line on stderr.

@@ -221,6 +221,15 @@ http request status breakdown:
     }
 
     #[test]
+    fn the_block_that_fbench_prints_is_recognised() {
+        let style = crate::text::Style::default();
+        let own = crate::fbench::own_block(&crate::samples::good(), None, &style);
+        assert!(own.contains(':') && own.starts_with(OWN_BLOCK), "{own}");
+        let text = format!("{NEWEST}{own}");
+        assert_eq!(run(&text, Columns::Newest), run(NEWEST, Columns::Newest));
+    }
+
+    #[test]
     fn signs_and_odd_input() {
         assert_eq!(run("a:-1\nb: +2.5 x\nc:\nd: e: 4\nno\n", Columns::Newest).0, "-1 +2.5 4\n");
         let long = format!("{}: 5\nx: 6\n", "y".repeat(100_000));

@@ -49,7 +49,8 @@ impl ClosedSchedule {
             // Clients with a cycle start spread evenly over it instead of all at once.
             let number = slice.global(u64::from(client));
             let offset = u128::from(cycle_ns) * u128::from(number) / u128::from(clients.max(1));
-            schedule.becomes_ready(start_ns.saturating_add(offset as u64), client, start_ns);
+            // Nobody is ready before the start, even when the schedule is asked earlier.
+            schedule.becomes_ready(start_ns.saturating_add(offset as u64), client, 0);
         }
         schedule
     }
@@ -160,6 +161,15 @@ mod tests {
             }
         }
         assert_eq!(sent, 1000);
+    }
+
+    #[test]
+    fn nobody_asks_before_the_start() {
+        let model = LoadModel::Closed { clients: 2, think: Think::None, cycle_ns: 0 };
+        let limits = Limits::after(SECOND_NS);
+        let mut schedule = Schedule::start(&model, Slice::WHOLE, limits, 0, 500).unwrap();
+        assert_eq!(schedule.next(499), Next::Wait { until_ns: 500 });
+        assert_eq!(schedule.next(500), Next::Send { intended_ns: 500, client: 0 });
     }
 
     #[test]

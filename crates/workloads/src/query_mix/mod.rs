@@ -205,7 +205,7 @@ pub enum MixError {
     Count(u64),
 }
 
-/// Makes a mix. Reads the corpus once, in memory that is bounded by [`survey`]'s limits: 2 000 000
+/// Makes a mix. Reads the corpus once, in memory that is bounded: 2 000 000
 /// different words and 4000 documents.
 ///
 /// # Errors
