@@ -21,6 +21,7 @@ use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Way}
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
 use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Map;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -46,7 +47,9 @@ pub fn run(output: &Output) -> Result<u8> {
     let quiet = Output { runs: None, json: None, quiet: true };
     print_out("plimsoll quickstart: a real search server, a real text, a real query mix\n\n")?;
     let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
+    let cores = Cores::divided();
     let server = Server::start()?;
+    cores.take_own();
     print_out(&format!(
         "  server   plimsoll serve search, a process of its own, on {}\n",
         server.url
@@ -95,6 +98,37 @@ What next
   plimsoll corpus queries         the query mix, to look at
   plimsoll --help                 everything else
 ";
+
+/// The processors, divided between target and generator so that neither takes CPU time from the other.
+struct Cores {
+    own: Option<CpuSet>,
+}
+
+impl Cores {
+    /// Leaves this process, for now, all processors but the last: what it starts inherits them. A machine with
+    /// a single one cannot be divided.
+    fn divided() -> Self {
+        let Ok(all) = sched_getaffinity(None) else { return Self { own: None } };
+        let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|&cpu| all.is_set(cpu)) else {
+            return Self { own: None };
+        };
+        let (mut targets, mut own) = (all, CpuSet::new());
+        targets.unset(last);
+        own.set(last);
+        if targets.count() == 0 || sched_setaffinity(None, &targets).is_err() {
+            return Self { own: None };
+        }
+        Self { own: Some(own) }
+    }
+
+    /// Moves this process to the processor that is its own.
+    fn take_own(&self) {
+        if let Some(own) = &self.own {
+            // Sharing processors with the target is worse, but no reason to stop.
+            let _ = sched_setaffinity(None, own);
+        }
+    }
+}
 
 /// The search server, in a process of its own so that target and generator can be told apart.
 struct Server {

@@ -1,5 +1,6 @@
 //! Making foreign text safe to keep and to print: requests and replies come from elsewhere.
 
+use percent_encoding::percent_decode_str;
 use std::fmt::Write as _;
 
 /// Header fields whose values are left out of records and reports.
@@ -28,6 +29,32 @@ pub fn without_secrets(text: &str) -> String {
 
 fn is_secret(field: &str) -> bool {
     SECRET_FIELDS.iter().any(|secret| field.trim().eq_ignore_ascii_case(secret))
+}
+
+/// What tells a request apart from others of its kind, for a column that has no room for all of it.
+///
+/// A search by URL or by a JSON body is shown by its query: the `where` of YQL, or the words of `query` or `q`.
+/// Anything else is shown as it is, with its percent-encoding undone.
+#[must_use]
+pub fn heart_of_request(text: &str) -> String {
+    let decoded =
+        |part: &str| percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let parameters = text.split_once('?').map_or("", |(_, query)| query);
+    let parameters = parameters.split(' ').next().unwrap_or("");
+    for name in ["yql=", "query=", "q="] {
+        if let Some(value) = parameters.split('&').find_map(|p| p.strip_prefix(name)) {
+            return after_where(&decoded(value)).to_owned();
+        }
+    }
+    if text.contains("\"yql\"") {
+        return after_where(text).to_owned();
+    }
+    decoded(text)
+}
+
+/// The condition of a YQL query; the whole text when it has none.
+fn after_where(text: &str) -> &str {
+    text.find(" where ").map_or(text, |at| &text[at + 1..])
 }
 
 /// At most `chars_max` characters of the text, the last three dots when something was cut.
@@ -76,6 +103,17 @@ mod tests {
             "GET http://h/?authorization=no HTTP/1.1\r\nAuthorization: (left out)\r\n\
              COOKIE: (left out)\nAccept: */*\r\n"
         );
+    }
+
+    #[test]
+    fn a_search_is_shown_by_what_it_asks() {
+        let get =
+            "GET /search/?hits=10&yql=select%20*%20from%20doc%20where%20title%20contains+%22a%22";
+        assert_eq!(heart_of_request(get), "where title contains \"a\"");
+        assert_eq!(heart_of_request("GET /search/?query=two+words&hits=3"), "two words");
+        let post = "POST /search/ {\"yql\":\"select * from doc where true\"}";
+        assert_eq!(heart_of_request(post), "where true\"}");
+        assert_eq!(heart_of_request("GET /a%20b?c=d"), "GET /a b?c=d");
     }
 
     #[test]

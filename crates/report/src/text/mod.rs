@@ -287,7 +287,7 @@ fn generator(page: &mut Page<'_>, record: &RunRecord) {
         bytes(generator.rss_max_bytes as f64)
     );
     if !generator.wait.is_empty() {
-        text += &format!(", waits by {}", generator.wait);
+        text += &format!(", wait mode {}", generator.wait);
     }
     page.entry("Generator", &text, Tone::Plain);
 }

@@ -3,7 +3,7 @@
 use super::number::{count, millis, percent, significant};
 use super::page::{Column, Page, Tone};
 use super::samples_needed;
-use crate::plain::{clip, printable};
+use crate::plain::{clip, heart_of_request, printable};
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::record::{ClassRecord, RunRecord};
 
@@ -185,7 +185,7 @@ pub fn slowest(page: &mut Page<'_>, record: &RunRecord) {
     let room = page.room_beside(&columns, &rows).max(REQUEST_CHARS_MIN);
     for ((cells, _), slow) in rows.iter_mut().zip(worst) {
         if let Some(request) = cells.last_mut() {
-            *request = clip(&printable(&slow.request), room);
+            *request = clip(&printable(&heart_of_request(&slow.request)), room);
         }
     }
     page.table(&columns, &rows);

@@ -9,8 +9,8 @@ use tantivy_fst::Automaton;
 
 use super::query::MAX_EDITS;
 
-/// The tables from which automata are made, one for each distance. Swapping two neighbours costs two
-/// edits, as in the definition by Levenshtein.
+/// The tables from which automata are made, one for each distance. Swapping two neighbours costs
+/// two edits, as in the definition by Levenshtein.
 static BUILDERS: LazyLock<Vec<LevenshteinAutomatonBuilder>> = LazyLock::new(|| {
     (0..=MAX_EDITS as u8).map(|edits| LevenshteinAutomatonBuilder::new(edits, false)).collect()
 });

@@ -1,9 +1,9 @@
 //! The `X-Yahoo-Vespa-*` reply headers, spelt as benchmark clients expect them.
 //!
 //! hyper writes header names in lower case, and `vespa-fbench` matches them with their case. hyper
-//! keeps the spelling of a *request's* headers in a private extension and honours the same extension
-//! on a reply; so one request with the names is parsed at the start, and its extension goes with
-//! every reply that has such headers.
+//! keeps the spelling of a *request's* headers in a private extension and honours the same
+//! extension on a reply; so one request with the names is parsed at the start, and its extension
+//! goes with every reply that has such headers.
 
 use super::http::Reply;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};

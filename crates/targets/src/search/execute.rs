@@ -8,7 +8,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use tantivy::columnar::{Column, StrColumn};
-use tantivy::query::{EnableScoring, Weight};
+use tantivy::query::{EnableScoring, Scorer, Weight};
 use tantivy::{
     COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED,
     TantivyError,
@@ -74,22 +74,20 @@ pub(crate) fn execute(
     limits: &Limits<'_>,
 ) -> Result<Found, ExecuteError> {
     limits.check()?;
-    let scored = ranking == Ranking::Bm25 && plan.order.is_empty() && plan.shape != Shape::Flat;
-    let scoring = if scored || ranking == Ranking::Bm25 {
+    let ranked = ranking == Ranking::Bm25 && plan.order.is_empty();
+    let scoring = if ranked {
         EnableScoring::enabled_from_searcher(searcher)
     } else {
         EnableScoring::disabled_from_searcher(searcher)
     };
     let weight = plan.query.weight(scoring)?;
-    let run = Run { searcher, weight: weight.as_ref(), limits, wanted: hits + offset };
-    let (total, found) = if !plan.order.is_empty() {
-        run.ordered(&plan.order)?
-    } else if !scored {
-        run.first(ranking)?
-    } else if plan.shape == Shape::ScoredTerm {
-        run.pruned()?
-    } else {
-        run.scored()?
+    let weight = weight.as_ref();
+    let run = Run { searcher, weight, shape: plan.shape, limits, wanted: hits + offset };
+    let (total, found) = match plan.shape {
+        _ if !plan.order.is_empty() => run.ordered(&plan.order)?,
+        Shape::ScoredTerm if ranked => run.pruned()?,
+        Shape::General if ranked => run.scored()?,
+        _ => run.first(ranked)?,
     };
     let hits = found.into_iter().skip(offset).take(hits);
     let hits = run.hits(hits)?;
@@ -125,6 +123,7 @@ impl Eq for Candidate {}
 struct Run<'a> {
     searcher: &'a Searcher,
     weight: &'a dyn Weight,
+    shape: Shape,
     limits: &'a Limits<'a>,
     /// Hits and offset together.
     wanted: usize,
@@ -134,42 +133,60 @@ type Outcome = Result<(u64, Vec<Candidate>), ExecuteError>;
 
 impl Run<'_> {
     /// The first matches in index order; the rest is only counted.
-    fn first(&self, ranking: Ranking) -> Outcome {
+    fn first(&self, ranked: bool) -> Outcome {
         let mut total = 0;
         let mut found = Vec::new();
         for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
             self.limits.check()?;
-            total += u64::from(self.count(reader)?);
-            if found.len() >= self.wanted {
-                continue;
+            let counted = self.known_count(reader)?;
+            let missing = self.wanted - found.len();
+            if let Some(count) = counted {
+                total += u64::from(count);
+                if missing == 0 {
+                    continue;
+                }
             }
             let mut scorer = self.weight.scorer(reader, 1.0)?;
             let mut doc = scorer.doc();
             while doc != TERMINATED && found.len() < self.wanted {
                 if alive(reader, doc) {
-                    let relevance = if ranking == Ranking::Bm25 { scorer.score() } else { 0.0 };
+                    let relevance = if ranked { scorer.score() } else { 0.0 };
                     found.push(Candidate { relevance, segment, doc });
                 }
                 doc = scorer.advance();
+            }
+            if counted.is_none() {
+                let taken = missing - (self.wanted - found.len());
+                total += taken as u64 + self.count_rest(reader, scorer.as_mut())?;
             }
         }
         Ok((total, found))
     }
 
-    /// Counts the matches of a segment, by its statistics where these are exact.
-    fn count(&self, reader: &SegmentReader) -> Result<u32, ExecuteError> {
-        if reader.alive_bitset().is_none() {
-            // A single term, or everything: no walk is needed.
-            return Ok(self.weight.count(reader)?);
-        }
-        let mut scorer = self.weight.scorer(reader, 1.0)?;
+    /// The number of matches of a segment, where its statistics tell it.
+    fn known_count(&self, reader: &SegmentReader) -> Result<Option<u32>, ExecuteError> {
+        Ok(match self.shape {
+            Shape::Everything => Some(reader.num_docs()),
+            Shape::ScoredTerm | Shape::FlatTerm if reader.alive_bitset().is_none() => {
+                Some(self.weight.count(reader)?)
+            }
+            _ => None,
+        })
+    }
+
+    /// Counts the living matches from where the scorer stands.
+    fn count_rest(
+        &self,
+        reader: &SegmentReader,
+        scorer: &mut dyn Scorer,
+    ) -> Result<u64, ExecuteError> {
         let mut buffer = [0; COLLECT_BLOCK_BUFFER_LEN];
         let mut total = 0;
         let mut since_look = 0;
         loop {
             let filled = scorer.fill_buffer(&mut buffer);
             let live = buffer.iter().take(filled).filter(|doc| alive(reader, **doc)).count();
-            total += live as u32;
+            total += live as u64;
             since_look += filled as u32;
             if filled < buffer.len() {
                 return Ok(total);
@@ -187,7 +204,10 @@ impl Run<'_> {
         let mut best = BinaryHeap::with_capacity(self.wanted + 1);
         for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
             self.limits.check()?;
-            total += u64::from(self.count(reader)?);
+            total += match self.known_count(reader)? {
+                Some(count) => u64::from(count),
+                None => self.count_rest(reader, self.weight.scorer(reader, 1.0)?.as_mut())?,
+            };
             if self.wanted == 0 {
                 continue;
             }
@@ -372,8 +392,8 @@ impl SortKeys {
         Ok(Self { column, descending: by.descending })
     }
 
-    /// Smaller is earlier, also where the order is descending. The smallest long shares its key with
-    /// its neighbour to make room for missing values; [`SortKeys::value`] tells them apart.
+    /// Smaller is earlier, also where the order is descending. The smallest long shares its key
+    /// with its neighbour to make room for missing values; [`SortKeys::value`] tells them apart.
     fn key(&self, doc: DocId) -> u64 {
         let key = match &self.column {
             KeyColumn::Long(column) => {

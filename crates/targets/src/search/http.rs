@@ -43,7 +43,8 @@ pub(crate) async fn serve(
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let stop = stop.as_fd().try_clone_to_owned()?;
-    // SAFETY: the descriptor is a duplicate that `AsyncFd` owns: it stays open, and the same, as long.
+    // SAFETY: the descriptor is a duplicate that `AsyncFd` owns: it stays open, and the same, as
+    // long.
     let stopped = unsafe { AsyncFd::register(stop) }?;
     let graceful = GracefulShutdown::new();
     let slots = Arc::new(Semaphore::new(app.config.max_connections));

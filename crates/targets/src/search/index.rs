@@ -9,14 +9,21 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 use tantivy::directory::MmapDirectory;
+use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
+use tantivy::{
+    Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyDocument, TantivyError,
+    Term,
+};
 use tokio::sync::watch;
 
 /// What one segment in the making may take up in memory.
 const WRITER_BYTES: usize = 64 << 20;
-/// How long the index thread sleeps when nothing is to be done.
+/// After this long without writes the index is merged into one segment, so that searches are as
+/// fast, and as evenly fast, as they can be.
 const IDLE: Duration = Duration::from_secs(1);
+/// Larger indexes are left as they are: the merge would take minutes.
+const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
 
 /// The index could not be opened or brought up to date.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +56,8 @@ pub(crate) struct Indexer {
     /// The last change that was handed to the writer.
     sequence: u64,
     last_commit: Duration,
+    /// The segments whose merge was asked for last.
+    merging: Vec<SegmentId>,
 }
 
 impl Indexer {
@@ -89,6 +98,7 @@ impl Indexer {
             interval,
             sequence: covered.unwrap_or(0),
             last_commit: Duration::ZERO,
+            merging: Vec::new(),
         };
         indexer.catch_up(covered)?;
         Ok(indexer)
@@ -134,6 +144,7 @@ impl Indexer {
                 Ok(IndexMessage::Refresh) => {}
                 Err(RecvTimeoutError::Timeout) => {
                     if due_ns.is_none() {
+                        self.settle()?;
                         continue;
                     }
                 }
@@ -146,6 +157,27 @@ impl Indexer {
         if due_ns.is_some() {
             self.commit()?;
         }
+        Ok(())
+    }
+
+    /// Shows what merges have changed, and asks for the merge into one segment.
+    fn settle(&mut self) -> Result<(), IndexError> {
+        let ids = self.writer.index().searchable_segment_ids()?;
+        let searcher = self.reader.searcher();
+        let shown = searcher.generation().segments();
+        if shown.len() != ids.len() || !ids.iter().all(|id| shown.contains_key(id)) {
+            self.reader.reload()?;
+        }
+        let readers = searcher.segment_readers();
+        let settled = ids.len() < 2 && !readers.iter().any(SegmentReader::has_deletes);
+        let large = searcher.num_docs() > MAX_SETTLED_DOCUMENTS;
+        if ids.is_empty() || settled || large || ids == self.merging {
+            return Ok(());
+        }
+        // The merge runs on a thread of its own; a later call shows its result. When it cannot be
+        // done the segments stay, which is slower and just as right.
+        drop(self.writer.merge(&ids));
+        self.merging = ids;
         Ok(())
     }
 

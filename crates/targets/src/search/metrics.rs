@@ -53,6 +53,7 @@ pub(crate) struct Metrics {
 pub(crate) struct Gauges {
     pub(crate) documents: u64,
     pub(crate) searchable_documents: u64,
+    pub(crate) segments: u64,
     pub(crate) waiting: u64,
     pub(crate) commits: u64,
     pub(crate) committed: u64,
@@ -110,6 +111,7 @@ impl Metrics {
                 "Documents that can be found.",
                 gauges.searchable_documents,
             ),
+            ("segments", "gauge", "Segments of the index.", gauges.segments),
             ("waiting_searches", "gauge", "Searches that wait for a thread.", gauges.waiting),
             ("store_commits_total", "counter", "Group commits of the store.", gauges.commits),
             ("committed_sequence", "gauge", "The last write on the disk.", gauges.committed),

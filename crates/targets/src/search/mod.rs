@@ -6,8 +6,8 @@
 //! within the refresh interval plus the time of an index commit. `docs/search-target.md` tells
 //! users the rest: the query language, the limits, and what survives which kind of crash.
 //!
-//! A query language is a parser that produces a tree of [`query`]; [`plan`] checks the tree against
-//! the schema, and [`execute`] runs it.
+//! A query language is a parser that produces a tree of `query`; `plan` checks the tree against
+//! the schema, and `execute` runs it.
 
 mod automaton;
 mod benchmark_headers;

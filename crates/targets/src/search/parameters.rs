@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 #[error("{0}")]
 pub(crate) struct ParameterError(pub(crate) String);
 
-/// Names with values, in the order of arrival. The last one of a name counts, and the URL counts for
-/// more than the body.
+/// Names with values, in the order of arrival. The last one of a name counts, and the URL counts
+/// for more than the body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters {
     entries: Vec<(String, String)>,

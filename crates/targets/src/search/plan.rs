@@ -32,6 +32,10 @@ pub(crate) enum Shape {
     /// One scored term: the number of matches is known without a walk, and blocks of documents that
     /// cannot enter the best hits are skipped.
     ScoredTerm,
+    /// Every document.
+    Everything,
+    /// One term whose matches all have the same relevance: their number is known as well.
+    FlatTerm,
     /// Every match has the same relevance, so that the first matches are as good as any.
     Flat,
     /// Anything else.
@@ -76,14 +80,14 @@ fn shape(node: &Node) -> Shape {
         Node::Term { field, text } => match kind(field) {
             Some(FieldKind::Text) if words(text).len() == 1 => Shape::ScoredTerm,
             Some(FieldKind::Text) | None => Shape::General,
-            Some(_) => Shape::Flat,
+            Some(_) => Shape::FlatTerm,
         },
         // Over the default field set a document may match in one field or in both.
         Node::Prefix { field, .. } | Node::Fuzzy { field, .. } if field == DEFAULT_FIELD => {
             Shape::General
         }
-        Node::All
-        | Node::Nothing
+        Node::All => Shape::Everything,
+        Node::Nothing
         | Node::Not(_)
         | Node::Prefix { .. }
         | Node::Fuzzy { .. }

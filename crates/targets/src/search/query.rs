@@ -1,7 +1,8 @@
 //! What a search asks for, independent of the language that it was written in.
 //!
-//! A query language is a parser that ends in a [`Search`]; the planner and the executor know nothing
-//! of languages. Field names are checked by the planner, so that every language has the same rules.
+//! A query language is a parser that ends in a [`Search`]; the planner and the executor know
+//! nothing of languages. Field names are checked by the planner, so that every language has the
+//! same rules.
 
 use std::ops::Bound;
 

@@ -127,7 +127,8 @@ fn check_names(statement: &Statement) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Hits and offset. In YQL, `limit` counts from the first match: `limit 31 offset 29` gives two hits.
+/// Hits and offset. In YQL, `limit` counts from the first match: `limit 31 offset 29` gives two
+/// hits.
 fn page(parameters: &Parameters, statement: &Statement) -> Result<(usize, usize), Failure> {
     let number = |names: [&str; 2]| match parameters.any(&names) {
         None => Ok(None),

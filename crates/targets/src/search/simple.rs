@@ -1,7 +1,7 @@
 //! The simple query language of the request parameter `query`.
 //!
-//! Words, `"phrases"`, `-word` and `-"phrase"` to take away, `+word`, and `field:word`. How the words
-//! combine is the parameter `type`: all of them (the default), any of them, or one phrase.
+//! Words, `"phrases"`, `-word` and `-"phrase"` to take away, `+word`, and `field:word`. How the
+//! words combine is the parameter `type`: all of them (the default), any of them, or one phrase.
 
 use super::query::Node;
 use super::schema::{DEFAULT_FIELD, field_number, words};

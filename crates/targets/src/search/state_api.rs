@@ -22,7 +22,16 @@ const REFRESH: Duration = Duration::from_secs(10);
 const MAX_REFRESH: Duration = Duration::from_secs(600);
 
 /// What listens where, in the form that Vespa's command line looks for.
-const HANDLERS: &str = r#"{"handlers":[{"id":"com.yahoo.search.handler.SearchHandler","class":"com.yahoo.search.handler.SearchHandler","bundle":"container-search-and-docproc:8.0.0","serverBindings":["http://*/search/*"]},{"id":"com.yahoo.document.restapi.resource.DocumentV1ApiHandler","class":"com.yahoo.document.restapi.resource.DocumentV1ApiHandler","bundle":"vespaclient-container-plugin:8.0.0","serverBindings":["http://*/document/v1/*","http://*/document/v1/*/"]}]}"#;
+const HANDLERS: &str = concat!(
+    r#"{"handlers":[{"id":"com.yahoo.search.handler.SearchHandler","#,
+    r#""class":"com.yahoo.search.handler.SearchHandler","#,
+    r#""bundle":"container-search-and-docproc:8.0.0","#,
+    r#""serverBindings":["http://*/search/*"]},"#,
+    r#"{"id":"com.yahoo.document.restapi.resource.DocumentV1ApiHandler","#,
+    r#""class":"com.yahoo.document.restapi.resource.DocumentV1ApiHandler","#,
+    r#""bundle":"vespaclient-container-plugin:8.0.0","#,
+    r#""serverBindings":["http://*/document/v1/*","http://*/document/v1/*/"]}]}"#,
+);
 
 /// Answers everything that is neither a search nor a document operation.
 pub(crate) async fn handle(app: &Arc<App>, method: &Method, path: &str, query: &str) -> Reply {
@@ -85,6 +94,7 @@ fn metrics(app: &App) -> Reply {
     let page = app.metrics.render(&Gauges {
         documents: progress.documents.load(Ordering::Relaxed),
         searchable_documents: app.reader.searcher().num_docs(),
+        segments: app.reader.searcher().segment_readers().len() as u64,
         waiting: app.pool.waiting() as u64,
         commits: progress.commits.load(Ordering::Relaxed),
         committed: progress.committed.load(Ordering::Relaxed),

@@ -1,8 +1,8 @@
 //! The documents of record: a redb file, written by one thread that commits many writes at once.
 //!
-//! A write is acknowledged after its commit was synchronised to the disk. Each commit also notes the
-//! documents it changed in a table of changes, from which the index catches up after a crash; the
-//! notes go away once a commit of the index has covered them.
+//! A write is acknowledged after its commit was synchronised to the disk. Each commit also notes
+//! the documents it changed in a table of changes, from which the index catches up after a crash;
+//! the notes go away once a commit of the index has covered them.
 
 use super::document::{Damaged, Document, Values};
 use super::edit::{Edit, apply};

@@ -199,3 +199,27 @@ fn dry_runs_field_sets_and_other_methods() {
     assert!(reply.head.contains("allow: GET,POST,PUT,DELETE"), "{}", reply.head);
     assert_eq!(client.request("PATCH", &path, "", b"").status, 405);
 }
+
+#[test]
+fn very_long_values_are_kept_and_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path());
+    let mut client = server.client();
+    let long = "x".repeat(200_000);
+    let text = "word ".repeat(200_000);
+    let fields = format!(
+        "{{\"title\":\"{long} short\",\"body\":\"{text}\",\"category\":\"{long}\",\"author\":\"a\"}}"
+    );
+    assert_eq!(client.put("long", &fields).status, 200);
+    assert_eq!(client.put("other", r#"{"title":"short","category":"z"}"#).status, 200);
+    client.refresh();
+    assert_eq!(client.find("title contains 'short'").total(), 2);
+    assert_eq!(client.find("body contains phrase('word', 'word')").total(), 1);
+    assert_eq!(client.find("true order by category desc").names(), ["other", "long"]);
+    assert_eq!(client.get(&document("long")).json()["fields"]["category"], long.as_str());
+    let yql = format!("yql=select * from doc where category contains '{}'", "x".repeat(60_000));
+    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let reply = client.request("POST", "/search/", form, yql.as_bytes());
+    assert_eq!((reply.status, reply.total()), (200, 0));
+    assert_eq!(client.get("/state/v1/health").status, 200);
+}

@@ -3,13 +3,13 @@
 use super::{Client, JSON, TestServer, encode};
 use serde_json::json;
 
+const RED: &str = "{\"title\":\"Red wine\",\"body\":\"A dry red\",\"category\":\"Drinks\",\
+    \"author\":\"Ann\",\"score\":1}";
+
 fn three_documents(server: &TestServer) -> Client {
     let mut client = server.client();
     for (name, fields) in [
-        (
-            "one",
-            r#"{"title":"Red wine","body":"A dry red","category":"Drinks","author":"Ann","score":1}"#,
-        ),
+        ("one", RED),
         (
             "two",
             r#"{"title":"White wine","body":"Sweet","category":"drinks","author":"Bob","score":2}"#,
@@ -36,9 +36,11 @@ fn a_result_has_the_shape_of_vespa() {
     assert_eq!(
         reply.body,
         r#"{"root":{"id":"toplevel","relevance":1.0,"fields":{"totalCount":1},"#.to_owned()
-            + r#""coverage":{"coverage":100,"documents":3,"full":true,"nodes":1,"results":1,"resultsFull":1},"#
-            + r#""children":[{"id":"id:test:doc::one","relevance":0.0,"source":"plimsoll","fields":"#
-            + r#"{"sddocname":"doc","documentid":"id:test:doc::one","title":"Red wine","body":"A dry red","#
+            + r#""coverage":{"coverage":100,"documents":3,"full":true,"nodes":1,"#
+            + r#""results":1,"resultsFull":1},"#
+            + r#""children":[{"id":"id:test:doc::one","relevance":0.0,"#
+            + r#""source":"plimsoll","fields":{"sddocname":"doc","#
+            + r#""documentid":"id:test:doc::one","title":"Red wine","body":"A dry red","#
             + r#""category":"Drinks","author":"Ann","score":1}}]}}"#
     );
     assert!(reply.head.contains("content-type: application/json;charset=utf-8"), "{}", reply.head);
@@ -62,7 +64,9 @@ fn parameters_come_from_url_json_and_form() {
     let plus = "/search/?yql=select+*+from+doc+where+title+contains+%22wine%22&unknown=x&&flag";
     assert_eq!(client.get(plus).total(), 2);
     let yql = "select * from doc where title contains \"wine\"";
-    let body = json!({"yql": yql, "hits": 1, "presentation": {"timing": true}, "input": {"query(q)": [1, 2]}});
+    let body = json!({
+        "yql": yql, "hits": 1, "presentation": {"timing": true}, "input": {"query(q)": [1, 2]},
+    });
     let reply = client.request("POST", "/search/", JSON, body.to_string().as_bytes());
     assert_eq!((reply.total(), reply.names().len()), (2, 1));
     assert!(reply.json().get("timing").is_some());
@@ -107,7 +111,9 @@ fn chunked_and_compressed_bodies_are_read() {
     assert_eq!(broken.status, 400);
     assert!(broken.message().contains("not gzip"));
     // Requests that follow one another without waiting are answered in their order.
-    client.send(b"GET /search/?query=wine HTTP/1.1\r\nHost: t\r\n\r\nGET /status.html HTTP/1.1\r\nHost: t\r\n\r\n");
+    client
+        .send(b"GET /search/?query=wine HTTP/1.1\r\nHost: t\r\n\r\nGET /status.html HTTP/1.1\r\n");
+    client.send(b"Host: t\r\n\r\n");
     assert_eq!(client.receive().unwrap().total(), 2);
     assert!(client.receive().unwrap().body.contains("OK"));
 }

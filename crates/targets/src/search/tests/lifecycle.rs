@@ -88,7 +88,7 @@ fn what_the_index_missed_is_caught_up() {
     check(copy.path());
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(super) fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -327,4 +327,35 @@ fn a_folder_in_use_is_refused_with_a_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let error = run(listener, SearchConfig::new(&file), Stop::new().unwrap()).unwrap_err();
     assert!(matches!(error, SearchError::Folder { .. }), "{error}");
+}
+
+#[test]
+fn an_idle_index_becomes_one_segment() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path());
+    let mut client = server.client();
+    for number in 0..5 {
+        assert_eq!(client.put(&format!("{number}"), &fields("part")).status, 200);
+        client.refresh();
+    }
+    assert_eq!(client.request("DELETE", &document("0"), "", b"").status, 200);
+    client.refresh();
+    let segments = |client: &mut Client| {
+        let page = client.get("/metrics").body;
+        let line = page.lines().find(|line| line.starts_with("plimsoll_search_segments "));
+        line.unwrap().rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let start_ns = now_ns();
+    while segments(&mut client) != 1 {
+        assert!(now_ns() - start_ns < 30_000_000_000, "never merged");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(client.find("title contains 'part'").total(), 4);
+    // Changes and restarts work on from there.
+    assert_eq!(client.put("1", &fields("changed")).status, 200);
+    server.stop();
+    let server = TestServer::start(folder.path());
+    let mut client = server.client();
+    assert_eq!(client.find("title contains 'part'").total(), 3);
+    assert_eq!(client.find("title contains 'changed'").total(), 1);
 }
