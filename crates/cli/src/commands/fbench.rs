@@ -32,8 +32,8 @@ Examples:
   TLS with a client certificate:
     plimsoll fbench -T ca.pem -C cert.pem -K key.pem -n 4 -q queries.txt -s 10 example.org 443
 
-The summary is the original's, to the character; what follows it is ours: times from the intended start, failures
-apart, books that balance. docs/fbench.md tells where plimsoll counts differently, and why.
+The summary is the original's, to the character; what follows it is ours: times from the intended
+start, failures apart, books that balance. docs/fbench.md tells where plimsoll counts differently.
 Exit codes: 0 fine, 3 not valid, 4 every request failed, 64 wrong usage.";
 
 /// Put the load of vespa-fbench on one or several hosts.

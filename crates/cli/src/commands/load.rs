@@ -20,11 +20,11 @@ Examples:
   A thousand requests a second that arrive like independent users, and a limit to hold:
     plimsoll load http://127.0.0.1:8080/ --rate 1000 --arrivals poisson --duration 1m --slo p95=50ms
   A query log with a table per kind of query, where a 200 with errors inside is a failure:
-    plimsoll load http://127.0.0.1:8080 --queries queries.txt --class fuzzy=fuzzy --class phrase=phrase --check vespa
+    plimsoll load http://127.0.0.1:8080 --queries queries.txt --class fuzzy=fuzzy --check vespa
   Up to 500 a second in ten seconds, a minute there, and down again:
     plimsoll load http://127.0.0.1:8080/ --profile 0-500:10s,500:60s,500-0:10s
   Bursts of 200 every second, at most 50 under way and 100 waiting:
-    plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100
+    plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100 --connections 50
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 

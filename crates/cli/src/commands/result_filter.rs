@@ -10,8 +10,9 @@ Examples:
     plimsoll fbench -n 8 -s 30 -q queries.txt 127.0.0.1 8080 | plimsoll result-filter >> results.txt
     plimsoll result-filter --old < summary.txt
 
-Columns, newest order: clients, ran for, cycle, lower limit, skipped, failed, ok, cycles not held, min, max, avg,
-p25 p50 p75 p90 p95 p98 p99 p99.5 p99.6 p99.7 p99.8 p99.9, rate, utilization, zero hits, zero %, one per status.";
+Columns, newest order: clients, ran for, cycle, lower limit, skipped, failed, ok, cycles not held,
+min, max, avg, p25 p50 p75 p90 p95 p98 p99 p99.5 p99.6 p99.7 p99.8 p99.9, rate, utilization,
+zero hits, zero %, one per status.";
 
 /// Turn vespa-fbench summaries on stdin into one line of numbers (vespa-fbench-result-filter.pl).
 #[derive(Args, Debug)]

@@ -26,7 +26,8 @@ Examples:
   A search engine that keeps its documents:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data
 
-Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080', and stops in order on Ctrl-C.";
+Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080'.
+Ctrl-C stops it in order.";
 
 /// Serve an embedded target: null, queue or search.
 #[derive(Args, Debug)]
@@ -94,7 +95,7 @@ struct QueueArgs {
     /// request.
     #[arg(long, value_name = "TIME")]
     stall_every: Option<Span>,
-    /// Every N-th request ends in status 500.
+    /// Every N-th request ends in status 503; 0: none.
     #[arg(long, value_name = "N", default_value_t = 0)]
     error_every: u64,
     /// Requests in the station above which an arrival is turned away at once.

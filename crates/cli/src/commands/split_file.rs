@@ -14,8 +14,8 @@ Examples:
   From a pipe, into part00.txt to part63.txt:
     gunzip -c queries.gz | grep /search/ | plimsoll split-file -p part%02d.txt 64
 
-Records are dealt out, not lines: a POST record keeps its body. Parts differ by at most one record; the same
---seed deals the same way.";
+Records are dealt out, not lines: a POST record keeps its body. Parts differ by at most one record;
+the same --seed deals the same way.";
 
 /// Split a query file into parts, one for each client (vespa-fbench-split-file).
 #[derive(Args, Debug)]
