@@ -8,14 +8,15 @@ use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::{
-    FailureSample, Generator, RunRecord, Sink, SlowRequest, TargetInfo, Tool,
+    FailureSample, Generator, Latencies, PhaseRecord, RunRecord, Sink, SlowRequest, TargetInfo,
+    Tool,
 };
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::Slo;
 use plimsoll_core::verdict::{Evidence, VerdictKind, judge, warnings};
 use plimsoll_engine::health::{machine, raise_descriptor_limit};
 use plimsoll_engine::run::{RunEnd, run};
-use plimsoll_engine::shard::{Slow, is_full_speed};
+use plimsoll_engine::shard::{BATCHING_FROM, Slow, is_full_speed};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_report::journal::Journal;
@@ -107,7 +108,7 @@ pub fn execute(
         None => &mut nowhere,
     };
     let mut sink = Named { inner, names };
-    let progress = Progress::new(scenario.duration, output.quiet);
+    let progress = Progress::new(scenario.length(), output.quiet);
     let mut show = |second: &Interval| {
         progress.show(second);
         each_second(second);
@@ -212,7 +213,7 @@ fn header_of(scenario: &Scenario, prepared: &Prepared) -> RecordHeader {
             name: "steady".to_owned(),
             measured: true,
             from_s: scenario.warmup.as_seconds(),
-            duration_s: Some(scenario.duration.as_seconds()),
+            duration_s: Some(scenario.length().as_seconds()),
             schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
         }],
     }
@@ -268,14 +269,37 @@ fn conclude(
     };
     let mut tally = plimsoll_report::assemble::Tally::new(header);
     tally.add(totals);
-    let (_, phases) = tally.finish();
+    let (_, mut phases) = tally.finish();
+    phases.splice(0..0, end.warmup.as_ref().map(|warmup| warmup_phase(scenario, warmup)));
     assemble(header, totals, phases, ending)
+}
+
+/// What came before the measured stretch, for those who want to see it.
+fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
+    let all = warmup.all_classes();
+    PhaseRecord {
+        name: "warmup".to_owned(),
+        from_s: 0.0,
+        duration_s: scenario.warmup.as_seconds(),
+        measured: false,
+        schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
+        ledger: warmup.ledger,
+        rate: rates(&warmup.ledger, &warmup.counters, scenario.warmup.as_seconds()),
+        latency_ms: Latencies {
+            response: all.response.summary(),
+            service: all.service.summary(),
+            failed: all.failed.summary(),
+        },
+    }
 }
 
 fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
     let wait = if scenario.spin.ns > 0 {
         "spin"
-    } else if scenario.batching && is_full_speed(&scenario.load) {
+    } else if scenario.batching
+        && is_full_speed(&scenario.load)
+        && scenario.connection_count() / scenario.threads >= BATCHING_FROM
+    {
         "batch"
     } else {
         "sleep"

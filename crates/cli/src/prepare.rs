@@ -82,11 +82,7 @@ pub fn plan_of(
     tls: Option<Tls>,
     classes: usize,
 ) -> ShardPlan {
-    let duration_ns = scenario
-        .load
-        .own_duration_ns()
-        .map_or(scenario.duration.ns, |own| own.min(scenario.duration.ns))
-        .saturating_add(scenario.warmup.ns);
+    let duration_ns = scenario.length().ns.saturating_add(scenario.warmup.ns);
     ShardPlan {
         model: scenario.load.clone(),
         slice: Slice::WHOLE,
@@ -139,7 +135,7 @@ fn form_of(scenario: &Scenario, url: &Url) -> Result<Form> {
         .collect::<Result<Vec<_>>>()?;
     let form = HttpForm::new(&url.authority, &headers, !scenario.keepalive)
         .map_err(|e| usage(format!("--header: {e}")))?;
-    let method = if scenario.post && scenario.method == "GET" { "POST" } else { &scenario.method };
+    let method = scenario.default_method();
     if !plimsoll_workloads::header::is_token(method) {
         return Err(usage(format!("--method '{method}' is no method; write GET, POST, PUT ...")));
     }

@@ -63,7 +63,7 @@ pub fn run(output: &Output) -> Result<u8> {
     let closed = Scenario {
         job: "quickstart-closed".to_owned(),
         load: LoadModel::Closed { clients: CLIENTS, think: Think::None, cycle_ns: 0 },
-        duration: Span::seconds(8),
+        duration: Some(Span::seconds(8)),
         warmup: Span::seconds(2),
         ..scenario(&server, &queries)
     };
@@ -76,7 +76,7 @@ pub fn run(output: &Output) -> Result<u8> {
     let open = Scenario {
         job: "quickstart-open".to_owned(),
         load: LoadModel::Open { rate_per_s: rate, arrivals: Arrivals::Poisson },
-        duration: Span::seconds(15),
+        duration: Some(Span::seconds(15)),
         warmup: Span::seconds(1),
         ..scenario(&server, &queries)
     };
@@ -233,7 +233,7 @@ fn once(
         job: "quickstart-prepare".to_owned(),
         targets: vec![server.url.clone()],
         load: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
-        duration: Span::seconds(300),
+        duration: Some(Span::seconds(300)),
         requests: Some(requests),
         ..Scenario::default()
     };

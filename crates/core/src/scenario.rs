@@ -21,8 +21,8 @@ pub struct Scenario {
     pub post: bool,
     /// In which order requests are asked: `file`, `shuffle` or `random`.
     pub order: String,
-    /// Method of requests whose source names none.
-    pub method: String,
+    /// Method of requests whose source names none; without it POST where there are bodies, else GET.
+    pub method: Option<String>,
     /// Body of requests whose source has none.
     pub body: Option<String>,
     /// Headers of all requests, `Name: value`.
@@ -35,8 +35,8 @@ pub struct Scenario {
     pub hits: String,
     /// How load is offered.
     pub load: LoadModel,
-    /// Length of the measured stretch.
-    pub duration: Span,
+    /// Length of the measured stretch; without it a profile's own, or 10 s.
+    pub duration: Option<Span>,
     /// Load of the same kind before it, not measured.
     pub warmup: Span,
     /// Requests of the whole run, if limited.
@@ -91,14 +91,14 @@ impl Default for Scenario {
             queries: None,
             post: false,
             order: "file".to_owned(),
-            method: "GET".to_owned(),
+            method: None,
             body: None,
             headers: Vec::new(),
             classes: Vec::new(),
             checks: Vec::new(),
             hits: "auto".to_owned(),
             load: LoadModel::Closed { clients: 10, think: Think::None, cycle_ns: 0 },
-            duration: Span::seconds(10),
+            duration: None,
             warmup: Span::default(),
             requests: None,
             ignore_first: 0,
@@ -124,6 +124,25 @@ const SECRET_HEADERS: [&str; 7] =
 impl Scenario {
     /// Connections when none were asked for: one a client, or this many.
     pub const CONNECTIONS: u32 = 64;
+
+    /// Length of the measured stretch: what was asked for, a profile's own, or 10 s. A profile ends with its last
+    /// step even when more was asked for.
+    #[must_use]
+    pub fn length(&self) -> Span {
+        match (self.duration, self.load.own_duration_ns()) {
+            (Some(asked), Some(own_ns)) => Span { ns: asked.ns.min(own_ns) },
+            (Some(asked), None) => asked,
+            (None, Some(own_ns)) => Span { ns: own_ns },
+            (None, None) => Span::seconds(10),
+        }
+    }
+
+    /// Method of requests whose source names none.
+    #[must_use]
+    pub fn default_method(&self) -> &str {
+        let has_bodies = self.post || self.body.is_some();
+        self.method.as_deref().unwrap_or(if has_bodies { "POST" } else { "GET" })
+    }
 
     /// How many connections the run uses.
     #[must_use]

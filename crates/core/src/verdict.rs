@@ -90,6 +90,11 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         reasons
             .push("the run was stopped before its end; the numbers cover what was done".to_owned());
     }
+    if ledger.scheduled == 0 && !evidence.interrupted {
+        let reason =
+            "no request fell into the measured stretch: there is nothing to judge".to_owned();
+        return Verdict { kind: VerdictKind::Partial, reasons: vec![reason] };
+    }
     if ledger.scheduled > 0 && ledger.ok == 0 && !(evidence.interrupted && ledger.finished() == 0) {
         kind = VerdictKind::TargetFailed;
         reasons.push(if ledger.finished() > 0 {
@@ -222,6 +227,7 @@ mod tests {
         assert_eq!(judge(&busy).kind, VerdictKind::GeneratorLimited);
         let dead = totals(0, 5);
         assert_eq!(judge(&evidence(&dead)).kind, VerdictKind::TargetFailed);
+        assert_eq!(judge(&evidence(&totals(0, 0))).kind, VerdictKind::Partial);
         let mut cooked = totals(1, 0);
         cooked.ledger.sent += 1;
         assert_eq!(judge(&evidence(&cooked)).kind, VerdictKind::Void);

@@ -1,5 +1,6 @@
 //! TLS 1.2 and 1.3 as a layer between the network and a codec: bytes in, bytes out.
 
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::{
@@ -115,6 +116,8 @@ impl Tls {
             }
             _ => return Err(TlsError::HalfPair),
         };
+        // Every connection is a full handshake, so that reconnecting costs the same each time.
+        config.resumption = Resumption::disabled();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { config: Arc::new(config), server_name: options.server_name.clone() })
     }

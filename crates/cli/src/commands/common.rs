@@ -126,8 +126,7 @@ impl RunFlags {
                     "--duration 0s asks for nothing; use a longer time, such as 10s",
                 ));
             }
-            Some(duration) => scenario.duration = duration,
-            None => {}
+            duration => scenario.duration = duration,
         }
         scenario.warmup = self.warmup;
         scenario.requests = self.requests;

@@ -81,9 +81,9 @@ pub struct LoadArgs {
     /// In which order requests are asked: file, shuffle (each once, seeded) or random (with replacement).
     #[arg(long, value_name = "ORDER", default_value = "file", help_heading = "Requests")]
     order: String,
-    /// Method of requests whose source names none.
-    #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "Requests")]
-    method: String,
+    /// Method of requests whose source names none; without it POST where there are bodies, else GET.
+    #[arg(long, value_name = "METHOD", help_heading = "Requests")]
+    method: Option<String>,
     /// Body of every request; @FILE reads it from a file.
     #[arg(long, value_name = "TEXT", help_heading = "Requests")]
     body: Option<String>,
@@ -129,15 +129,7 @@ impl LoadArgs {
             load: self.model()?,
             ..Scenario::default()
         };
-        if scenario.body.is_some() && self.method == "GET" {
-            scenario.method = "POST".to_owned();
-        }
         self.run.fill(&mut scenario)?;
-        if self.run.duration.is_none()
-            && let Some(own_ns) = scenario.load.own_duration_ns()
-        {
-            scenario.duration = Span { ns: own_ns };
-        }
         Ok(scenario)
     }
 

@@ -150,13 +150,19 @@ impl Schedule {
         }
     }
 
-    /// Makes all that was due before `now_ns` due at once and counts it, for the ledger's `unsent`.
+    /// Counts what was due by `now_ns` and was never sent, for the ledger's `unsent`; nothing is due any more.
     pub fn drain_due(&mut self, now_ns: u64) -> u64 {
-        let mut due = 0;
-        while let Next::Send { .. } = self.next(now_ns) {
-            due += 1;
+        match self {
+            Schedule::Closed(closed) => closed.drain_due(now_ns),
+            Schedule::Arrivals(arrivals) => {
+                let mut due = 0;
+                while let Next::Send { .. } = arrivals.next(now_ns) {
+                    due += 1;
+                }
+                arrivals.stop();
+                due
+            }
         }
-        due
     }
 
     /// Makes nothing due any more.

@@ -335,7 +335,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 }
 
 /// Answers under way from which on gathering pays.
-const BATCHING_FROM: u32 = 16;
+pub const BATCHING_FROM: u32 = 16;
 /// How long to gather, ns.
 const GATHER_NS: u64 = 50_000;
 
