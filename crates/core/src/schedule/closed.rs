@@ -49,7 +49,8 @@ impl ClosedSchedule {
             // Clients with a cycle start spread evenly over it instead of all at once.
             let number = slice.global(u64::from(client));
             let offset = u128::from(cycle_ns) * u128::from(number) / u128::from(clients.max(1));
-            schedule.becomes_ready(start_ns.saturating_add(offset as u64), client, start_ns);
+            // Even the first is not due before it is told that the start has come.
+            schedule.later.push(Reverse((start_ns.saturating_add(offset as u64), client)));
         }
         schedule
     }
@@ -138,6 +139,15 @@ mod tests {
         assert_eq!(schedule.next(5), Next::Blocked);
         schedule.ended(1, 0, 9);
         assert_eq!(schedule.next(9), Next::Send { intended_ns: 9, client: 1 });
+    }
+
+    #[test]
+    fn nobody_asks_before_the_start() {
+        let model = LoadModel::Closed { clients: 1, think: Think::None, cycle_ns: 0 };
+        let limits = Limits::after(SECOND_NS);
+        let mut schedule = Schedule::start(&model, Slice::WHOLE, limits, 0, 50).unwrap();
+        assert_eq!(schedule.next(49), Next::Wait { until_ns: 50 });
+        assert_eq!(schedule.next(50), Next::Send { intended_ns: 50, client: 0 });
     }
 
     #[test]
