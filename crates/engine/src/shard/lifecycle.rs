@@ -254,7 +254,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Ends every request whose deadline has come.
     pub(super) fn expire(&mut self, now_ns: u64) {
-        while let Some(tag) = self.flights.overdue(now_ns) {
+        let mut from = 0;
+        while let Some(tag) = self.flights.overdue(now_ns, from) {
+            from = tag + 1;
             let key = self.flights.get(tag).connection;
             let connection = &mut self.connections[key as usize];
             if connection.opening_for == Some(tag) {

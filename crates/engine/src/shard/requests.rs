@@ -204,7 +204,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         connection.carried += 1;
         flight.on_kept_connection = kept;
         let measured = flight.measured;
-        let deadline_ns = now_ns + self.plan.timeouts.request_ns;
+        // A second sending does not get a second timeout.
+        let deadline_ns = if flight.retried {
+            self.flights.deadline_ns(tag)
+        } else {
+            now_ns + self.plan.timeouts.request_ns
+        };
         self.flights.set_deadline(tag, deadline_ns);
         let plain = std::mem::take(&mut self.plain);
         let written =
