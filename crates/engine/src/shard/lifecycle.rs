@@ -349,8 +349,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let tags = std::mem::take(&mut connection.under_way);
             let opening = connection.opening_for.take();
             for tag in tags.into_iter().chain(opening) {
-                let measured = self.flights.get(tag).measured;
-                self.recorder_of(measured).interval_mut().ledger.unfinished += 1;
+                let flight = self.flights.get(tag);
+                let (measured, class) = (flight.measured, flight.what.class);
+                let interval = self.recorder_of(measured).interval_mut();
+                interval.ledger.unfinished += 1;
+                if let Some(part) = interval.classes.get_mut(class as usize) {
+                    part.ledger.unfinished += 1;
+                }
                 self.flights.release(tag);
             }
         }
