@@ -2,7 +2,7 @@
 
 use super::connection::State;
 use super::{Message, Rest, Shard, ShardEnd, ShardPlan};
-use crate::net::{Net, WaitMode};
+use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
@@ -30,20 +30,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     pub(super) fn prepare(&mut self) {
         if self.plan.preconnect {
             let give_up_ns = self.clock.now_ns() + self.plan.timeouts.connect_ns;
-            let mut next = 0;
+            let mut keys = 0..self.connections.len() as u32;
+            // Only those that are being opened are looked at again and again, not all there are.
+            let mut opening: Vec<u32> = Vec::with_capacity(OPENING_MAX);
             loop {
                 let now_ns = self.clock.now_ns();
-                let mut opening = self.count_opening();
-                while opening < OPENING_MAX && next < self.connections.len() {
-                    self.open(next as u32);
-                    next += 1;
-                    opening += 1;
+                opening.retain(|&key| self.is_opening(key));
+                while opening.len() < OPENING_MAX
+                    && let Some(key) = keys.next()
+                {
+                    self.open(key);
+                    opening.push(key);
                 }
                 let stopped = self.stop.load(std::sync::atomic::Ordering::Relaxed);
-                if self.count_opening() == 0 && next == self.connections.len()
-                    || now_ns >= give_up_ns
-                    || stopped
-                {
+                let all_tried = keys.is_empty() && !opening.iter().any(|&k| self.is_opening(k));
+                if all_tried || now_ns >= give_up_ns || stopped {
                     break;
                 }
                 self.net.wait(give_up_ns.min(now_ns + SECOND_NS / 20), WaitMode::Sleep);
@@ -64,9 +65,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    fn count_opening(&self) -> usize {
-        let opening = |s: State| matches!(s, State::Connecting | State::Handshaking);
-        self.connections.iter().filter(|c| opening(c.state)).count()
+    fn is_opening(&self, key: u32) -> bool {
+        matches!(self.connections[key as usize].state, State::Connecting | State::Handshaking)
     }
 
     pub(super) fn begin_run(&mut self, start_ns: u64) -> Result<(), ModelError> {
@@ -95,6 +95,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Begins to connect to the next address of the connection's target.
     pub(super) fn open(&mut self, key: u32) {
+        let mut refusal = None;
         loop {
             let connection = &mut self.connections[key as usize];
             let addresses = &self.plan.targets[connection.target as usize].addresses;
@@ -105,7 +106,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                         self.plan.targets[connection.target as usize].host
                     )
                 } else {
-                    "no address of the host can be reached".to_owned()
+                    refusal.unwrap_or(NetError::Unreachable).to_string()
                 };
                 self.open_failed(key, Failure::Connect, &reason);
                 return;
@@ -113,10 +114,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let address = addresses[connection.address % addresses.len()];
             connection.tried += 1;
             connection.state = State::Connecting;
-            if self.net.connect(key, address).is_ok() {
-                return;
+            match self.net.connect(key, address) {
+                Ok(()) => return,
+                Err(error) => refusal = Some(error),
             }
-            connection.address += 1;
+            connection.address = connection.address.wrapping_add(1);
         }
     }
 
