@@ -230,7 +230,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             request: self.sessions.describe(&flight.what, &flight.request),
             reply,
         };
-        (self.outbox)(Message::Failure(Box::new(sample)));
+        // Whatever is told, an interval's memory may come back.
+        let spare = (self.outbox)(Message::Failure(Box::new(sample)));
+        self.spare = spare.or_else(|| self.spare.take());
     }
 
     /// The peer closed its side in order.
