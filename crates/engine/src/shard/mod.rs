@@ -129,6 +129,10 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     sessions: Box<dyn Sessions<P>>,
     schedule: Schedule,
     managed: Option<ManagedQueue>,
+    /// Most requests under way at once; all that fit when admission is direct.
+    slots: u32,
+    /// When the last of all slots became free again, ns.
+    slot_free_since_ns: u64,
     recorder: Recorder,
     /// Requests that are not measured go here.
     warmup: Option<Recorder>,
@@ -183,10 +187,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ModelError> {
         let schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0)?;
-        let managed = match plan.admission {
-            AdmissionModel::Direct => None,
+        let (managed, slots) = match plan.admission {
+            AdmissionModel::Direct => (None, u32::MAX),
             AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
-                Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns))
+                // Without a slot nothing would ever be sent.
+                let slots = slots.max(1);
+                (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
             }
         };
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
@@ -206,6 +212,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             sessions,
             schedule,
             managed,
+            slots,
+            slot_free_since_ns: 0,
             recorder: Recorder::new(plan.classes),
             warmup: separate.then(|| Recorder::new(plan.classes)),
             connections,

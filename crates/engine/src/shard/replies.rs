@@ -164,6 +164,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let late = self.plan.cycle_ns() > 0 && response_ns >= self.plan.cycle_ns();
         let in_time = times.done_ns <= self.end_ns;
+        if self.flights.len() >= self.slots {
+            self.slot_free_since_ns = times.done_ns;
+        }
         let recorder = self.recorder_of(measured);
         recorder.ended(&Ended {
             class: what.class,

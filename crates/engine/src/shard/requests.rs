@@ -152,7 +152,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.retried = false;
         flight.measured = measured;
         let connection = &self.connections[key as usize];
-        let could_start_ns = due.intended_ns.max(connection.free_since_ns);
+        let could_start_ns =
+            due.intended_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
         let waited = could_start_ns > due.intended_ns && self.plan.model.is_open();
         let opened = connection.state == State::Open;
         let is_managed = self.managed.is_some();
