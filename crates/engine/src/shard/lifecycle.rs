@@ -6,7 +6,7 @@ use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
-use plimsoll_core::schedule::{LoadModel, ModelError, Schedule};
+use plimsoll_core::schedule::{LoadModel, ModelError, Next, Schedule};
 use plimsoll_wire::Protocol;
 use std::cmp::Reverse;
 
@@ -188,7 +188,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.settle_lost(tag, failure, reason, now_ns);
             client
         });
-        self.resting.push(Reverse(Rest { until_ns, connection: key, client }));
+        self.resting.push(Reverse(Rest { until_ns, connection: Some(key), client }));
     }
 
     /// Lets connections and clients go on whose pause is over.
@@ -198,10 +198,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 break;
             }
             let Some(Reverse(rest)) = self.resting.pop() else { break };
-            let connection = &mut self.connections[rest.connection as usize];
-            connection.state = State::Closed;
-            connection.free_since_ns = now_ns;
-            self.give_back(rest.connection);
+            if let Some(key) = rest.connection {
+                let connection = &mut self.connections[key as usize];
+                connection.state = State::Closed;
+                connection.free_since_ns = now_ns;
+                self.give_back(key);
+            }
             if let Some((client, intended_ns)) = rest.client {
                 self.schedule.ended(client, intended_ns, now_ns);
             }
@@ -300,19 +302,38 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.next_tick_ns = boundary_ns + SECOND_NS;
     }
 
-    /// Makes nothing due any more; what was due by `until_ns` and not sent is counted.
+    /// Makes nothing due any more; what was due by `until_ns` and not sent is counted, also what waits in
+    /// the managed queue.
     pub(super) fn end_schedule(&mut self, until_ns: u64) {
-        let unsent = self.schedule.drain_due(until_ns);
+        while let Some(due) = self.managed.as_mut().and_then(|queue| queue.take(0)) {
+            self.count_unsent(due.intended_ns, due.client);
+        }
+        if self.schedule_done {
+            return;
+        }
+        while let Next::Send { intended_ns, client } = self.schedule.next(until_ns) {
+            self.count_unsent(intended_ns, client);
+        }
         self.schedule.stop();
         self.schedule_done = true;
-        let ledger = &mut self.recorder.interval_mut().ledger;
-        ledger.scheduled += unsent;
-        ledger.unsent.stopped += unsent;
+    }
+
+    fn count_unsent(&mut self, intended_ns: u64, client: u32) {
+        let ledger = &mut self.recorder_for(intended_ns, client).interval_mut().ledger;
+        ledger.scheduled += 1;
+        ledger.unsent.stopped += 1;
+    }
+
+    /// When requests that are still under way after the schedule's end are given up, ns: later than any
+    /// timeout of theirs, unless connecting and answering both took their time.
+    pub(super) fn drained_by_ns(&self) -> u64 {
+        let timeouts = self.plan.timeouts;
+        let longest_ns = timeouts.connect_ns.max(timeouts.request_ns);
+        self.end_ns.saturating_add(longest_ns).saturating_add(SECOND_NS)
     }
 
     pub(super) fn finish(mut self) -> ShardEnd {
         let now_ns = self.clock.now_ns();
-        self.end_schedule(0);
         self.write_off();
         let from_ns = self.measured_from_ns().min(now_ns);
         let to_ns = if now_ns < self.end_ns { self.last_ended_ns } else { self.end_ns };
@@ -344,7 +365,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Counts what is still under way or waiting when the run is cut off.
+    /// Counts what is still under way when the run is cut off.
     fn write_off(&mut self) {
         for key in 0..self.connections.len() {
             let connection = &mut self.connections[key];
@@ -360,10 +381,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 }
                 self.flights.release(tag);
             }
-        }
-        if let Some(queue) = &mut self.managed {
-            let waiting = queue.drain();
-            self.recorder.interval_mut().ledger.unsent.stopped += waiting;
         }
     }
 }
