@@ -226,12 +226,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.net.close(key);
         let connection = &mut self.connections[key as usize];
         let under_way = std::mem::take(&mut connection.under_way);
+        let waiting = connection.opening_for.take();
         connection.reset();
         connection.free_since_ns = connection.free_since_ns.max(now_ns);
         let mut again = None;
         // One that waited for the connection has failed with it: nobody else would end it.
         for tag in under_way.into_iter().chain(waiting) {
-        let waiting = connection.opening_for.take();
             let flight = self.flights.get_mut(tag);
             let may_retry = failure == Failure::Reset
                 && flight.on_kept_connection

@@ -70,14 +70,14 @@ pub struct RequestFaults {
     pub status: u64,
 }
 
-/// Frozen for `for_ns` at the end of every `every_ns`.
+/// Frozen for `for_ns` at the beginning of every `every_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// When the first period begins.
     pub from_ns: u64,
     /// Length of a period.
     pub every_ns: u64,
-    /// Length of the frozen part at its end.
+    /// Length of the frozen part at its beginning.
     pub for_ns: u64,
 }
 
@@ -86,8 +86,8 @@ impl Freeze {
     #[must_use]
     pub fn thaw_ns(&self, now_ns: u64) -> u64 {
         let into_ns = now_ns.saturating_sub(self.from_ns) % self.every_ns;
-        let frozen = now_ns >= self.from_ns && into_ns >= self.every_ns - self.for_ns;
-        if frozen { now_ns + self.every_ns - into_ns } else { now_ns }
+        let frozen = now_ns >= self.from_ns && into_ns < self.for_ns;
+        if frozen { now_ns + self.for_ns - into_ns } else { now_ns }
     }
 }
 

@@ -22,7 +22,7 @@ pub fn check(scene: &Scene, run: &Run) {
     all.merge(run.end.warmup.as_ref().unwrap_or(&Interval::default()));
     totals.ledger.balance().unwrap();
     all.ledger.balance().unwrap();
-    run.seconds.iter().for_each(|second| check_histograms(second));
+    run.seconds.iter().for_each(check_histograms);
     check_histograms(&totals);
     check_histograms(&all);
     check_end(scene, run);
@@ -127,11 +127,10 @@ fn check_diary(scene: &Scene, run: &Run, totals: &Interval, all: &Interval) {
         let ignored: u64 = ended.values().map(|&n| n.min(u64::from(scene.plan.ignore_first))).sum();
         assert_eq!(all.ledger.finished() - totals.ledger.finished(), ignored);
     }
-    for (outcome, times) in asked.iter().filter_map(|one| one.end) {
+    for (_, times) in asked.iter().filter_map(|one| one.end) {
         assert!(times.sent_ns >= times.intended_ns, "sent before it was due: {times:?}");
         assert!(times.done_ns >= times.sent_ns, "done before it was sent: {times:?}");
         assert!(times.intended_ns >= run.start_ns);
-        let _ = outcome;
     }
 }
 
@@ -171,6 +170,8 @@ fn check_fates(scene: &Scene, run: &Run, all: &Interval) {
         let item: usize = seen.request.rsplit('/').next().unwrap().parse().unwrap();
         attempts[item].push(seen);
     }
+    // Pieces may be long on their way, but each attempt has a connection of its own.
+    attempts.iter_mut().for_each(|of_item| of_item.sort_by_key(|seen| seen.connection));
     let (mut unreached, mut silent, mut retries) = (0, 0, 0);
     for (item, (asked, seen)) in run.diary.asked.iter().zip(&attempts).enumerate() {
         let again = seen.first().is_some_and(|first| must_be_retried(asked, first));

@@ -222,6 +222,50 @@ impl Scene {
         Self { seed, plan, script, link, source, stop_ns, posts }
     }
 
+    /// A uniform open load of 1000 a second on a server that answers at once, except that it is frozen for the
+    /// first `frozen_ns` of every `every_ns`.
+    pub fn frozen(connections: u32, every_ns: u64, frozen_ns: u64, duration_ns: u64) -> Self {
+        let start_ns = SECOND_NS + MILLISECOND_NS;
+        let timeout_ns = 4 * frozen_ns;
+        Self {
+            seed: 1,
+            plan: ShardPlan {
+                model: LoadModel::Open { rate_per_s: 1000.0, arrivals: Arrivals::Uniform },
+                slice: Slice::WHOLE,
+                seed: 1,
+                limits: Limits::after(duration_ns),
+                warmup_ns: 0,
+                ignore_first: 0,
+                connections,
+                admission: AdmissionModel::Direct,
+                timeouts: Timeouts { connect_ns: timeout_ns, request_ns: timeout_ns },
+                targets: Arc::new(vec![target(vec![address(0, 1)])]),
+                tls: None,
+                classes: CLASSES,
+                spin_ns: 0,
+                batching: false,
+                preconnect: false,
+            },
+            script: HttpScript {
+                seed: 1,
+                service_ns: (0, 0),
+                accept_ns: (0, 0),
+                body_max: 10,
+                connects: ConnectFaults::default(),
+                requests: RequestFaults::default(),
+                late_ns: 0,
+                idle_close_ns: 0,
+                close_delimited: 0,
+                connection_close: 0,
+                freeze: Some(Freeze { from_ns: start_ns, every_ns, for_ns: frozen_ns }),
+            },
+            link: Link { latency_min_ns: 0, latency_max_ns: 0, ..Link::default() },
+            source: None,
+            stop_ns: None,
+            posts: 0,
+        }
+    }
+
     /// Carries the run out.
     pub fn run(&self) -> Outcome {
         let clock = VirtualClock::new();
