@@ -8,5 +8,6 @@ pub mod health;
 pub mod net;
 pub mod run;
 pub mod shard;
+pub mod sim;
 pub mod target;
 pub mod tls;

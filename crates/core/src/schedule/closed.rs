@@ -174,6 +174,15 @@ mod tests {
     }
 
     #[test]
+    fn nobody_asks_before_the_start() {
+        let model = LoadModel::Closed { clients: 1, think: Think::None, cycle_ns: 0 };
+        let limits = Limits::after(SECOND_NS);
+        let mut schedule = Schedule::start(&model, Slice::WHOLE, limits, 0, 50).unwrap();
+        assert_eq!(schedule.next(49), Next::Wait { until_ns: 50 });
+        assert_eq!(schedule.next(50), Next::Send { intended_ns: 50, client: 0 });
+    }
+
+    #[test]
     fn a_cycle_is_a_rate_even_when_answers_are_late_now_and_then() {
         let cycle = MILLISECOND_NS;
         let mut schedule = start(1, Think::None, cycle, Limits::after(SECOND_NS));

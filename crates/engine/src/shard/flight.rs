@@ -79,8 +79,21 @@ impl<P: Protocol> Flights<P> {
         self.deadlines.iter().copied().min().unwrap_or(NEVER)
     }
 
-    /// A request whose deadline has come.
-    pub fn overdue(&self, now_ns: u64) -> Option<u32> {
-        self.deadlines.iter().position(|&d| d <= now_ns).map(|tag| tag as u32)
+    /// When a request times out, ns.
+    pub fn deadline_ns(&self, tag: u32) -> u64 {
+        self.deadlines[tag as usize]
+    }
+
+    /// The first request from slot `from` on whose deadline has come.
+    pub fn overdue(&self, now_ns: u64, from: u32) -> Option<u32> {
+        let later = self.deadlines.get(from as usize..)?;
+        later.iter().position(|&d| d <= now_ns).map(|place| from + place as u32)
+    }
+
+    /// Makes every request overdue at `now_ns`.
+    pub fn all_overdue(&mut self, now_ns: u64) {
+        for deadline in self.deadlines.iter_mut().filter(|d| **d != NEVER) {
+            *deadline = (*deadline).min(now_ns);
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::connection::State;
 use super::{Message, Rest, Shard, ShardEnd, ShardPlan};
-use crate::net::{Net, WaitMode};
+use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
-use plimsoll_core::schedule::{LoadModel, ModelError, Schedule};
+use plimsoll_core::schedule::{LoadModel, ModelError, Next, Schedule};
 use plimsoll_wire::Protocol;
 use std::cmp::Reverse;
 
@@ -30,20 +30,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     pub(super) fn prepare(&mut self) {
         if self.plan.preconnect {
             let give_up_ns = self.clock.now_ns() + self.plan.timeouts.connect_ns;
-            let mut next = 0;
+            let mut keys = 0..self.connections.len() as u32;
+            // Only those that are being opened are looked at again and again, not all there are.
+            let mut opening: Vec<u32> = Vec::with_capacity(OPENING_MAX);
             loop {
                 let now_ns = self.clock.now_ns();
-                let mut opening = self.count_opening();
-                while opening < OPENING_MAX && next < self.connections.len() {
-                    self.open(next as u32);
-                    next += 1;
-                    opening += 1;
+                opening.retain(|&key| self.is_opening(key));
+                while opening.len() < OPENING_MAX
+                    && let Some(key) = keys.next()
+                {
+                    self.open(key);
+                    opening.push(key);
                 }
                 let stopped = self.stop.load(std::sync::atomic::Ordering::Relaxed);
-                if self.count_opening() == 0 && next == self.connections.len()
-                    || now_ns >= give_up_ns
-                    || stopped
-                {
+                let all_tried = keys.is_empty() && !opening.iter().any(|&k| self.is_opening(k));
+                if all_tried || now_ns >= give_up_ns || stopped {
                     break;
                 }
                 self.net.wait(give_up_ns.min(now_ns + SECOND_NS / 20), WaitMode::Sleep);
@@ -64,9 +65,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    fn count_opening(&self) -> usize {
-        let opening = |s: State| matches!(s, State::Connecting | State::Handshaking);
-        self.connections.iter().filter(|c| opening(c.state)).count()
+    fn is_opening(&self, key: u32) -> bool {
+        matches!(self.connections[key as usize].state, State::Connecting | State::Handshaking)
     }
 
     pub(super) fn begin_run(&mut self, start_ns: u64) -> Result<(), ModelError> {
@@ -95,6 +95,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Begins to connect to the next address of the connection's target.
     pub(super) fn open(&mut self, key: u32) {
+        let mut refusal = None;
         loop {
             let connection = &mut self.connections[key as usize];
             let addresses = &self.plan.targets[connection.target as usize].addresses;
@@ -105,7 +106,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                         self.plan.targets[connection.target as usize].host
                     )
                 } else {
-                    "no address of the host can be reached".to_owned()
+                    refusal.unwrap_or(NetError::Unreachable).to_string()
                 };
                 self.open_failed(key, Failure::Connect, &reason);
                 return;
@@ -113,10 +114,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let address = addresses[connection.address % addresses.len()];
             connection.tried += 1;
             connection.state = State::Connecting;
-            if self.net.connect(key, address).is_ok() {
-                return;
+            match self.net.connect(key, address) {
+                Ok(()) => return,
+                Err(error) => refusal = Some(error),
             }
-            connection.address += 1;
+            connection.address = connection.address.wrapping_add(1);
         }
     }
 
@@ -186,7 +188,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.settle_lost(tag, failure, reason, now_ns);
             client
         });
-        self.resting.push(Reverse(Rest { until_ns, connection: key, client }));
+        self.resting.push(Reverse(Rest { until_ns, connection: Some(key), client }));
     }
 
     /// Lets connections and clients go on whose pause is over.
@@ -196,10 +198,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 break;
             }
             let Some(Reverse(rest)) = self.resting.pop() else { break };
-            let connection = &mut self.connections[rest.connection as usize];
-            connection.state = State::Closed;
-            connection.free_since_ns = now_ns;
-            self.give_back(rest.connection);
+            if let Some(key) = rest.connection {
+                let connection = &mut self.connections[key as usize];
+                connection.state = State::Closed;
+                connection.free_since_ns = now_ns;
+                self.give_back(key);
+            }
             if let Some((client, intended_ns)) = rest.client {
                 self.schedule.ended(client, intended_ns, now_ns);
             }
@@ -222,10 +226,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.net.close(key);
         let connection = &mut self.connections[key as usize];
         let under_way = std::mem::take(&mut connection.under_way);
+        let waiting = connection.opening_for.take();
         connection.reset();
         connection.free_since_ns = connection.free_since_ns.max(now_ns);
         let mut again = None;
-        for &tag in &under_way {
+        // One that waited for the connection has failed with it: nobody else would end it.
+        for tag in under_way.into_iter().chain(waiting) {
             let flight = self.flights.get_mut(tag);
             let may_retry = failure == Failure::Reset
                 && flight.on_kept_connection
@@ -254,7 +260,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Ends every request whose deadline has come.
     pub(super) fn expire(&mut self, now_ns: u64) {
-        while let Some(tag) = self.flights.overdue(now_ns) {
+        let mut from = 0;
+        while let Some(tag) = self.flights.overdue(now_ns, from) {
+            from = tag + 1;
             let key = self.flights.get(tag).connection;
             let connection = &mut self.connections[key as usize];
             if connection.opening_for == Some(tag) {
@@ -294,19 +302,38 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.next_tick_ns = boundary_ns + SECOND_NS;
     }
 
-    /// Makes nothing due any more; what was due by `until_ns` and not sent is counted.
+    /// Makes nothing due any more; what was due by `until_ns` and not sent is counted, also what waits in
+    /// the managed queue.
     pub(super) fn end_schedule(&mut self, until_ns: u64) {
-        let unsent = self.schedule.drain_due(until_ns);
+        while let Some(due) = self.managed.as_mut().and_then(|queue| queue.take(0)) {
+            self.count_unsent(due.intended_ns, due.client);
+        }
+        if self.schedule_done {
+            return;
+        }
+        while let Next::Send { intended_ns, client } = self.schedule.next(until_ns) {
+            self.count_unsent(intended_ns, client);
+        }
         self.schedule.stop();
         self.schedule_done = true;
-        let ledger = &mut self.recorder.interval_mut().ledger;
-        ledger.scheduled += unsent;
-        ledger.unsent.stopped += unsent;
+    }
+
+    fn count_unsent(&mut self, intended_ns: u64, client: u32) {
+        let ledger = &mut self.recorder_for(intended_ns, client).interval_mut().ledger;
+        ledger.scheduled += 1;
+        ledger.unsent.stopped += 1;
+    }
+
+    /// When requests that are still under way after the schedule's end are given up, ns: later than any
+    /// timeout of theirs, unless connecting and answering both took their time.
+    pub(super) fn drained_by_ns(&self) -> u64 {
+        let timeouts = self.plan.timeouts;
+        let longest_ns = timeouts.connect_ns.max(timeouts.request_ns);
+        self.end_ns.saturating_add(longest_ns).saturating_add(SECOND_NS)
     }
 
     pub(super) fn finish(mut self) -> ShardEnd {
         let now_ns = self.clock.now_ns();
-        self.end_schedule(0);
         self.write_off();
         let from_ns = self.measured_from_ns().min(now_ns);
         let to_ns = if now_ns < self.end_ns { self.last_ended_ns } else { self.end_ns };
@@ -338,21 +365,22 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Counts what is still under way or waiting when the run is cut off.
+    /// Counts what is still under way when the run is cut off.
     fn write_off(&mut self) {
         for key in 0..self.connections.len() {
             let connection = &mut self.connections[key];
             let tags = std::mem::take(&mut connection.under_way);
             let opening = connection.opening_for.take();
             for tag in tags.into_iter().chain(opening) {
-                let measured = self.flights.get(tag).measured;
-                self.recorder_of(measured).interval_mut().ledger.unfinished += 1;
+                let flight = self.flights.get(tag);
+                let (measured, class) = (flight.measured, flight.what.class);
+                let interval = self.recorder_of(measured).interval_mut();
+                interval.ledger.unfinished += 1;
+                if let Some(part) = interval.classes.get_mut(class as usize) {
+                    part.ledger.unfinished += 1;
+                }
                 self.flights.release(tag);
             }
-        }
-        if let Some(queue) = &mut self.managed {
-            let waiting = queue.drain();
-            self.recorder.interval_mut().ledger.unsent.stopped += waiting;
         }
     }
 }

@@ -112,11 +112,11 @@ pub struct ShardEnd {
     pub batch_mean: f64,
 }
 
-/// A connection that pauses after a failure, and the client that pauses with it.
+/// A connection that pauses after a failure, a client that was turned away, or both together.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Rest {
     until_ns: u64,
-    connection: u32,
+    connection: Option<u32>,
     client: Option<(u32, u64)>,
 }
 
@@ -129,6 +129,10 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     sessions: Box<dyn Sessions<P>>,
     schedule: Schedule,
     managed: Option<ManagedQueue>,
+    /// Most requests under way at once; all that fit when admission is direct.
+    slots: u32,
+    /// When the last of all slots became free again, ns.
+    slot_free_since_ns: u64,
     recorder: Recorder,
     /// Requests that are not measured go here.
     warmup: Option<Recorder>,
@@ -183,10 +187,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ModelError> {
         let schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0)?;
-        let managed = match plan.admission {
-            AdmissionModel::Direct => None,
+        let (managed, slots) = match plan.admission {
+            AdmissionModel::Direct => (None, u32::MAX),
             AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
-                Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns))
+                // Without a slot nothing would ever be sent.
+                let slots = slots.max(1);
+                (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
             }
         };
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
@@ -206,6 +212,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             sessions,
             schedule,
             managed,
+            slots,
+            slot_free_since_ns: 0,
             recorder: Recorder::new(plan.classes),
             warmup: separate.then(|| Recorder::new(plan.classes)),
             connections,
@@ -273,7 +281,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let rest_ns = self.resting.peek().map_or(u64::MAX, |Reverse(rest)| rest.until_ns);
         let expiry_ns =
             self.managed.as_ref().and_then(ManagedQueue::next_expiry_ns).unwrap_or(u64::MAX);
-        let end_ns = if now_ns < self.end_ns { self.end_ns } else { u64::MAX };
+        let end_ns = if now_ns < self.end_ns { self.end_ns } else { self.drained_by_ns() };
         next_due_ns
             .min(rest_ns)
             .min(expiry_ns)
@@ -319,11 +327,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn is_over(&mut self, now_ns: u64) -> bool {
         if !self.interrupted && self.stop.load(Ordering::Relaxed) {
             self.interrupted = true;
-            self.end_schedule(now_ns);
             self.end_ns = self.end_ns.min(now_ns);
         }
-        if now_ns >= self.end_ns && !self.schedule_done {
-            self.end_schedule(self.end_ns.saturating_sub(1));
+        if now_ns >= self.end_ns {
+            self.end_schedule(self.end_ns);
+        }
+        if now_ns >= self.drained_by_ns() {
+            self.flights.all_overdue(now_ns);
+            self.expire(now_ns);
         }
         if !self.schedule_done {
             return false;

@@ -27,8 +27,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             Completion::Received(n) => self.received(key, &buffer[..n]),
             Completion::Connected => self.socket_is_up(key),
             Completion::Writable => {
-                if self.connections[key as usize].writable(key, &mut self.net).is_err() {
-                    self.lose(key, Failure::Reset, "the connection broke while sending");
+                if let Err(error) = self.connections[key as usize].writable(key, &mut self.net) {
+                    self.broken(key, error);
                 }
             }
             Completion::Closed => self.peer_closed(key),
@@ -164,6 +164,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let late = self.plan.cycle_ns() > 0 && response_ns >= self.plan.cycle_ns();
         let in_time = times.done_ns <= self.end_ns;
+        if self.flights.len() >= self.slots {
+            self.slot_free_since_ns = times.done_ns;
+        }
         let recorder = self.recorder_of(measured);
         recorder.ended(&Ended {
             class: what.class,
@@ -230,7 +233,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             request: self.sessions.describe(&flight.what, &flight.request),
             reply,
         };
-        (self.outbox)(Message::Failure(Box::new(sample)));
+        // Whatever is told, an interval's memory may come back.
+        let spare = (self.outbox)(Message::Failure(Box::new(sample)));
+        self.spare = spare.or_else(|| self.spare.take());
     }
 
     /// The peer closed its side in order.
@@ -274,12 +279,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             State::Connecting => self.open_failed(key, Failure::Connect, &reason),
             State::Handshaking => self.open_failed(key, Failure::Tls, &reason),
             State::Open => {
-                // A reset after the first bytes of a reply cut it short; before, it is a plain reset.
-                let began = self.connections[key as usize]
-                    .codec
-                    .as_mut()
-                    .map(|codec| self.protocol.end(codec).err())
-                    .is_some_and(|fault| fault == Some(Fault::Closed { began: true }));
+                // A reset after the first bytes of a reply cut it short, also where an orderly close would
+                // have completed it; before, it is a plain reset.
+                let began = match self.connections[key as usize].codec.as_mut() {
+                    Some(codec) => match self.protocol.end(codec) {
+                        Ok(event) => matches!(event, Event::Reply { .. }),
+                        Err(fault) => fault == Fault::Closed { began: true },
+                    },
+                    None => false,
+                };
                 let failure = if began { Failure::Short } else { Failure::Reset };
                 self.lose(key, failure, &reason);
             }

@@ -1,7 +1,7 @@
 //! From due to sent.
 
-use super::Shard;
 use super::connection::State;
+use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};
 use plimsoll_core::clock::Clock;
@@ -9,6 +9,10 @@ use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::{Recorder, Times};
 use plimsoll_core::schedule::Next;
 use plimsoll_wire::{Protocol, Turn};
+use std::cmp::Reverse;
+
+/// How long a client of a closed model waits after its request was refused, ns.
+const REFUSED_PAUSE_NS: u64 = 10_000_000;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Sends everything that is due and can be sent; says when the schedule wants to be asked again, ns.
@@ -52,12 +56,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
         }
         while let Some(late) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
-            self.recorder_for(late.intended_ns, late.client)
-                .interval_mut()
-                .ledger
-                .refused
-                .queue_timeout += 1;
-            self.schedule.ended(late.client, late.intended_ns, now_ns);
+            let recorder = self.recorder_for(late.intended_ns, late.client);
+            recorder.interval_mut().ledger.refused.queue_timeout += 1;
+            self.turned_away(late, now_ns);
         }
         while self.has_idle() {
             let under_way = self.flights.len();
@@ -71,19 +72,26 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         next_due_ns
     }
 
-    /// Puts a due request into the managed queue, or refuses it.
+    /// Puts a due request into the managed queue, or refuses it. It is counted when it leaves the queue, so
+    /// that the books of every second balance.
     fn offer(&mut self, due: Due, now_ns: u64) {
-        let recorder = self.recorder_for(due.intended_ns, due.client);
-        recorder.scheduled(1);
         let under_way = self.flights.len();
         let Some(queue) = &mut self.managed else { return };
         if queue.offer(due, under_way) == Offer::Refused {
-            self.recorder_for(due.intended_ns, due.client)
-                .interval_mut()
-                .ledger
-                .refused
-                .queue_full += 1;
-            self.schedule.ended(due.client, due.intended_ns, now_ns);
+            let recorder = self.recorder_for(due.intended_ns, due.client);
+            recorder.interval_mut().ledger.refused.queue_full += 1;
+            self.turned_away(due, now_ns);
+        }
+    }
+
+    /// Counts a request that was refused. Its client, where there is one, pauses: it would ask again in the
+    /// same moment, and be refused again, without end.
+    fn turned_away(&mut self, due: Due, now_ns: u64) {
+        self.recorder_for(due.intended_ns, due.client).scheduled(1);
+        if !self.plan.model.is_open() {
+            let until_ns = now_ns + REFUSED_PAUSE_NS;
+            let client = Some((due.client, due.intended_ns));
+            self.resting.push(Reverse(Rest { until_ns, connection: None, client }));
         }
     }
 
@@ -113,7 +121,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                     .is_none_or(|&ended| ended >= self.plan.ignore_first))
     }
 
-    fn recorder_for(&mut self, intended_ns: u64, client: u32) -> &mut Recorder {
+    pub(super) fn recorder_for(&mut self, intended_ns: u64, client: u32) -> &mut Recorder {
         let measured = self.is_measured(intended_ns, client);
         self.recorder_of(measured)
     }
@@ -136,10 +144,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             Turn::Exhausted => {
                 self.flights.release(tag);
                 self.schedule.withdraw();
-                if self.managed.is_some() {
-                    // It was counted as due when it was offered.
-                    self.recorder_of(measured).interval_mut().ledger.scheduled -= 1;
-                }
                 self.give_back(key);
                 return;
             }
@@ -152,14 +156,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.retried = false;
         flight.measured = measured;
         let connection = &self.connections[key as usize];
-        let could_start_ns = due.intended_ns.max(connection.free_since_ns);
+        let could_start_ns =
+            due.intended_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
         let waited = could_start_ns > due.intended_ns && self.plan.model.is_open();
         let opened = connection.state == State::Open;
-        let is_managed = self.managed.is_some();
         let recorder = self.recorder_of(measured);
-        if !is_managed {
-            recorder.scheduled(1);
-        }
+        recorder.scheduled(1);
         recorder.sent(what.class, could_start_ns, now_ns);
         recorder.interval_mut().counters.waited += u64::from(waited);
         if opened {
@@ -204,7 +206,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         connection.carried += 1;
         flight.on_kept_connection = kept;
         let measured = flight.measured;
-        let deadline_ns = now_ns + self.plan.timeouts.request_ns;
+        // A second sending does not get a second timeout.
+        let deadline_ns = if flight.retried {
+            self.flights.deadline_ns(tag)
+        } else {
+            now_ns + self.plan.timeouts.request_ns
+        };
         self.flights.set_deadline(tag, deadline_ns);
         let plain = std::mem::take(&mut self.plain);
         let written =

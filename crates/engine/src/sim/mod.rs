@@ -1,0 +1,454 @@
+//! The network in memory: virtual time, seeded peers, faults, and no threads.
+//!
+//! [`SimNet`] stands where the sockets stand. Time passes only in [`Net::wait`], which moves a
+//! [`VirtualClock`] to the next thing that happens, so that a run of minutes takes milliseconds and
+//! the same seed gives the same run. What the servers do is up to a [`Peer`]; [`http`] has one that
+//! speaks HTTP/1.1 and misbehaves by the seed.
+
+pub mod http;
+
+use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
+use plimsoll_core::clock::{Clock, VirtualClock};
+use plimsoll_core::rng::{Rng, derive_seed};
+use std::cell::RefCell;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// Waits that end with nothing learnt and no time passed, one after the other, before the
+/// simulation says that its caller hangs.
+const IDLE_WAITS_MAX: u32 = 1_000;
+/// Most pieces that one piece of a peer's bytes is split into.
+const PIECES_MAX: u64 = 6;
+/// A send is never accepted in a smaller part than this, bytes.
+const PART_MIN: usize = 64;
+
+/// The servers of a simulation.
+///
+/// A connection is named by a number that is never used again. All times are ns on the virtual clock.
+pub trait Peer {
+    /// Somebody connects to `address`.
+    fn connecting(&mut self, connection: u64, address: SocketAddr, now_ns: u64) -> Arrival;
+
+    /// Bytes have arrived, in order; what the peer does about them is appended to `acts`. Bytes keep
+    /// arriving on a connection that the peer has closed, until the other side has learnt of it.
+    fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts);
+
+    /// A time asked for with [`Act::Wake`] has come.
+    fn woken(&mut self, connection: u64, token: u64, now_ns: u64, acts: &mut Acts);
+
+    /// The other side has closed.
+    fn closed(&mut self, connection: u64);
+}
+
+/// What a peer does, each after so many ns from now. Acts on one connection keep their order.
+pub type Acts = Vec<(u64, Act)>;
+
+/// One thing that a peer does on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Sends bytes.
+    Bytes(Vec<u8>),
+    /// Closes in order.
+    Close,
+    /// Resets the connection.
+    Reset,
+    /// Has [`Peer::woken`] called with this token.
+    Wake(u64),
+}
+
+/// What comes of connecting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is up after so many ns.
+    Accepted {
+        /// From now on the client's clock, ns.
+        after_ns: u64,
+    },
+    /// It fails after so many ns.
+    Failed {
+        /// From now on the client's clock, ns.
+        after_ns: u64,
+        /// How.
+        error: NetError,
+    },
+    /// It fails before the call returns.
+    FailedAtOnce(NetError),
+    /// Nothing ever comes back.
+    Silence,
+}
+
+/// The line between client and peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Shortest time from one side to the other, ns.
+    pub latency_min_ns: u64,
+    /// Longest, ns; drawn for each piece, and pieces do not overtake each other.
+    pub latency_max_ns: u64,
+    /// How many of a thousand pieces of a peer are split up again on the way.
+    pub split_per_mille: u64,
+    /// How many of a thousand sends are accepted in part.
+    pub partial_per_mille: u64,
+    /// Longest time by which a sleep ends late, ns.
+    pub oversleep_max_ns: u64,
+}
+
+impl Default for Link {
+    /// 20 us each way, and nothing that could surprise.
+    fn default() -> Self {
+        Self {
+            latency_min_ns: 20_000,
+            latency_max_ns: 20_000,
+            split_per_mille: 0,
+            partial_per_mille: 0,
+            oversleep_max_ns: 0,
+        }
+    }
+}
+
+/// What the client gets to know.
+enum Delivery {
+    Plain(Completion),
+    Bytes(Vec<u8>),
+}
+
+enum Happening {
+    ToClient(u64, Delivery),
+    ToPeer(u64, Vec<u8>),
+    ClientClosed(u64),
+    Wake(u64, u64),
+    Hook(Box<dyn FnOnce()>),
+}
+
+struct Entry {
+    at_ns: u64,
+    /// Breaks ties, so that what was planned first happens first.
+    number: u64,
+    what: Happening,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
+    }
+}
+
+/// The client's end of a connection.
+struct Line {
+    key: u32,
+    connected: bool,
+    wants_write: bool,
+    broken: Option<NetError>,
+    /// Arrival of the last piece at the client, ns; later pieces do not come before it.
+    last_in_ns: u64,
+    /// The same at the peer, ns.
+    last_out_ns: u64,
+}
+
+/// A network in memory on a virtual clock.
+pub struct SimNet<P: Peer> {
+    clock: VirtualClock,
+    peer: Rc<RefCell<P>>,
+    link: Link,
+    rng: Rng,
+    agenda: BinaryHeap<Reverse<Entry>>,
+    planned: u64,
+    /// The connection that each key stands for.
+    keys: Vec<Option<u64>>,
+    lines: BTreeMap<u64, Line>,
+    connections: u64,
+    ready: VecDeque<(u64, Delivery)>,
+    acts: Acts,
+    idle_ns: u64,
+    idle_waits: u32,
+}
+
+impl<P: Peer> SimNet<P> {
+    /// A network on `clock` whose every choice comes from `seed`. The peer is shared, so that the caller can
+    /// ask it afterwards what it saw.
+    pub fn new(clock: VirtualClock, peer: Rc<RefCell<P>>, link: Link, seed: u64) -> Self {
+        Self {
+            clock,
+            peer,
+            link,
+            rng: Rng::new(derive_seed(seed, "sim-net")),
+            agenda: BinaryHeap::new(),
+            planned: 0,
+            keys: Vec::new(),
+            lines: BTreeMap::new(),
+            connections: 0,
+            ready: VecDeque::new(),
+            acts: Vec::new(),
+            idle_ns: 0,
+            idle_waits: 0,
+        }
+    }
+
+    /// Has `hook` called when the clock shows `at_ns`: a user who stops the run, say.
+    pub fn at(&mut self, at_ns: u64, hook: impl FnOnce() + 'static) {
+        self.plan(at_ns, Happening::Hook(Box::new(hook)));
+    }
+
+    fn plan(&mut self, at_ns: u64, what: Happening) {
+        self.planned += 1;
+        self.agenda.push(Reverse(Entry { at_ns, number: self.planned, what }));
+    }
+
+    fn latency_ns(&mut self) -> u64 {
+        let spread_ns = self.link.latency_max_ns.saturating_sub(self.link.latency_min_ns);
+        self.link.latency_min_ns + self.rng.below(spread_ns + 1)
+    }
+
+    /// Plans what the client learns, behind everything that it learns on this connection before.
+    fn deliver(&mut self, connection: u64, sent_ns: u64, what: Delivery) {
+        let at_ns = sent_ns + self.latency_ns();
+        let Some(line) = self.lines.get_mut(&connection) else { return };
+        line.last_in_ns = line.last_in_ns.max(at_ns);
+        let at_ns = line.last_in_ns;
+        self.plan(at_ns, Happening::ToClient(connection, what));
+    }
+
+    fn deliver_bytes(&mut self, connection: u64, sent_ns: u64, mut bytes: Vec<u8>) {
+        if self.rng.below(1000) < self.link.split_per_mille {
+            for _ in 1..PIECES_MAX {
+                if bytes.len() < 2 {
+                    break;
+                }
+                let cut = 1 + self.rng.below(bytes.len() as u64 - 1) as usize;
+                let rest = bytes.split_off(cut);
+                self.deliver(connection, sent_ns, Delivery::Bytes(bytes));
+                bytes = rest;
+            }
+        }
+        if !bytes.is_empty() {
+            self.deliver(connection, sent_ns, Delivery::Bytes(bytes));
+        }
+    }
+
+    fn enact(&mut self, connection: u64) {
+        let now_ns = self.clock.now_ns();
+        let mut acts = std::mem::take(&mut self.acts);
+        for (after_ns, act) in acts.drain(..) {
+            let at_ns = now_ns + after_ns;
+            match act {
+                Act::Bytes(bytes) => self.deliver_bytes(connection, at_ns, bytes),
+                Act::Close => {
+                    self.deliver(connection, at_ns, Delivery::Plain(Completion::Closed));
+                }
+                Act::Reset => {
+                    let reset = Completion::Failed(NetError::Reset);
+                    self.deliver(connection, at_ns, Delivery::Plain(reset));
+                }
+                Act::Wake(token) => self.plan(at_ns, Happening::Wake(connection, token)),
+            }
+        }
+        self.acts = acts;
+    }
+
+    fn happen(&mut self, what: Happening) {
+        let now_ns = self.clock.now_ns();
+        match what {
+            Happening::ToClient(connection, delivery) => {
+                let Some(line) = self.lines.get_mut(&connection) else { return };
+                match delivery {
+                    Delivery::Plain(Completion::Connected) => line.connected = true,
+                    Delivery::Plain(Completion::Failed(error)) => line.broken = Some(error),
+                    _ => {}
+                }
+                self.ready.push_back((connection, delivery));
+            }
+            Happening::ToPeer(connection, bytes) => {
+                let peer = self.peer.clone();
+                peer.borrow_mut().received(connection, &bytes, now_ns, &mut self.acts);
+                self.enact(connection);
+            }
+            Happening::Wake(connection, token) => {
+                let peer = self.peer.clone();
+                peer.borrow_mut().woken(connection, token, now_ns, &mut self.acts);
+                self.enact(connection);
+            }
+            Happening::ClientClosed(connection) => self.peer.borrow_mut().closed(connection),
+            Happening::Hook(hook) => hook(),
+        }
+    }
+
+    /// Lets time pass up to `until_ns`, or only up to the first completion.
+    fn pass(&mut self, until_ns: u64, to_first: bool) {
+        while let Some(Reverse(entry)) = self.agenda.peek() {
+            let now_ns = self.clock.now_ns();
+            let enough = to_first && !self.ready.is_empty() && entry.at_ns > now_ns;
+            if enough || entry.at_ns > until_ns.max(now_ns) {
+                break;
+            }
+            let Some(Reverse(entry)) = self.agenda.pop() else { break };
+            self.clock.advance_to(entry.at_ns);
+            self.happen(entry.what);
+        }
+        if !to_first || self.ready.is_empty() {
+            self.clock.advance_to(until_ns);
+        }
+    }
+
+    fn line_of(&mut self, key: u32) -> Option<(u64, &mut Line)> {
+        let connection = (*self.keys.get(key as usize)?)?;
+        self.lines.get_mut(&connection).map(|line| (connection, line))
+    }
+}
+
+impl<P: Peer> Net for SimNet<P> {
+    fn connect(&mut self, key: u32, address: SocketAddr) -> Result<(), NetError> {
+        self.close(key);
+        if self.keys.len() <= key as usize {
+            self.keys.resize(key as usize + 1, None);
+        }
+        self.connections += 1;
+        let (connection, now_ns) = (self.connections, self.clock.now_ns());
+        let arrival = self.peer.borrow_mut().connecting(connection, address, now_ns);
+        if let Arrival::FailedAtOnce(error) = arrival {
+            return Err(error);
+        }
+        self.keys[key as usize] = Some(connection);
+        let line = Line {
+            key,
+            connected: false,
+            wants_write: false,
+            broken: None,
+            last_in_ns: 0,
+            last_out_ns: 0,
+        };
+        self.lines.insert(connection, line);
+        match arrival {
+            Arrival::Accepted { after_ns } => {
+                let up = Delivery::Plain(Completion::Connected);
+                self.deliver(connection, now_ns + after_ns, up);
+            }
+            Arrival::Failed { after_ns, error } => {
+                let failed = Delivery::Plain(Completion::Failed(error));
+                self.deliver(connection, now_ns + after_ns, failed);
+            }
+            Arrival::FailedAtOnce(_) | Arrival::Silence => {}
+        }
+        Ok(())
+    }
+
+    /// # Panics
+    /// When the connection is not up yet: the caller is at fault.
+    fn send(&mut self, key: u32, bytes: &[u8]) -> Result<usize, NetError> {
+        let (now_ns, latency_ns) = (self.clock.now_ns(), self.latency_ns());
+        let in_part = self.rng.below(1000) < self.link.partial_per_mille;
+        let room = bytes.len().saturating_sub(PART_MIN) as u64;
+        let part = PART_MIN + self.rng.below(room + 1) as usize;
+        let (connection, line) = self.line_of(key).ok_or(NetError::Reset)?;
+        if let Some(error) = line.broken {
+            return Err(error);
+        }
+        assert!(line.connected, "bytes were sent on a connection that is not up");
+        if line.wants_write {
+            return Ok(0);
+        }
+        let taken = if in_part { part.min(bytes.len()) } else { bytes.len() };
+        line.wants_write = taken < bytes.len();
+        line.last_out_ns = line.last_out_ns.max(now_ns + latency_ns);
+        let at_ns = line.last_out_ns;
+        self.plan(at_ns, Happening::ToPeer(connection, bytes[..taken].to_vec()));
+        if taken < bytes.len() {
+            let writable = Delivery::Plain(Completion::Writable);
+            self.plan(at_ns + latency_ns, Happening::ToClient(connection, writable));
+        }
+        Ok(taken)
+    }
+
+    fn close(&mut self, key: u32) {
+        let Some(connection) = self.keys.get_mut(key as usize).and_then(Option::take) else {
+            return;
+        };
+        let Some(line) = self.lines.remove(&connection) else { return };
+        let at_ns = line.last_out_ns.max(self.clock.now_ns() + self.link.latency_min_ns);
+        self.plan(at_ns, Happening::ClientClosed(connection));
+    }
+
+    /// # Panics
+    /// When the caller waits a thousand times without any time passing: it would hang for ever.
+    fn wait(&mut self, until_ns: u64, mode: WaitMode) {
+        let start_ns = self.clock.now_ns();
+        let left_ns = until_ns.saturating_sub(start_ns);
+        match mode {
+            WaitMode::Sleep => {
+                self.pass(until_ns, true);
+                if self.clock.now_ns() > start_ns {
+                    let late_ns = self.rng.below(self.link.oversleep_max_ns + 1);
+                    self.pass(self.clock.now_ns() + late_ns, false);
+                }
+            }
+            WaitMode::Spin { before_ns } if left_ns > before_ns => {
+                self.pass(until_ns - before_ns, true);
+            }
+            WaitMode::Spin { .. } => self.pass(until_ns, true),
+            WaitMode::Batch { gather_ns } => {
+                self.pass(start_ns + gather_ns.min(left_ns), false);
+                self.pass(until_ns, true);
+            }
+        }
+        let passed_ns = self.clock.now_ns() - start_ns;
+        self.idle_ns += passed_ns;
+        let in_vain = passed_ns == 0 && self.ready.is_empty();
+        self.idle_waits = if in_vain { self.idle_waits + 1 } else { 0 };
+        assert!(self.idle_waits < IDLE_WAITS_MAX, "the caller waits and waits at {start_ns} ns");
+    }
+
+    fn next(&mut self, buffer: &mut [u8]) -> Option<(u32, Completion)> {
+        while let Some((connection, delivery)) = self.ready.pop_front() {
+            // What belongs to a connection that was closed in the meantime is never delivered.
+            let Some(line) = self.lines.get_mut(&connection) else { continue };
+            let key = line.key;
+            let completion = match delivery {
+                Delivery::Plain(completion) => {
+                    if completion == Completion::Writable {
+                        line.wants_write = false;
+                    }
+                    completion
+                }
+                Delivery::Bytes(mut bytes) => {
+                    let taken = bytes.len().min(buffer.len());
+                    buffer[..taken].copy_from_slice(&bytes[..taken]);
+                    if taken < bytes.len() {
+                        bytes.drain(..taken);
+                        self.ready.push_front((connection, Delivery::Bytes(bytes)));
+                    }
+                    Completion::Received(taken)
+                }
+            };
+            return Some((key, completion));
+        }
+        None
+    }
+
+    fn round_trip(&self, key: u32) -> Option<RoundTrip> {
+        let connection = (*self.keys.get(key as usize)?)?;
+        self.lines.get(&connection).filter(|line| line.connected)?;
+        Some(RoundTrip {
+            min_us: (self.link.latency_min_ns / 500) as u32,
+            smoothed_us: ((self.link.latency_min_ns + self.link.latency_max_ns) / 1000) as u32,
+            retransmits: 0,
+        })
+    }
+
+    fn idle_ns(&self) -> u64 {
+        self.idle_ns
+    }
+}
