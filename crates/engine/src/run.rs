@@ -294,8 +294,7 @@ fn assemble(
         from_ns = from_ns.min(end.measured_ns.0);
         to_ns = to_ns.max(end.measured_ns.1);
         client_elapsed_ns += end.client_elapsed_ns;
-        let wall_ns = end.measured_ns.1.saturating_sub(start_ns).max(1) as f64;
-        busiest = busiest.max(1.0 - (end.idle_ns as f64 / wall_ns).min(1.0));
+        busiest = busiest.max(end.busy);
         batch_mean = batch_mean.max(end.batch_mean);
         interrupted |= end.interrupted;
     }

@@ -219,15 +219,6 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asks_before_the_start() {
-        let model = LoadModel::Closed { clients: 2, think: Think::None, cycle_ns: 0 };
-        let limits = Limits::after(SECOND_NS);
-        let mut schedule = Schedule::start(&model, Slice::WHOLE, limits, 0, 500).unwrap();
-        assert_eq!(schedule.next(499), Next::Wait { until_ns: 500 });
-        assert_eq!(schedule.next(500), Next::Send { intended_ns: 500, client: 0 });
-    }
-
-    #[test]
     fn requests_are_shared_out_and_end_the_schedule() {
         let model = LoadModel::Closed { clients: 5, think: Think::None, cycle_ns: 0 };
         let limits = Limits { duration_ns: SECOND_NS, requests: Some(17) };

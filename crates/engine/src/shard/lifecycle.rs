@@ -75,6 +75,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.start_ns = start_ns;
         self.end_ns = start_ns.saturating_add(plan.limits.duration_ns);
         self.last_ended_ns = start_ns;
+        self.idle_before_ns = self.net.idle_ns();
         let measured_from_ns = self.measured_from_ns();
         self.client_from_ns.fill(measured_from_ns);
         for connection in &mut self.connections {
@@ -342,6 +343,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let round_trips = (0..self.connections.len().min(ROUND_TRIPS_MAX) as u32)
             .filter_map(|key| self.net.round_trip(key))
             .collect();
+        let idle_ns = self.net.idle_ns().saturating_sub(self.idle_before_ns) as f64;
+        let lived_ns = now_ns.saturating_sub(self.start_ns).max(1) as f64;
+        let busy = 1.0 - (idle_ns / lived_ns).min(1.0);
         let ran_out = now_ns < self.end_ns;
         let client_elapsed_ns = self
             .client_from_ns
@@ -358,7 +362,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             round_trips,
             measured_ns: (from_ns, to_ns),
             client_elapsed_ns,
-            idle_ns: self.net.idle_ns(),
+            busy,
             interrupted: self.interrupted,
             batch_mean: self.completions as f64 / self.batches.max(1) as f64,
             slowest: self.slowest.into_places(),

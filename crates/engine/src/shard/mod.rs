@@ -104,8 +104,8 @@ pub struct ShardEnd {
     /// Sum over clients of the time from their first measured moment to their last answer, or to the end
     /// of the schedule when that was later, ns.
     pub client_elapsed_ns: u64,
-    /// How long the shard had nothing to do, ns.
-    pub idle_ns: u64,
+    /// Share of the time from its start to its end that the shard had work, 0 to 1.
+    pub busy: f64,
     /// Whether it was told to stop.
     pub interrupted: bool,
     /// Completions taken in one wait, on average.
@@ -159,6 +159,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     end_ns: u64,
     next_tick_ns: u64,
     spare: Option<Box<Interval>>,
+    /// What the network had waited before the start, ns.
+    idle_before_ns: u64,
     last_ended_ns: u64,
     schedule_done: bool,
     batches: u64,
@@ -236,6 +238,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             end_ns: 0,
             next_tick_ns: u64::MAX,
             spare: None,
+            idle_before_ns: 0,
             last_ended_ns: 0,
             schedule_done: false,
             batches: 0,
