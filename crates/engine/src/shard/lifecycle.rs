@@ -206,7 +206,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.give_back(key);
             }
             if let Some((client, intended_ns)) = rest.client {
-                self.schedule.ended(client, intended_ns, now_ns);
+                self.client_goes_on(client, intended_ns, now_ns);
             }
         }
     }
@@ -248,7 +248,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
             let (client, intended_ns) = (flight.client, flight.times.intended_ns);
             self.settle_lost(tag, failure, reason, now_ns);
-            self.schedule.ended(client, intended_ns, now_ns);
+            self.client_goes_on(client, intended_ns, now_ns);
         }
         if let Some(tag) = again {
             self.connections[key as usize].opening_for = Some(tag);
@@ -277,7 +277,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 let flight = self.flights.get(tag);
                 let (client, intended_ns) = (flight.client, flight.times.intended_ns);
                 self.settle_lost(tag, Failure::Timeout, "no complete reply in time", now_ns);
-                self.schedule.ended(client, intended_ns, now_ns);
+                self.client_goes_on(client, intended_ns, now_ns);
                 self.lose(key, Failure::Reset, "closed after a timeout");
             }
         }

@@ -155,6 +155,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     client_ended: Vec<u32>,
     client_from_ns: Vec<u64>,
     client_to_ns: Vec<u64>,
+    /// Since when each client could ask again, ns.
+    client_free_since_ns: Vec<u64>,
     start_ns: u64,
     end_ns: u64,
     next_tick_ns: u64,
@@ -234,6 +236,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             client_ended: vec![0; clients],
             client_from_ns: vec![0; clients],
             client_to_ns: vec![0; clients],
+            client_free_since_ns: vec![0; clients],
             start_ns: 0,
             end_ns: 0,
             next_tick_ns: u64::MAX,
@@ -263,11 +266,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         loop {
             let now_ns = self.clock.now_ns();
             self.wake_resting(now_ns);
-            let next_due_ns = self.dispatch();
-            let now_ns = self.clock.now_ns();
+            // Before anything is sent: a timeout frees a client and a connection for the next request.
             if now_ns >= self.next_scan_ns {
                 self.expire(now_ns);
             }
+            let next_due_ns = self.dispatch();
+            let now_ns = self.clock.now_ns();
             self.tick(now_ns);
             if self.is_over(now_ns) {
                 break;

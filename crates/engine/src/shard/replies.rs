@@ -149,7 +149,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         connection.under_way.retain(|&other| other != tag);
         connection.free_since_ns = now_ns;
         self.settle(tag, judgement);
-        self.schedule.ended(client, times.intended_ns, now_ns);
+        self.client_goes_on(client, times.intended_ns, now_ns);
+    }
+
+    /// Tells the schedule that a client may go on, and since when.
+    pub(super) fn client_goes_on(&mut self, client: u32, intended_ns: u64, now_ns: u64) {
+        if let Some(free_since_ns) = self.client_free_since_ns.get_mut(client as usize) {
+            *free_since_ns = now_ns;
+        }
+        self.schedule.ended(client, intended_ns, now_ns);
     }
 
     /// Writes the end of a request down and gives its slot back. Its `done_ns` has been set.

@@ -156,8 +156,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.retried = false;
         flight.measured = measured;
         let connection = &self.connections[key as usize];
-        let could_start_ns =
-            due.intended_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
+        // A client that is behind its cycle is late for the target's sake, not for the generator's.
+        let client_free_ns =
+            self.client_free_since_ns.get(due.client as usize).copied().unwrap_or(0);
+        let could_start_ns = due
+            .intended_ns
+            .max(connection.free_since_ns)
+            .max(self.slot_free_since_ns)
+            .max(client_free_ns);
         let waited = could_start_ns > due.intended_ns && self.plan.model.is_open();
         let opened = connection.state == State::Open;
         let recorder = self.recorder_of(measured);
