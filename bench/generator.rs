@@ -25,6 +25,7 @@ pub enum Tool {
 }
 
 /// A tool with its flags, under the name that the tables use.
+#[derive(Clone)]
 pub struct Variant {
     /// The name in tables.
     pub name: String,
@@ -48,6 +49,15 @@ impl Variant {
         };
         let extra = extra.iter().map(|&flag| flag.to_owned()).collect();
         Ok(Self { name: name.to_owned(), tool, program, extra })
+    }
+
+    /// The same, with another schedule where the tool has random ones.
+    pub fn with_seed(&self, seed: usize) -> Self {
+        let mut seeded = self.clone();
+        if self.tool == Tool::Plimsoll {
+            seeded.extra.extend(["--seed".to_owned(), seed.to_string()]);
+        }
+        seeded
     }
 
     /// The command line of a run of `seconds` against `url`.

@@ -104,8 +104,8 @@ pub fn wrk(text: &str) -> Result<Sample> {
     Ok(Sample {
         requests: number(before(text, " requests in ")?)?,
         per_s: number(after(text, "Requests/sec:")?)?,
-        p50_us: microseconds(after(text, "50%")?)?,
-        p99_us: microseconds(after(text, "99%")?)?,
+        p50_us: microseconds(after(text, "    50%")?)?,
+        p99_us: microseconds(after(text, "    99%")?)?,
         ..Sample::default()
     })
 }

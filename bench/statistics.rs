@@ -53,3 +53,11 @@ pub fn short(value: f64) -> String {
         _ => format!("{value:.2}"),
     }
 }
+
+/// The value that a share of `quantile` (0 to 1) of the values does not exceed; not a number when there are none.
+pub fn quantile(values: &[f64], quantile: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (quantile * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
+}

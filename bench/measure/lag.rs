@@ -1,5 +1,6 @@
 //! Fixed rate: how late a generator sends, and how regularly its requests arrive.
 
+use super::bare_timer::{Paced, bare_timer};
 use super::{Bench, Claim, Section};
 use crate::generator::{CONNECTIONS, Tool, Variant};
 use crate::reply::{Own, Sample};
@@ -43,7 +44,9 @@ pub fn lag(bench: &Bench) -> Result<Section> {
     let seconds = bench.seconds.div_ceil(2);
     bench.alternate(&variants, |at, variant| {
         server.get_json("/_stats?reset=1")?;
-        let sample = variant.run(bench, &server.url, seconds)?;
+        // Each round draws other Poisson arrivals, so that no one sample decides.
+        let seeded = variant.with_seed(runs[at].len() + 1);
+        let sample = seeded.run(bench, &server.url, seconds)?;
         let seen = server.get_json("/_stats")?;
         let figure = |path: &str| {
             seen.pointer(path).and_then(Value::as_f64).with_context(|| format!("no {path}"))
@@ -52,10 +55,13 @@ pub fn lag(bench: &Bench) -> Result<Section> {
         runs[at].push(Run { sample, gap_cv, rate_per_s });
         Ok(())
     })?;
-    Ok(section(&variants, &runs))
+    let bare = (0..bench.rounds)
+        .map(|_| bare_timer(bench.cores.generator, RATE, seconds))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(section(&variants, &runs, &bare))
 }
 
-fn section(variants: &[Variant], runs: &[Vec<Run>]) -> Section {
+fn section(variants: &[Variant], runs: &[Vec<Run>], bare: &[Paced]) -> Section {
     let mut table = Table::new(&[
         "generator",
         "arrivals/s",
@@ -79,6 +85,13 @@ fn section(variants: &[Variant], runs: &[Vec<Run>]) -> Section {
             spread(&column(runs, |run| run.sample.cpu_us()), short),
         ]);
     }
+    let floor = |value: fn(&Paced) -> f64| bare.iter().map(value).collect::<Vec<_>>();
+    let mut row = vec!["bare timer, no network".to_owned(), whole(f64::from(RATE))];
+    row.push(spread(&floor(|paced| paced.gap_cv), |cv| format!("{cv:.2}")));
+    row.push(spread(&floor(|paced| paced.lag_p50_us), short));
+    row.push(spread(&floor(|paced| paced.lag_p99_us), short));
+    row.extend(["-", "-", "-"].map(str::to_owned));
+    table.row(row);
     let cv = |at: usize| median(&column(&runs[at], |run| run.gap_cv));
     let lag = |at: usize| median(&own_column(&runs[at], |own| own.lag_p99_us));
     let claims = vec![
@@ -92,7 +105,8 @@ fn section(variants: &[Variant], runs: &[Vec<Run>]) -> Section {
     let notes = vec![
         "cv is the standard deviation of the gaps between arrivals over their mean, as the target saw them: 0 for \
          perfectly even arrivals, 1 for Poisson arrivals, more for bursts. wrk and ab cannot hold a rate and are \
-         missing here; h2load has no arrival process and reports no percentiles."
+         missing here; h2load has no arrival process and reports no percentiles. The bare timer is a loop that \
+         only sleeps until each due time: what this machine's wake-ups allow a generator that sleeps."
             .to_owned(),
     ];
     let title =

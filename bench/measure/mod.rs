@@ -1,5 +1,6 @@
 //! The measures, each a section of the result.
 
+mod bare_timer;
 mod lag;
 mod memory;
 mod search;

@@ -135,6 +135,7 @@ pub fn nginx(bench: &Bench) -> Result<Section> {
 pub fn null(bench: &Bench) -> Result<Section> {
     let variants = [
         Variant::new(bench, Tool::Plimsoll, "plimsoll", &[])?,
+        Variant::new(bench, Tool::Plimsoll, "plimsoll --no-batching", &["--no-batching"])?,
         Variant::new(bench, Tool::Ab, "ab -k", &[])?,
         Variant::new(bench, Tool::Wrk, "wrk", &[])?,
     ];
