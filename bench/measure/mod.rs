@@ -77,7 +77,11 @@ impl Claim {
     }
 
     fn line(&self) -> String {
-        let short = crate::statistics::short;
+        // One digit more than the tables have, so that a figure just beside its limit can be told from it.
+        let short = |value: f64| match value.abs() {
+            size if size < 10.0 => format!("{value:.3}"),
+            _ => crate::statistics::short(value),
+        };
         let (holds, word) = match self.side {
             Side::Most => (self.value <= self.limit, "at most"),
             Side::Least => (self.value >= self.limit, "at least"),
