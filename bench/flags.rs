@@ -1,0 +1,88 @@
+//! What can be asked of the benchmark.
+
+use anyhow::{Result, bail};
+use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+
+/// Where the tables live that `--write` refreshes.
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/performance.md");
+
+/// Measures plimsoll beside its peers on this machine and prints ratios.
+#[derive(Parser, Debug)]
+#[command(name = "peers")]
+pub struct Flags {
+    /// Rounds of each measure; each round runs every tool once.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub rounds: u32,
+    /// Seconds of each run within a round; a fixed rate takes half of it.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub seconds: u32,
+    /// Only these measures.
+    #[arg(long, value_name = "MEASURE", value_delimiter = ',')]
+    only: Vec<Measure>,
+    /// Refresh the tables in this document, or in docs/performance.md.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = DOCUMENT)]
+    pub write: Option<PathBuf>,
+    /// The program to measure.
+    #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_plimsoll"))]
+    pub plimsoll: PathBuf,
+    /// Given by `cargo bench`; without a meaning here.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// One measure, which is one section of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Measure {
+    /// Closed loop against nginx: the server is the limit, CPU per request tells.
+    Nginx,
+    /// Closed loop against the null target: the generator is the limit.
+    Null,
+    /// Fixed rate: how late requests are sent, and how regularly they arrive.
+    Lag,
+    /// Memory with 32, 1000 and 10,000 connections, and over time.
+    Memory,
+    /// From starting the program to its first request.
+    Start,
+    /// Feeding and querying the embedded search target.
+    Search,
+}
+
+impl Measure {
+    /// Its name on the command line and in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Nginx => "nginx",
+            Measure::Null => "null",
+            Measure::Lag => "lag",
+            Measure::Memory => "memory",
+            Measure::Start => "start",
+            Measure::Search => "search",
+        }
+    }
+}
+
+impl Flags {
+    /// The measures asked for, in the order of the document.
+    pub fn measures(&self) -> Vec<Measure> {
+        let wanted = |measure: &Measure| self.only.is_empty() || self.only.contains(measure);
+        Measure::value_variants().iter().copied().filter(wanted).collect()
+    }
+
+    /// Refuses what cannot be measured.
+    ///
+    /// # Errors
+    /// The first flag that is out of its range.
+    pub fn check(&self) -> Result<()> {
+        if !(1..=100).contains(&self.rounds) {
+            bail!("--rounds {}: give 1 to 100", self.rounds);
+        }
+        if !(1..=600).contains(&self.seconds) {
+            bail!("--seconds {}: give 1 to 600", self.seconds);
+        }
+        if !self.plimsoll.is_file() {
+            bail!("--plimsoll {}: there is no such program", self.plimsoll.display());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! `make bench`: plimsoll beside its peers on this machine, as ratios.
+//!
+//! Each measure alternates between plimsoll and its peers inside one round, so that a machine whose speed drifts
+//! within minutes is fair to all of them; a ratio is taken within each round, and the median of the rounds' ratios is
+//! what counts. The target is pinned to one core and the generator to another. CPU time comes from the kernel
+//! (`wait4`), the number of requests from each tool's own output. Nothing leaves the loopback interface.
+
+// The result of a benchmark is what it prints.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod child;
+mod document;
+mod flags;
+mod generator;
+mod machine;
+mod measure;
+mod reply;
+mod server;
+mod statistics;
+mod table;
+
+use anyhow::Result;
+use clap::Parser;
+use flags::{Flags, Measure};
+use machine::{Conditions, Cores};
+use measure::{Bench, Section};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+fn main() -> ExitCode {
+    match run(&Flags::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(flags: &Flags) -> Result<()> {
+    flags.check()?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let cores = Cores::choose()?;
+    let bench = Bench {
+        plimsoll: flags.plimsoll.clone(),
+        rounds: flags.rounds,
+        seconds: flags.seconds,
+        cores,
+        interrupted,
+        folder: tempfile::Builder::new().prefix("plimsoll-bench-").tempdir()?,
+    };
+    println!("plimsoll beside its peers: {}\n{}\n", machine::describe(), cores.describe());
+    for measure in flags.measures() {
+        let before = Conditions::now()?;
+        let mut section = bench.run(measure)?;
+        section.notes.push(before.since(bench.rounds, bench.seconds)?);
+        show(measure, &section, flags)?;
+    }
+    Ok(())
+}
+
+fn show(measure: Measure, section: &Section, flags: &Flags) -> Result<()> {
+    println!("## {}\n\n{}", section.title, section.body());
+    if let Some(path) = &flags.write {
+        document::refresh(path, measure.name(), &section.body())?;
+        eprintln!("bench: refreshed '{}' in {}", measure.name(), path.display());
+    }
+    Ok(())
+}

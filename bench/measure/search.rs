@@ -1,0 +1,105 @@
+//! The embedded search target: how fast it is fed, and how fast it answers.
+
+use super::{Bench, Section};
+use crate::child::Child;
+use crate::reply::{self, Sample};
+use crate::server::Server;
+use crate::statistics::{short, spread, whole};
+use crate::table::Table;
+use anyhow::{Result, bail};
+use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Clients that ask queries.
+const CLIENTS: u32 = 8;
+/// Longest time of feeding, s.
+const FEED_LIMIT_S: u32 = 60;
+/// Pause until what was fed can be found, ns; the target commits every 100 ms.
+const VISIBLE_NS: u64 = 1_000_000_000;
+
+/// Writes the bundled text as requests of the document API and returns their number.
+fn write_feed(path: &Path) -> Result<u64> {
+    let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
+    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    let (mut fields, mut documents) = (Vec::new(), 0);
+    for document in corpus.documents()? {
+        let document = document?;
+        fields.clear();
+        document.to_fields_json(&mut fields);
+        let path = format!("/document/v1/plimsoll/doc/docid/{}", document.id);
+        let body = std::str::from_utf8(&fields)?;
+        writeln!(file, r#"{{"method":"POST","path":"{path}","body":{body}}}"#)?;
+        documents += 1;
+    }
+    file.flush()?;
+    Ok(documents)
+}
+
+fn run(bench: &Bench, line: &str, limit_s: u32) -> Result<Sample> {
+    let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let child = Child::start(&bench.plimsoll, &arguments, Some(bench.cores.generator))?;
+    let ended = child.finish(limit_s + 20, &bench.interrupted)?;
+    if !matches!(ended.code, Some(0 | 3)) {
+        bail!("plimsoll failed with {:?}: {}", ended.code, ended.errors.trim());
+    }
+    Ok(Sample { cpu_s: ended.cpu_s, ..reply::plimsoll(&ended.output)? })
+}
+
+/// Feeds the bundled text once, then asks a mix of six kinds of queries in each round.
+///
+/// # Errors
+/// When a document or a query is refused.
+pub fn search(bench: &Bench) -> Result<Section> {
+    let (feed, queries) =
+        (bench.folder.path().join("feed.ndjson"), bench.folder.path().join("queries.ndjson"));
+    let documents = write_feed(&feed)?;
+    let made = ["corpus", "queries", "--each", "200", "--out"].map(str::to_owned);
+    let made = [&made[..], &[queries.display().to_string()]].concat();
+    let ended = Child::start(&bench.plimsoll, &made, None)?.finish(60, &bench.interrupted)?;
+    if ended.code != Some(0) {
+        bail!("making queries failed: {}", ended.errors.trim());
+    }
+    let server = Server::plimsoll(bench, "search", &[])?;
+    let tail = "--no-record --quiet --json -";
+    let (url, path) = (server.url.trim_end_matches('/'), feed.display());
+    let line = format!(
+        "load {url} --queries {path} --clients 32 --requests {documents} --duration {FEED_LIMIT_S}s {tail}"
+    );
+    let fed = run(bench, &line, FEED_LIMIT_S)?;
+    if fed.requests != documents as f64 {
+        bail!("{} of {documents} documents were fed within {FEED_LIMIT_S} s", fed.requests);
+    }
+    std::thread::sleep(std::time::Duration::from_nanos(VISIBLE_NS));
+    let (path, seconds) = (queries.display(), bench.seconds);
+    let line = format!(
+        "load {url} --queries {path} --clients {CLIENTS} --check vespa --duration {seconds}s {tail}"
+    );
+    let mut asked = Vec::new();
+    for _ in 0..bench.rounds {
+        asked.push(run(bench, &line, seconds)?);
+    }
+    let mut table =
+        Table::new(&["what", "a second", "p50 ms", "p99 ms", "generator CPU us/request"]);
+    let column = |value: fn(&Sample) -> f64| asked.iter().map(value).collect::<Vec<_>>();
+    table.row(vec![
+        format!("feeding {} documents, 32 connections", whole(documents as f64)),
+        whole(fed.per_s),
+        short(fed.p50_us / 1e3),
+        short(fed.p99_us / 1e3),
+        short(fed.cpu_us()),
+    ]);
+    table.row(vec![
+        format!("queries, six kinds, {CLIENTS} clients"),
+        spread(&column(|sample| sample.per_s), whole),
+        spread(&column(|sample| sample.p50_us / 1e3), short),
+        spread(&column(|sample| sample.p99_us / 1e3), short),
+        spread(&column(Sample::cpu_us), short),
+    ]);
+    Ok(Section {
+        title: "The embedded search target on one core, with the bundled text".to_owned(),
+        tables: vec![table],
+        claims: Vec::new(),
+        notes: vec!["Service time; the target, not the generator, is the limit here.".to_owned()],
+    })
+}

@@ -1,0 +1,149 @@
+//! The targets: nginx with one worker, and plimsoll's own, each pinned to the target's core.
+
+use crate::child::{Child, require};
+use crate::measure::Bench;
+use anyhow::{Context, Result, bail};
+use plimsoll_core::clock::{SECOND_NS, now_ns};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a target may take until it answers, ns.
+const READY_NS: u64 = 20 * SECOND_NS;
+
+/// A running target. Dropping it stops it.
+pub struct Server {
+    child: Option<Child>,
+    /// `host:port`.
+    address: String,
+    /// What generators ask for.
+    pub url: String,
+}
+
+impl Server {
+    /// nginx with one worker and a file of 1 KB.
+    ///
+    /// # Errors
+    /// When it is not installed or does not answer.
+    pub fn nginx(bench: &Bench) -> Result<Self> {
+        let folder = bench.folder.path();
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let configuration = folder.join("nginx.conf");
+        std::fs::write(&configuration, nginx_configuration(folder, port))?;
+        std::fs::write(folder.join("f"), "x".repeat(1024))?;
+        let arguments = ["-e", "error.log", "-c"].map(str::to_owned);
+        let mut arguments = arguments.to_vec();
+        arguments[1] = folder.join("error.log").display().to_string();
+        arguments.push(configuration.display().to_string());
+        let child = Child::start(&require("nginx")?, &arguments, Some(bench.cores.target))?;
+        let server = Self::at(child, format!("127.0.0.1:{port}"), "/f");
+        let end_ns = now_ns() + READY_NS;
+        while TcpStream::connect(&server.address).is_err() {
+            server.still_starting(bench, end_ns)?;
+        }
+        Ok(server)
+    }
+
+    /// `plimsoll serve ...`, on any port.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn plimsoll(bench: &Bench, kind: &str, extra: &[&str]) -> Result<Self> {
+        let ready = bench.folder.path().join("ready");
+        let _ = std::fs::remove_file(&ready);
+        let mut arguments = vec!["serve".to_owned(), kind.to_owned(), "--ready-file".to_owned()];
+        arguments.push(ready.display().to_string());
+        arguments.extend(extra.iter().map(|&flag| flag.to_owned()));
+        let child = Child::start(&bench.plimsoll, &arguments, Some(bench.cores.target))?;
+        let mut server = Self::at(child, String::new(), "/");
+        let end_ns = now_ns() + READY_NS;
+        loop {
+            let line = std::fs::read_to_string(&ready).unwrap_or_default();
+            if let Some((_, address)) = line.trim_end().split_once("http://")
+                && line.ends_with('\n')
+            {
+                server.address = address.to_owned();
+                server.url = format!("http://{address}/");
+                return Ok(server);
+            }
+            server.still_starting(bench, end_ns)?;
+        }
+    }
+
+    fn at(child: Child, address: String, path: &str) -> Self {
+        let url = format!("http://{address}{path}");
+        Self { child: Some(child), address, url }
+    }
+
+    /// Waits a little, unless there is nothing left to wait for.
+    fn still_starting(&self, bench: &Bench, end_ns: u64) -> Result<()> {
+        let child = self.child.as_ref().context("a server that was stopped")?;
+        if child.ends_within(10_000_000, &bench.interrupted)? {
+            bail!("the target ended at once; is another program in its way?");
+        }
+        if now_ns() > end_ns {
+            bail!("the target did not answer within {} s", READY_NS / SECOND_NS);
+        }
+        Ok(())
+    }
+
+    /// CPU time that it has used, s, in steps of 10 ms.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn cpu_s(&self) -> Result<f64> {
+        let child = self.child.as_ref().context("a server that was stopped")?;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
+        // The name may hold spaces; the fields after it are counted from its closing bracket.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let ticks: f64 = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|field| field.parse().unwrap_or(0.0))
+            .sum();
+        Ok(ticks / rustix::param::clock_ticks_per_second() as f64)
+    }
+
+    /// The body of a GET of `path` as JSON.
+    ///
+    /// # Errors
+    /// When the target does not answer with JSON.
+    pub fn get_json(&self, path: &str) -> Result<Value> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let address = &self.address;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply)?;
+        let (_, body) = reply.split_once("\r\n\r\n").context("a reply without a body")?;
+        let start = body.find('{').context("a reply without JSON")?;
+        let end = body.rfind('}').context("a reply without JSON")?;
+        serde_json::from_str(&body[start..=end]).with_context(|| format!("GET {path}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            let _ = child.stop();
+        }
+    }
+}
+
+/// One process that is its own worker, so that it can be pinned, timed and ended as one.
+fn nginx_configuration(folder: &Path, port: u16) -> String {
+    let folder = folder.display();
+    let scratch: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|kind| format!("  {kind}_temp_path {folder}/{kind};\n"))
+        .collect();
+    format!(
+        "master_process off;\ndaemon off;\npid {folder}/nginx.pid;\nerror_log {folder}/error.log;\n\
+         events {{ worker_connections 1024; }}\n\
+         http {{\n  access_log off;\n  keepalive_requests 1000000000;\n  keepalive_timeout 600s;\n{scratch}  \
+         server {{ listen 127.0.0.1:{port}; root {folder}; }}\n}}\n"
+    )
+}
