@@ -96,10 +96,9 @@ impl Place {
         let mut all = vec!["serve"];
         all.extend(args);
         let running = self.start(all);
-        let line = running.wait_for("\n", Duration::from_secs(30));
-        let ready = line.lines().find(|line| line.starts_with("ready "));
-        let ready = ready.unwrap_or_else(|| running.wait_for_line("ready ")).to_owned();
-        Target::from_ready_line(running, &ready)
+        let text = running.wait_for("ready ", Duration::from_secs(30));
+        let line = text.lines().find(|line| line.starts_with("ready ")).unwrap().to_owned();
+        Target::from_ready_line(running, &line)
     }
 }
 
@@ -174,10 +173,6 @@ impl Running {
         Self { child, shown, started_ns, stdout, stderr }
     }
 
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
@@ -232,12 +227,6 @@ impl Running {
             );
             std::thread::sleep(Duration::from_millis(3));
         }
-    }
-
-    fn wait_for_line(&self, start: &str) -> &'static str {
-        let text = self.wait_for(start, Duration::from_secs(30));
-        let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_default();
-        Box::leak(line.to_owned().into_boxed_str())
     }
 
     pub fn is_running(&mut self) -> bool {

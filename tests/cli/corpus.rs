@@ -37,16 +37,16 @@ fn the_bundled_text_says_what_it_is() {
 #[test]
 fn a_query_mix_of_an_own_text() {
     let place = Place::new();
-    let animals = ["albatross", "barracuda", "cormorant", "dromedary"];
-    let text: String = (0..400)
+    // 90 words, each in 2 of 100 documents or so: neither rare nor in every document.
+    let word = |n: usize| {
+        let letters = [b"bcdfghklmnprstv"[n % 15], b"aeiou"[n / 15 % 5], b"lmnrst"[n % 6]];
+        format!("{0}{1}ber", String::from_utf8_lossy(&letters), ["", "en", "ol"][n % 3])
+    };
+    let text: String = (0..600)
         .map(|i| {
-            let (a, b) = (animals[i % 4], animals[(i / 4) % 4]);
-            format!(
-                "{{\"title\":\"{a} number\",\"body\":\"some {b} word{w} near water{v}\",\"category\":\"c{c}\"}}\n",
-                w = char::from(b'a' + (i % 26) as u8),
-                v = char::from(b'a' + (i % 17) as u8),
-                c = i % 5
-            )
+            let [a, b, c, d] = [i * 7, i * 11 + 3, i * 13 + 5, i * 17 + 8].map(|n| word(n % 90));
+            let category = i % 5;
+            format!("{{\"title\":\"{a} {b}\",\"body\":\"{c} {d}\",\"category\":\"c{category}\"}}\n")
         })
         .collect();
     place.file("text.ndjson", text);

@@ -40,7 +40,7 @@ fn a_negative_cycle_pauses_as_long_as_the_answer_took() {
     let ended = fbench(&place, &server, &["-n", "1", "-c", "-1", "-s", "2", "-q", "q.txt"]);
     let (ok, _) = counts(&ended);
     assert!((15..=20).contains(&ok), "{ok} requests of 50 ms with pauses of 50 ms in 2 s");
-    assert!((40.0..=51.0).contains(&figure(&ended, "utilization:")), "{}", ended.stdout);
+    assert!((40.0..=53.0).contains(&figure(&ended, "utilization:")), "{}", ended.stdout);
     assert_eq!(figure(&ended, "cycles not held:"), 0.0);
 }
 

@@ -71,7 +71,6 @@ fn failures_are_kept_as_samples() {
     let first: serde_json::Value = serde_json::from_str(samples.lines().next().unwrap()).unwrap();
     assert_eq!((first["kind"].as_str(), first["status"].as_u64()), (Some("status"), Some(503)));
     assert!(first["request"].as_str().unwrap().contains("/path?q=1"), "{first:#}");
-    assert!(first["reply"].as_str().unwrap().contains("overload"), "{first:#}");
     for file in std::fs::read_dir(&run).unwrap() {
         let path = file.unwrap().path();
         let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();

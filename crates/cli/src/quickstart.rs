@@ -3,6 +3,7 @@
 use crate::execute::{Finished, Output, execute, note, print_out, style};
 use crate::exit;
 use crate::prepare::{Prepared, plan_of, prepare};
+use crate::signals;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_core::clock::now_ns;
@@ -43,6 +44,18 @@ const OPEN_SHARE: f64 = 0.5;
 /// # Errors
 /// When a part does not work: the server does not start, a document is refused, a query is answered wrongly.
 pub fn run(output: &Output) -> Result<u8> {
+    // From here on Ctrl-C ends the whole story in order, not only the run that is under way.
+    signals::stop_flag()?;
+    match story(output) {
+        _ if signals::is_stopped() => {
+            note("plimsoll: the quickstart was stopped before its end");
+            Ok(exit::NOT_VALID)
+        }
+        told => told,
+    }
+}
+
+fn story(output: &Output) -> Result<u8> {
     let quiet = Output { runs: None, json: None, quiet: true };
     print_out("plimsoll quickstart: a real search server, a real text, a real query mix\n\n")?;
     let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
@@ -68,6 +81,9 @@ pub fn run(output: &Output) -> Result<u8> {
         &format!("1. As fast as it can: {CLIENTS} clients that each wait for their answer, 8 s"),
         &first,
     )?;
+    if signals::is_stopped() {
+        return Ok(exit::NOT_VALID);
+    }
     let open = Scenario {
         job: "quickstart-open".to_owned(),
         load: LoadModel::Open { rate_per_s: rate, arrivals: Arrivals::Poisson },
@@ -304,7 +320,7 @@ fn until_searchable(documents: u64, server: &Server) -> Result<Span> {
         if counted.record.ledger.ok == 1 {
             return Ok(waited);
         }
-        if waited > SEARCHABLE_WITHIN {
+        if waited > SEARCHABLE_WITHIN || signals::is_stopped() {
             bail!("not all documents could be found {SEARCHABLE_WITHIN} after they were fed");
         }
         std::thread::sleep(std::time::Duration::from_millis(50));

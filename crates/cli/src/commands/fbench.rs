@@ -312,6 +312,7 @@ pub fn run(args: &FbenchArgs) -> Result<u8> {
     )?;
     let prepared = prepared(args, &scenario, &pairs, &sources, forms)?;
     let output = args.out.output();
+    output.check()?;
     let to_stdout = output.json.as_deref() != Some(std::path::Path::new("-"));
     if to_stdout {
         print_out(STARTING)?;
