@@ -134,7 +134,8 @@ fn load_files_and_requests() {
         (&["--hits", "hits/total"], "--hits"),
         (&["--json", "no/such/dir/run.json"], "--json no/such/dir/run.json"),
         (&["--json", "."], "--json"),
-        (&["--cert", "c.pem"], "--key"),
+        (&["--cacert", "ca.pem"], "https://"),
+        (&["--insecure"], "https://"),
     ];
     for (flags, word) in cases {
         refused(load(&place, &server, flags), word);
@@ -201,6 +202,8 @@ fn urls() {
         (&["load", "http://127.0.0.1/a b"], "blank"),
         (&["load", "http://127.0.0.1/", "https://127.0.0.1/"], "https://"),
         (&["load", "http://127.0.0.1/path", "--queries", "good.txt"], "/path"),
+        (&["load", "https://127.0.0.1/", "--cert", "good.txt"], "key"),
+        (&["load", "https://127.0.0.1/", "--cacert", "missing.pem"], "missing.pem"),
         (&["load", "http://user:secret@127.0.0.1/"], "--header"),
     ] {
         refused(place.run(args), word);

@@ -114,7 +114,9 @@ fn no_answer_in_time_is_a_timeout_that_took_its_time() {
     record.expect_balanced();
     record.expect_failed("timeout", 6);
     assert_eq!(server.requests(), 6);
-    assert!(record.number("/latency_ms/failed/min") >= 300.0);
+    // The histogram's cells are a little wide: the smallest value is the lower end of one.
+    let least_ms = record.number("/latency_ms/failed/min");
+    assert!(least_ms >= 299.7, "{least_ms}");
 }
 
 #[test]

@@ -108,6 +108,15 @@ fn an_output_file_for_each_client() {
 }
 
 #[test]
+fn an_output_file_that_cannot_be_written_is_told() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(5));
+    let flags = ["-n", "1", "-r", "0", "-q", "q.txt", "-o", "/dev/full"];
+    let ended = fbench(&place, &server, &flags).expect(0);
+    assert!(ended.stdout.contains("an output file (-o) is not whole"), "{}", ended.stdout);
+}
+
+#[test]
 fn zero_hits_are_counted_from_the_header_of_this_reply() {
     let place = Place::new();
     // Zero hits, no header at all, and a failure: the original carries the zero over.

@@ -241,8 +241,10 @@ fn json_on_stdout_is_json_and_fits_the_schema() {
         ),
         (vec!["load", dead.as_str(), "--requests", "5"], 4),
     ] {
-        let ended = place.run(args.iter().copied().chain(["--json", "-"])).expect(code);
+        let ended = place.run(args.iter().copied().chain(["--json", "-"]));
         let record = Record::of(&ended);
+        // On a busy machine a run may say that it was late; its record has the same form.
+        assert!(ended.code == Some(code) || record.verdict() == "generator-limited", "{ended:?}");
         let problems: Vec<String> = validator
             .iter_errors(&record.0)
             .map(|error| format!("{}: {error}", error.instance_path()))

@@ -142,6 +142,7 @@ pub fn execute(
     if let Some(error) = &end.sink_error {
         notes.push(format!("the run's journal could not be kept in full: {error}"));
     }
+    notes.extend(prepared.troubles.take());
     let results = job_results(&end);
     let record = conclude(
         scenario,

@@ -18,7 +18,7 @@ use plimsoll_wire::http1::{Http1, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source};
-use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Way};
+use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Troubles, Way};
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
 use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
@@ -223,6 +223,7 @@ fn once(
         sessions: vec![sessions],
         class_names: vec!["all".to_owned()],
         distinct_requests: Some(requests),
+        troubles: Troubles::default(),
     };
     (scenario, prepared)
 }
