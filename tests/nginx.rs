@@ -12,8 +12,8 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts one whose `server` block holds `server` besides `listen`; `listen` is put after the address
-    /// (`ssl` for TLS).
+    /// Starts one whose `server` block holds `server` besides `listen`; `listen` is put after the
+    /// address (`ssl` for TLS).
     pub fn start(place: &Place, listen: &str, server: &str) -> Self {
         // Another program may take the port between finding and using it.
         for _ in 0..5 {
@@ -59,7 +59,8 @@ impl Nginx {
         (up && process.is_running()).then_some(Self { port, log, _process: process })
     }
 
-    /// Lines of the log: status, method, target, TLS protocol, client's verification, name asked for.
+    /// Lines of the log: status, method, target, TLS protocol, client's verification, name asked
+    /// for.
     pub fn seen(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         text.lines().map(str::to_owned).collect()

@@ -1,4 +1,5 @@
-//! Flags, files and words: what the program says before it sends anything, and its commands beside runs.
+//! Flags, files and words: what the program says before it sends anything, and its commands beside
+//! runs.
 
 mod corpus;
 mod filters;

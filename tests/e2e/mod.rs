@@ -1,4 +1,5 @@
-//! Whole stories: a search server fed, searched and measured; long files; many connections; the quickstart.
+//! Whole stories: a search server fed, searched and measured; long files; many connections; the
+//! quickstart.
 
 mod memory;
 mod quickstart;

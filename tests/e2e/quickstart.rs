@@ -42,3 +42,18 @@ fn the_quickstart_shows_a_search_server_measured() {
     assert_eq!(record.failures(), []);
     assert_eq!(record.0["class_names"].as_array().unwrap().len(), 6);
 }
+
+#[test]
+fn a_quickstart_that_is_stopped_goes_no_further_and_leaves_no_server() {
+    let place = Place::new();
+    let running = place.start(["run", "quickstart"]);
+    let text = running.wait_for("server   ", Duration::from_secs(30));
+    let url = text.split_ascii_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(rustix::process::Signal::INT);
+    let ended = running.wait(Duration::from_secs(10)).expect(3);
+    assert!(ended.stderr.contains("stopped before its end"), "{}", ended.stderr);
+    assert!(!ended.stdout.contains("1. As fast as it can"), "{}", ended.stdout);
+    let address = url.strip_prefix("http://").unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err(), "the server is still there");
+}

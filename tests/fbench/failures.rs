@@ -33,7 +33,8 @@ fn a_closed_port_is_failed_requests_and_exit_4() {
     let record = Record(serde_json::from_str(&place.read("run.json")).unwrap());
     record.expect_balanced();
     record.expect_failed("connect", failed);
-    // The refusals are listed as "no answer", and a dead server is not hammered with tens of thousands of tries.
+    // The refusals are listed as "no answer", and a dead server is not hammered with tens of
+    // thousands of tries.
     assert!(ended.stdout.contains(&format!("         0 : {failed:>8} \n")), "{}", ended.stdout);
     assert!(failed < 4000, "{failed} connections to a dead server in 2 s");
     assert!(ended.took < Duration::from_secs(6), "{:?}", ended.took);

@@ -146,7 +146,7 @@ fn checks_make_failures_of_200s() {
             0 => ok("{\"root\":{\"fields\":{\"totalCount\":3}}}"),
             1 => ok("{\"root\":{\"errors\":[{\"code\":12}]}}"),
             2 => ok(
-                "{\"root\":{\"fields\":{\"totalCount\":3},\"coverage\":{\"coverage\":50,\"full\":false,\"degraded\":{\"timeout\":true}}}}",
+                "{\"root\":{\"fields\":{\"totalCount\":3},\"coverage\":{\"coverage\":50,\"full\":false}}}",
             ),
             _ => reply(504, "", b"{}"),
         })]

@@ -21,8 +21,8 @@ fn load(place: &Place, url: &str, flags: &[&str]) -> Ended {
 
 /// The same, with the exit code that is expected and balanced books.
 ///
-/// Many tests share the machine: where plimsoll says that it could not keep its own times (exit code 3,
-/// `generator-limited`), that is right, and counts must hold all the same.
+/// Many tests share the machine: where plimsoll says that it could not keep its own times (exit
+/// code 3, `generator-limited`), that is right, and counts must hold all the same.
 #[track_caller]
 fn record(place: &Place, url: &str, flags: &[&str], code: i32) -> Record {
     let ended = load(place, url, flags);

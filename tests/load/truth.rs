@@ -1,13 +1,15 @@
 //! Against a server whose response times are known: is what we measure true?
 //!
-//! Each test prints its figures (`--nocapture`). The machine may be busy with other things: a run in which plimsoll
-//! itself was late is repeated, at most twice. Only that decides, never the result.
+//! Each test prints its figures (`--nocapture`). The machine may be busy with other things: a run
+//! in which plimsoll itself was late is repeated, at most twice. Only that decides, never the
+//! result.
 
 use super::record;
 use crate::process::{Place, Target};
 use crate::record::Record;
 
-/// What shows that a run says more of this machine than of plimsoll: a figure of the record and its limit, ms.
+/// What shows that a run says more of this machine than of plimsoll: a figure of the record and its
+/// limit, ms.
 struct Noise(&'static str, f64);
 
 /// The generator's own lag.
@@ -100,8 +102,8 @@ fn exponential_service_is_found_again() {
     for name in ["p50", "p90", "p95", "p99"] {
         let truth = stats["service"][format!("{name}_ms")].as_f64().unwrap();
         let measured = record.number(&format!("/latency_ms/response/{name}"));
-        // The way there and back takes a moment too, more of it in a build without optimisation; `make bench`
-        // shows the same without that allowance.
+        // The way there and back takes a moment too, more of it in a build without optimisation;
+        // `make bench` shows the same without that allowance.
         within(&format!("exponential, {name} ms"), measured, truth, 0.03, 0.4);
     }
 }
@@ -135,7 +137,8 @@ fn one_server_with_a_queue_has_the_mean_of_the_textbook() {
     let flags = ["--rate", "100", "--arrivals", "poisson", "--duration", "20s"];
     let record = quiet(&place, &target, &LATE, &flags);
     // M/M/1 at a load of 1/2: mean 10 ms. The variance of the mean of n successive waiting times is
-    // rho (2 + 5 rho - 4 rho^2 + rho^3) / (mu^2 (1 - rho)^4 n): 0.6 ms for 2000 requests. Three of these.
+    // rho (2 + 5 rho - 4 rho^2 + rho^3) / (mu^2 (1 - rho)^4 n): 0.6 ms for 2000 requests. Three of
+    // these.
     within("M/M/1, mean ms", record.number("/latency_ms/response/mean"), 10.0, 0.0, 1.8 + 0.3);
 }
 
