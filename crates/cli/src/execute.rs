@@ -4,6 +4,7 @@ use crate::exit;
 use crate::prepare::Prepared;
 use crate::progress::Progress;
 use crate::signals;
+use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
@@ -36,6 +37,22 @@ pub struct Output {
     pub quiet: bool,
 }
 
+impl Output {
+    /// Makes sure that the JSON can be written, before any load: a run whose result is lost was for nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be opened for writing.
+    pub fn check(&self) -> Result<()> {
+        let Some(path) = self.json.as_deref().filter(|path| *path != Path::new("-")) else {
+            return Ok(());
+        };
+        let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        opened
+            .map(drop)
+            .map_err(|error| usage(format!("--json {}: {error}; check the path", path.display())))
+    }
+}
+
 /// A finished run.
 pub struct Finished {
     /// Its record.
@@ -61,6 +78,8 @@ impl Sink for Nowhere {
 struct Named<'a> {
     inner: &'a mut dyn Sink,
     names: &'a [String],
+    /// Kind and reason of the first failure, to say why a run came to nothing.
+    first: Option<String>,
 }
 
 impl Sink for Named<'_> {
@@ -70,6 +89,10 @@ impl Sink for Named<'_> {
 
     fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
         let mut named = sample.clone();
+        if self.first.is_none() {
+            self.first =
+                Some(format!("the first failure was '{}': {}", sample.kind, sample.reason));
+        }
         if let Some(name) = sample.class.parse().ok().and_then(|index: usize| self.names.get(index))
         {
             named.class.clone_from(name);
@@ -107,7 +130,7 @@ pub fn execute(
         Some(journal) => journal,
         None => &mut nowhere,
     };
-    let mut sink = Named { inner, names };
+    let mut sink = Named { inner, names, first: None };
     let progress = Progress::new(scenario.length(), output.quiet);
     let mut show = |second: &Interval| {
         progress.show(second);
@@ -115,10 +138,12 @@ pub fn execute(
     };
     let end = run(plan, Http1::default, prepared.sessions, &mut sink, &mut show, &stop);
     progress.done();
+    let first_failure = sink.first.take();
     let end = end?;
     if let Some(error) = &end.sink_error {
         notes.push(format!("the run's journal could not be kept in full: {error}"));
     }
+    notes.extend(prepared.troubles.take());
     let results = job_results(&end);
     let record = conclude(
         scenario,
@@ -127,6 +152,7 @@ pub fn execute(
         Conclusion {
             distinct_requests: prepared.distinct_requests,
             notes,
+            first_failure,
             results,
             names,
             same_host: header.target.same_host,
@@ -222,6 +248,7 @@ fn header_of(scenario: &Scenario, prepared: &Prepared) -> RecordHeader {
 struct Conclusion<'a> {
     distinct_requests: Option<u64>,
     notes: Vec<String>,
+    first_failure: Option<String>,
     results: Map<String, Value>,
     names: &'a [String],
     same_host: bool,
@@ -250,6 +277,10 @@ fn conclude(
     };
     let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
     let slo = scenario.slo.iter().map(|slo: &Slo| (slo.name(), slo.judge(totals, &rate))).collect();
+    let mut verdict = judge(&evidence);
+    if verdict.kind == VerdictKind::TargetFailed {
+        verdict.reasons.extend(conclusion.first_failure);
+    }
     let mut warned = warnings(&evidence);
     warned.extend(conclusion.notes);
     let ending = Ending {
@@ -262,7 +293,7 @@ fn conclude(
             .map(|s| slow_request(s, end, conclusion.names))
             .collect(),
         slo,
-        verdict: judge(&evidence),
+        verdict,
         warnings: warned,
         job_results: conclusion.results,
         duration_s: Some(end.measured_s),

@@ -8,7 +8,7 @@ use plimsoll_wire::http1::Http1;
 use plimsoll_workloads::checks::{Checks, HitCounter};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::http::{
-    Cursor, Form, HttpSessions, Judge, OutputFile, Rendered, Stream, Way,
+    Cursor, Form, HttpSessions, Judge, OutputFile, Rendered, Stream, Troubles, Way,
 };
 use plimsoll_workloads::query_file::{
     ByteRange, FilePattern, Passes, Queries, ReadOptions, Record, RecordKind, RecordReader,
@@ -138,6 +138,7 @@ impl Sources {
         forms: Vec<Form>,
         limit: u64,
         append: &str,
+        troubles: &Troubles,
     ) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
         let forms = Arc::new(forms);
         let judge = Judge {
@@ -159,7 +160,8 @@ impl Sources {
                     .collect::<Result<Vec<_>>>()?,
             };
             let sessions =
-                HttpSessions::new(cursors, forms.clone(), Classes::default(), judge.clone());
+                HttpSessions::new(cursors, forms.clone(), Classes::default(), judge.clone())
+                    .with_troubles(troubles.clone());
             all.push(if outputs.is_empty() {
                 Box::new(sessions)
             } else {

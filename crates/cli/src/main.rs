@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const ORIENTATION: &str = "\
-plimsoll measures how much load a search, recommendation or database serving system holds, and shows why.
+plimsoll measures how much load a search, recommendation or database system holds, and shows why.
 
   See it work        plimsoll run quickstart
                      a real search server, a real text, a real query mix, half a minute

@@ -5,7 +5,7 @@ use crate::url::Url;
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::interval::CLASSES_MAX;
-use plimsoll_core::scenario::Scenario;
+use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{Limits, Slice};
 use plimsoll_engine::shard::{ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
@@ -16,7 +16,7 @@ use plimsoll_workloads::checks::{Checks, HitCounter};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::http::{
-    Cursor, Form, HttpSessions, Judge, Order, Rendered, Stream, Way, shuffled,
+    Cursor, Form, HttpSessions, Judge, Order, Rendered, Stream, Troubles, Way, shuffled,
 };
 use plimsoll_workloads::json_scan::Pointer;
 use plimsoll_workloads::ndjson::NdjsonReader;
@@ -38,6 +38,8 @@ pub struct Prepared {
     pub class_names: Vec<String>,
     /// How many different requests the source holds, if known.
     pub distinct_requests: Option<u64>,
+    /// What the sessions leave to tell at the end.
+    pub troubles: Troubles,
 }
 
 /// Opens and checks everything that a scenario over HTTP names.
@@ -66,12 +68,14 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
     };
     let targets = urls.iter().map(|u| Target::resolve(&u.authority.host, u.authority.port));
     let plan = plan_of(scenario, targets.collect(), tls, source.class_names.len());
-    let sessions = sessions_of(scenario, &source, forms, &judge)?;
+    let troubles = Troubles::default();
+    let sessions = sessions_of(scenario, &source, forms, &judge, &troubles)?;
     Ok(Prepared {
         plan,
         sessions,
         class_names: source.class_names.clone(),
         distinct_requests: source.distinct(),
+        troubles,
     })
 }
 
@@ -109,6 +113,11 @@ pub fn plan_of(
 pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
     let secure = urls.iter().filter(|url| url.authority.tls).count();
     if secure == 0 {
+        let TlsScenario { ca_file, certificate_file, key_file, server_name: _, insecure } =
+            &scenario.tls;
+        if ca_file.is_some() || certificate_file.is_some() || key_file.is_some() || *insecure {
+            return Err(usage("TLS options are given but the target is http://; write https://"));
+        }
         return Ok(None);
     }
     if secure < urls.len() {
@@ -351,6 +360,7 @@ fn sessions_of(
     source: &Source,
     forms: Vec<Form>,
     judge: &Judge,
+    troubles: &Troubles,
 ) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
     let order = order_of(scenario)?;
     let forms = Arc::new(forms);
@@ -396,7 +406,7 @@ fn sessions_of(
         };
         let sessions =
             HttpSessions::new(vec![cursor], forms.clone(), source.classes.clone(), judge.clone());
-        all.push(Box::new(sessions));
+        all.push(Box::new(sessions.with_troubles(troubles.clone())));
     }
     Ok(all)
 }

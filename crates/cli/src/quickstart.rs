@@ -3,6 +3,7 @@
 use crate::execute::{Finished, Output, execute, note, print_out, style};
 use crate::exit;
 use crate::prepare::{Prepared, plan_of, prepare};
+use crate::signals;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_core::clock::now_ns;
@@ -17,7 +18,7 @@ use plimsoll_wire::http1::{Http1, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source};
-use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Way};
+use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Troubles, Way};
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
 use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
@@ -46,6 +47,18 @@ const OPEN_SHARE: f64 = 0.5;
 /// # Errors
 /// When a part does not work: the server does not start, a document is refused, a query is answered wrongly.
 pub fn run(output: &Output) -> Result<u8> {
+    // From here on Ctrl-C ends the whole story in order, not only the run that is under way.
+    signals::stop_flag()?;
+    match story(output) {
+        _ if signals::is_stopped() => {
+            note("plimsoll: the quickstart was stopped before its end");
+            Ok(exit::NOT_VALID)
+        }
+        told => told,
+    }
+}
+
+fn story(output: &Output) -> Result<u8> {
     let quiet = Output { runs: None, json: None, quiet: true };
     print_out("plimsoll quickstart: a real search server, a real text, a real query mix\n\n")?;
     let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
@@ -73,6 +86,9 @@ pub fn run(output: &Output) -> Result<u8> {
         &format!("1. As fast as it can: {CLIENTS} clients that each wait for their answer, 8 s"),
         &first,
     )?;
+    if signals::is_stopped() {
+        return Ok(exit::NOT_VALID);
+    }
     let open = Scenario {
         job: "quickstart-open".to_owned(),
         load: LoadModel::Open { rate_per_s: rate, arrivals: Arrivals::Poisson },
@@ -243,6 +259,7 @@ fn once(
         sessions: vec![sessions],
         class_names: vec!["all".to_owned()],
         distinct_requests: Some(requests),
+        troubles: Troubles::default(),
     };
     (scenario, prepared)
 }
@@ -350,7 +367,7 @@ fn until(server: &Server, path: &str, check: &str, within: Span) -> Result<Optio
         if asked.record.ledger.ok == 1 {
             return Ok(Some(waited));
         }
-        if waited > within {
+        if waited > within || signals::is_stopped() {
             return Ok(None);
         }
         std::thread::sleep(std::time::Duration::from_millis(50));

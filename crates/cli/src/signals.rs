@@ -3,22 +3,33 @@
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Exit code of a second Ctrl-C, as shells count a death by SIGINT.
 const KILLED: i32 = 130;
+
+/// One flag for the whole process: a command of several runs must not go on with the next one.
+static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// A flag that is set by the first signal.
 ///
 /// # Errors
 /// When the system does not let the process handle signals.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    if let Some(stop) = STOP.get() {
+        return Ok(stop.clone());
+    }
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // Registered first, so that it sees the flag as it was before this signal.
         flag::register_conditional_shutdown(signal, KILLED, stop.clone())?;
         flag::register(signal, stop.clone())?;
     }
-    Ok(stop)
+    Ok(STOP.get_or_init(|| stop).clone())
+}
+
+/// Whether a signal has come.
+pub fn is_stopped() -> bool {
+    STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }

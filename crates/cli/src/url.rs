@@ -36,7 +36,13 @@ impl Url {
         let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         plimsoll_workloads::query_file::check_target(target.as_bytes())
             .map_err(|problem| usage(format!("'{text}': {problem}")))?;
-        let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        if let Some((_, host)) = authority.rsplit_once('@') {
+            // The user name and what follows it are not repeated: they may be a secret.
+            return Err(usage(format!(
+                "{scheme}://...@{host}: a user in the URL is not sent; \
+                 write --header 'Authorization: Basic ...' instead"
+            )));
+        }
         let (host, port) =
             split_authority(authority, if tls { 443 } else { 80 }).ok_or_else(|| {
                 usage(format!("'{text}': write http://HOST:PORT with a port of 1 to 65535"))
@@ -67,15 +73,21 @@ mod tests {
 
     #[test]
     fn addresses_are_taken_apart() {
-        let url = Url::parse("https://user:pw@[::1]:8443/a?b=c#d").unwrap();
+        let url = Url::parse("https://[::1]:8443/a?b=c#d").unwrap();
         assert_eq!((url.authority.host.as_str(), url.authority.port), ("::1", 8443));
         assert!(url.authority.tls);
         assert_eq!(url.target, "/a?b=c");
         assert_eq!(Url::parse("http://h").unwrap().authority.port, 80);
         assert_eq!(Url::parse("http://h?x").unwrap().target, "/?x");
-        for wrong in
-            ["h:80/x", "ftp://h/", "http://", "http://h:0/", "http://h:99999/", "http://::1/"]
-        {
+        for wrong in [
+            "h:80/x",
+            "ftp://h/",
+            "http://",
+            "http://h:0/",
+            "http://h:99999/",
+            "http://::1/",
+            "http://u:p@h/",
+        ] {
             assert!(Url::parse(wrong).is_err(), "{wrong}");
         }
     }

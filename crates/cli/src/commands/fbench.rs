@@ -17,7 +17,7 @@ use plimsoll_engine::target::Target;
 use plimsoll_report::fbench::{
     FbenchOptions, FbenchResult, FbenchSums, STARTING, own_block, stopped_lines,
 };
-use plimsoll_workloads::http::Form;
+use plimsoll_workloads::http::{Form, Troubles};
 use plimsoll_workloads::render::{Authority, FbenchForm, FbenchOptions as FormOptions};
 use std::path::PathBuf;
 
@@ -308,6 +308,7 @@ pub fn run(args: &FbenchArgs) -> Result<u8> {
     )?;
     let prepared = prepared(args, &scenario, &pairs, &sources, forms)?;
     let output = args.out.output();
+    output.check()?;
     let to_stdout = output.json.as_deref() != Some(std::path::Path::new("-"));
     if to_stdout {
         print_out(STARTING)?;
@@ -353,12 +354,14 @@ fn prepared(
     let tls = tls_of(scenario, &urls)?;
     let targets = pairs.iter().map(|pair| Target::resolve(&pair.host, pair.port)).collect();
     let plan = plan_of(scenario, targets, tls, 1);
-    let sessions = sources.sessions(args.threads, forms, args.limit, &args.append)?;
+    let troubles = Troubles::default();
+    let sessions = sources.sessions(args.threads, forms, args.limit, &args.append, &troubles)?;
     Ok(Prepared {
         plan,
         sessions,
         class_names: vec!["all".to_owned()],
         distinct_requests: Some(sources.records),
+        troubles,
     })
 }
 

@@ -234,6 +234,7 @@ pub fn run(args: &LoadArgs) -> Result<u8> {
     let scenario = args.scenario()?;
     let output = args.run.output.output();
     let prepared = prepare(&scenario)?;
+    output.check()?;
     let finished = execute(&scenario, prepared, &output, &mut |_| {}, &|_| Map::new())?;
     if !write_json(&output, &finished.record)? {
         let folder = finished.folder.as_deref();

@@ -37,6 +37,11 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Result<u8> {
     let output = args.output.output();
     if args.job == "quickstart" {
+        if output.json.is_some() {
+            return Err(usage(
+                "--json: quickstart makes two records; see plimsoll report --format json",
+            ));
+        }
         return crate::quickstart::run(&output);
     }
     let path = Path::new(&args.job);
@@ -48,6 +53,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
     }
     let scenario = read(path)?;
     let prepared = prepare(&scenario)?;
+    output.check()?;
     let finished = execute(&scenario, prepared, &output, &mut |_| {}, &|_| Map::new())?;
     if !write_json(&output, &finished.record)? {
         let folder = finished.folder.as_deref();

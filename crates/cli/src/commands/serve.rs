@@ -95,7 +95,7 @@ struct QueueArgs {
     /// request.
     #[arg(long, value_name = "TIME")]
     stall_every: Option<Span>,
-    /// Every N-th request ends in status 503; 0: none.
+    /// Every N-th request ends in status 503, after its service time like any other; 0: none.
     #[arg(long, value_name = "N", default_value_t = 0)]
     error_every: u64,
     /// Requests in the station above which an arrival is turned away at once.
@@ -249,8 +249,9 @@ fn serve_search(args: &SearchArgs) -> Result<u8> {
     config.refresh_interval = Duration::from_nanos(args.refresh.ns);
     config.query_threads = args.query_threads;
     let (listener, stop) = listen(&args.listen)?;
+    let server = search::Server::open(config).map_err(|error| usage(error.to_string()))?;
     ready("search", &listener, &args.listen)?;
-    search::run(listener, config, stop)?;
+    server.serve(listener, &stop)?;
     Ok(exit::FINE)
 }
 

@@ -120,32 +120,12 @@ pub enum SearchError {
     System(#[from] io::Error),
 }
 
-/// Serves on a bound listener until the stop is requested.
-///
-/// Catches up with what was written before a crash first; connections wait meanwhile. Returns
-/// within about a second of the request to stop, with everything acknowledged on the disk and in
-/// the index.
+/// Opens the data and serves on a bound listener until the stop is requested.
 ///
 /// # Errors
 /// When the data folder cannot be used, or the system has no thread or socket to give.
 pub fn run(listener: TcpListener, config: SearchConfig, stop: Stop) -> Result<(), SearchError> {
-    let server = Server::open(config)?;
-    let threads = match server.app.config.io_threads {
-        0 => processors().min(2),
-        threads => threads,
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads)
-        .thread_name("search-io")
-        .enable_all()
-        .build()?;
-    let served = runtime.block_on(async {
-        let app = Arc::clone(&server.app);
-        http::serve(listener, app, &stop).await
-    });
-    runtime.shutdown_timeout(RUNTIME_STOP);
-    server.close();
-    Ok(served?)
+    Server::open(config)?.serve(listener, &stop)
 }
 
 fn processors() -> usize {
@@ -194,15 +174,19 @@ impl App {
     }
 }
 
-/// The open data with the threads behind it.
-struct Server {
+/// The open data with the threads behind it: whoever has one can say that the server is ready.
+pub struct Server {
     app: Arc<App>,
     writer: JoinHandle<()>,
     indexer: JoinHandle<()>,
 }
 
 impl Server {
-    fn open(config: SearchConfig) -> Result<Self, SearchError> {
+    /// Opens the data folder; catches up with what was written before a crash.
+    ///
+    /// # Errors
+    /// When the data folder cannot be used, or the system has no thread to give.
+    pub fn open(config: SearchConfig) -> Result<Self, SearchError> {
         let folder = config.data_dir.clone();
         std::fs::create_dir_all(&folder)
             .map_err(|error| SearchError::Folder { path: folder.clone(), error })?;
@@ -246,6 +230,32 @@ impl Server {
                 }
             })?;
         Ok(Self { app, writer, indexer })
+    }
+
+    /// Serves on a bound listener until the stop is requested.
+    ///
+    /// Returns within about a second of the request to stop, with everything acknowledged on the disk
+    /// and in the index.
+    ///
+    /// # Errors
+    /// When the system has no thread or socket to give.
+    pub fn serve(self, listener: TcpListener, stop: &Stop) -> Result<(), SearchError> {
+        let threads = match self.app.config.io_threads {
+            0 => processors().min(2),
+            threads => threads,
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("search-io")
+            .enable_all()
+            .build()?;
+        let served = runtime.block_on(async {
+            let app = Arc::clone(&self.app);
+            http::serve(listener, app, stop).await
+        });
+        runtime.shutdown_timeout(RUNTIME_STOP);
+        self.close();
+        Ok(served?)
     }
 
     /// Ends the threads in the order of the data: queries, writes, index.

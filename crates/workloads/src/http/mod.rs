@@ -2,9 +2,11 @@
 
 mod output;
 mod source;
+mod troubles;
 
 pub use output::OutputFile;
 pub use source::{Order, Rendered, Stream, Way, shuffled};
+pub use troubles::Troubles;
 
 use crate::checks::{Checks, Failure as CheckFailure, HitCounter};
 use crate::classes::Classes;
@@ -90,8 +92,7 @@ pub struct HttpSessions {
     outputs: Vec<OutputFile>,
     append: Vec<u8>,
     scratch: Vec<u8>,
-    /// Why a source ended before its time.
-    source_error: Option<String>,
+    troubles: Troubles,
 }
 
 impl HttpSessions {
@@ -113,7 +114,7 @@ impl HttpSessions {
             outputs: Vec::new(),
             append: Vec::new(),
             scratch: Vec::new(),
-            source_error: None,
+            troubles: Troubles::default(),
         }
     }
 
@@ -126,9 +127,26 @@ impl HttpSessions {
         self
     }
 
+    /// Leaves what goes wrong beside the requests in `troubles`, at the latest when dropped.
+    #[must_use]
+    pub fn with_troubles(mut self, troubles: Troubles) -> Self {
+        self.troubles = troubles;
+        self
+    }
+
     fn output(&mut self, client: u32) -> Option<&mut OutputFile> {
         let files = self.outputs.len();
         if files == 0 { None } else { self.outputs.get_mut(client as usize % files) }
+    }
+}
+
+impl Drop for HttpSessions {
+    fn drop(&mut self) {
+        for file in &mut self.outputs {
+            if let Err(error) = file.finish() {
+                self.troubles.add(format!("an output file (-o) is not whole: {error}"));
+            }
+        }
     }
 }
 
@@ -167,7 +185,7 @@ impl Sessions<Http1> for HttpSessions {
                     }
                     Ok(None) => return Turn::Exhausted,
                     Err(error) => {
-                        self.source_error = Some(error.to_string());
+                        self.troubles.add(format!("requests ended early: {error}"));
                         return Turn::Exhausted;
                     }
                 }

@@ -49,6 +49,15 @@ impl OutputFile {
         }
     }
 
+    /// Writes what is still in memory.
+    ///
+    /// # Errors
+    /// The first error that there was; what came after it may be missing from the file.
+    pub fn finish(&mut self) -> std::io::Result<()> {
+        let flushed = self.file.flush();
+        self.error.take().map_or(flushed, Err)
+    }
+
     fn write(&mut self, reply: Option<&Reply<'_>>, ok: bool, times: Times) -> std::io::Result<()> {
         let file = &mut self.file;
         file.write_all(b"URL: ")?;
@@ -75,11 +84,5 @@ impl OutputFile {
             file.write_all(b"FBENCH: URL FETCH FAILED!\n")?;
         }
         file.write_all(DELIMITER)
-    }
-}
-
-impl Drop for OutputFile {
-    fn drop(&mut self) {
-        let _ = self.file.flush();
     }
 }

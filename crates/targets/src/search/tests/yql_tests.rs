@@ -52,6 +52,8 @@ fn not(node: Node) -> Node {
     Node::Not(Box::new(node))
 }
 
+// One table of all there is, which is read best in one place.
+#[allow(clippy::too_many_lines)]
 #[test]
 fn conditions_become_trees() {
     use Bound::{Excluded, Included, Unbounded};

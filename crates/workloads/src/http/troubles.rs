@@ -1,0 +1,22 @@
+//! What went wrong beside the requests, told when the run is over.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Messages from all sessions of a run: an output file that cannot be written, a source that changed.
+///
+/// Sessions are owned by shards and dropped with them, so what they have to say is left here.
+#[derive(Clone, Debug, Default)]
+pub struct Troubles(Arc<Mutex<Vec<String>>>);
+
+impl Troubles {
+    /// Adds a message.
+    pub fn add(&self, message: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    }
+
+    /// Takes all messages; complete when the sessions have been dropped.
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

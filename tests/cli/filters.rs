@@ -1,0 +1,113 @@
+//! split-file and result-filter.
+
+use crate::process::Place;
+
+/// Records of a POST file: URL and body lines.
+fn records(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('/') {
+            all.push(line.to_owned());
+        } else if let Some(last) = all.last_mut() {
+            last.push('\n');
+            last.push_str(line);
+        }
+    }
+    all
+}
+
+#[test]
+fn a_post_file_in_7_parts_and_joined_again_holds_the_same_records() {
+    let place = Place::new();
+    let file: String = (0..100)
+        .map(|i| format!("/search/{i}\n{{\"n\": {i},\n\n \"pad\": \"{}\"}}\n", "z".repeat(i)))
+        .collect();
+    place.file("all.txt", &file);
+    let ended = place.run(["split-file", "7", "all.txt"]).expect(0);
+    assert!(
+        ended.stdout.starts_with("100 records in 7 files of 14 to 15 records"),
+        "{}",
+        ended.stdout
+    );
+    let parts: Vec<String> = (0..7).map(|i| place.read(&format!("query{i:03}.txt"))).collect();
+    let mut joined: Vec<String> = parts.iter().flat_map(|part| records(part)).collect();
+    let mut expected = records(&file);
+    joined.sort();
+    expected.sort();
+    assert_eq!(joined, expected);
+    assert!(parts.iter().all(|part| (14..=15).contains(&records(part).len())));
+
+    // The same seed deals the same way, another one otherwise; stdin is a file like any other.
+    place.run_with_input(["split-file", "-p", "again%d.txt", "7"], file.as_bytes()).expect(0);
+    assert_eq!(place.read("again3.txt"), parts[3]);
+    place.run(["split-file", "-p", "other%d.txt", "--seed", "2", "7", "all.txt"]).expect(0);
+    assert_ne!(place.read("other3.txt"), parts[3]);
+}
+
+#[test]
+fn lines_are_dealt_evenly_and_keep_their_order() {
+    let place = Place::new();
+    let file: String = (0..1000).map(|i| format!("/q{i:04}\n")).collect();
+    place.file("all.txt", file);
+    place.run(["split-file", "-p", "p%02d", "4", "all.txt"]).expect(0);
+    let parts: Vec<String> = (0..4).map(|i| place.read(&format!("p{i:02}"))).collect();
+    for part in &parts {
+        let lines: Vec<&str> = part.lines().collect();
+        assert_eq!(lines.len(), 250);
+        assert!(lines.is_sorted(), "order inside a part");
+    }
+}
+
+const SUMMARY: &str = "\
+*** HTTP keep-alive statistics ***
+connection reuse count -- 75431
+***************** Benchmark Summary *****************
+clients:                      32
+ran for:                       4 seconds
+cycle time:                    0 ms
+lower response limit:          0 bytes
+skipped requests:              0
+failed requests:               0
+successful requests:       75463
+cycles not held:           75463
+minimum response time:      0.02 ms
+maximum response time:    108.38 ms
+average response time:      1.71 ms
+25   percentile:              0.70 ms
+50   percentile:              1.30 ms
+75   percentile:              2.10 ms
+90   percentile:              3.00 ms
+95   percentile:              3.60 ms
+98   percentile:              4.50 ms
+99   percentile:              5.30 ms
+99.5 percentile:              6.70 ms
+99.6 percentile:              7.70 ms
+99.7 percentile:             10.66 ms
+99.8 percentile:             21.40 ms
+99.9 percentile:             73.80 ms
+actual query rate:      18702.94 Q/s
+utilization:               99.94 %
+zero hit queries:              0
+zero hit percentage:        0.00 %
+http request status breakdown:
+       200 :    75463 
+";
+
+#[test]
+fn the_result_filter_knows_both_orders() {
+    let place = Place::new();
+    let newest = place.run_with_input(["result-filter"], SUMMARY.as_bytes()).expect(0);
+    let expected = "32 4 0 0 0 0 75463 75463 0.02 108.38 1.71 0.70 1.30 2.10 3.00 3.60 4.50 5.30 6.70 \
+         7.70 10.66 21.40 73.80 18702.94 99.94 0 0.00 75463";
+    assert_eq!(newest.stdout.trim_end(), expected);
+    let old = place.run_with_input(["result-filter", "--old"], SUMMARY.as_bytes()).expect(0);
+    let expected =
+        "32 4 0 0 0 0 75463 75463 0.02 108.38 1.71 0.70 1.30 2.10 3.00 3.60 5.30 18702.94 99.94 0";
+    assert_eq!(old.stdout.trim_end(), expected);
+}
+
+#[test]
+fn the_result_filter_of_nothing_is_nothing_to_speak_of() {
+    let ended = Place::new().run(["result-filter"]).expect(0);
+    assert!(ended.stdout.trim().is_empty(), "{:?}", ended.stdout);
+}

@@ -1,0 +1,9 @@
+//! Flags, files and words: what the program says before it sends anything, and its commands beside
+//! runs.
+
+mod corpus;
+mod filters;
+mod report;
+mod serve;
+mod usage;
+mod words;

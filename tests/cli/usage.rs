@@ -1,0 +1,255 @@
+//! Bad input: one clear line on stderr, exit code 64, and nothing is sent.
+
+use crate::process::{Ended, Place};
+use crate::server::Server;
+use std::path::Path;
+
+/// One line on stderr that holds `word`; stdout empty; exit code 64.
+#[track_caller]
+fn refused(ended: Ended, word: &str) {
+    let ended = ended.expect(64);
+    assert_eq!(ended.stderr.lines().count(), 1, "not one line:\n{}", ended.stderr);
+    assert!(ended.stderr.starts_with("plimsoll: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);
+    assert_eq!(ended.stdout, "", "something was printed before the input was known to be good");
+    assert!(ended.stderr.len() < 400, "{}", ended.stderr);
+}
+
+/// Files that tests name.
+fn files(place: &Place) {
+    place.file("good.txt", "/a\n/b\n");
+    place.file("empty.txt", "");
+    place.file("blank.txt", "\n\n  \n");
+    place.file("post.txt", "{\"no\":\"url\"}\n/a\nbody\n");
+    place.file("nul.txt", b"/a\n/b\0c\n");
+    place.file("space.txt", "/a\n/b c\n");
+    place.file("bad.ndjson", "{\"path\":\"/a\"}\n{\"pat\":\"/b\"}\n");
+    place.file("cut.ndjson", "{\"path\":\"/a\"}\n{\"path\":\n");
+}
+
+#[test]
+fn fbench() {
+    let (place, server) = (Place::new(), Server::ok());
+    files(&place);
+    let port = server.port();
+    let cases: &[(&[&str], &str)] = &[
+        (&["-q", "missing.txt"], "missing.txt"),
+        (&["-q", "query%03d.txt"], "query000.txt"),
+        (&["-q", "empty.txt"], "empty.txt"),
+        (&["-q", "blank.txt"], "blank.txt"),
+        (&["-q", "."], "."),
+        (&["-q", "nul.txt"], "nul.txt:2: NUL byte"),
+        (&["-q", "space.txt"], "space.txt:2: blank"),
+        (&["-P", "-q", "post.txt"], "post.txt:1: body without a URL"),
+        (&["-P", "-d", "-q", "bad.ndjson"], "bad.ndjson:1"),
+        (&["-n", "0", "-q", "good.txt"], "-n 0"),
+        (&["-n", "-1", "-q", "good.txt"], "-n"),
+        (&["-n", "x", "-q", "good.txt"], "'x'"),
+        (&["-n", "1000000", "-q", "good.txt"], "-n"),
+        (&["-c", "fast", "-q", "good.txt"], "'fast'"),
+        (&["-s", "0", "-q", "good.txt"], "-s 0"),
+        (&["-s", "-5", "-q", "good.txt"], "-s"),
+        (&["-s", "1.5", "-q", "good.txt"], "'1.5'"),
+        (&["-p", "-1", "-q", "good.txt"], "-p"),
+        (&["-r", "-2", "-q", "good.txt"], "-r"),
+        (&["-d", "-q", "good.txt"], "-P"),
+        (&["-H", "no colon", "-q", "good.txt"], "-H"),
+        (&["-H", "X: a\nY: b", "-q", "good.txt"], "control character"),
+        (&["-a", "&a b", "-q", "good.txt"], "-a"),
+        (&["-A", "a b", "-q", "good.txt"], "-A"),
+        (&["-A", "host:port", "-q", "good.txt"], "-A"),
+        (&["-q", "%s.txt"], "%s"),
+        (&["-q", "good.txt", "-o", "no/such/dir%d"], "no/such/dir"),
+        (&["-q", "good.txt", "--threads", "0"], "--threads"),
+        (&["-q", "good.txt", "--timeout", "0s"], "--timeout"),
+        (&["-q", "good.txt", "--timeout", "soon"], "soon"),
+        (&["-q", "good.txt", "--json", "no/such/dir/run.json"], "--json"),
+        (&["-q", "good.txt", "--json", "."], "--json"),
+        (&["-u", "-q", "good.txt"], "-u"),
+    ];
+    for (flags, word) in cases {
+        let mut args = vec!["fbench", "-n", "1"];
+        if flags.contains(&"-n") || flags.contains(&"-o") {
+            args.truncate(1);
+        }
+        args.extend(*flags);
+        args.extend(["127.0.0.1", &port]);
+        refused(place.run(args), word);
+    }
+    assert_eq!(server.connections(), 0, "load was sent in spite of bad input");
+    assert!(!place.path().join("runs").exists(), "a record of nothing");
+}
+
+#[test]
+fn hosts_and_ports() {
+    let place = Place::new();
+    files(&place);
+    for (hosts, word) in [
+        (&[][..], "HOST"),
+        (&["127.0.0.1"], "no port"),
+        (&["127.0.0.1", "80", "other"], "'other' has no port"),
+        (&["127.0.0.1", "0"], "'0'"),
+        (&["127.0.0.1", "http"], "'http'"),
+        (&["127.0.0.1", "65536"], "65536"),
+        (&["http://127.0.0.1", "80"], "without a scheme"),
+        (&["", "80"], "host"),
+        (&["a b", "80"], "host"),
+    ] {
+        let mut args = vec!["fbench", "-n", "1", "-r", "0", "-q", "good.txt"];
+        args.extend(hosts);
+        refused(place.run(args), word);
+    }
+}
+
+/// `load` with the server's address and these flags.
+fn load(place: &Place, server: &Server, flags: &[&str]) -> Ended {
+    let url = format!("{}/", server.url());
+    let mut args = vec!["load", url.as_str()];
+    args.extend(flags);
+    place.run(args)
+}
+
+#[test]
+fn load_files_and_requests() {
+    let (place, server) = (Place::new(), Server::ok());
+    files(&place);
+    let cases: &[(&[&str], &str)] = &[
+        (&["--queries", "missing.txt"], "missing.txt"),
+        (&["--queries", "empty.txt"], "empty.txt"),
+        (&["--queries", "nul.txt"], "nul.txt:2"),
+        (&["--queries", "bad.ndjson"], "bad.ndjson:2: unknown key \"pat\""),
+        (&["--queries", "cut.ndjson"], "cut.ndjson:2"),
+        (&["--queries", "post.txt", "--post"], "post.txt:1"),
+        (&["--body", "@missing"], "missing"),
+        (&["--header", "X: a\nY: b"], "control character"),
+        (&["--header", "X: a\r\nY: b"], "control character"),
+        (&["--header", "nothing"], "--header"),
+        (&["--header", "Content-Length: 5"], "--header"),
+        (&["--method", "GET /"], "--method"),
+        (&["--order", "up"], "--order"),
+        (&["--class", "noregex"], "noregex"),
+        (&["--class", "a=("], "--class a: unclosed group"),
+        (&["--check", "status=7"], "status=7"),
+        (&["--check", "nonsense"], "nonsense"),
+        (&["--hits", "hits/total"], "--hits"),
+        (&["--json", "no/such/dir/run.json"], "--json no/such/dir/run.json"),
+        (&["--json", "."], "--json"),
+        (&["--cacert", "ca.pem"], "https://"),
+        (&["--insecure"], "https://"),
+    ];
+    for (flags, word) in cases {
+        refused(load(&place, &server, flags), word);
+    }
+    assert_eq!(server.connections(), 0, "load was sent in spite of bad input");
+    assert!(!place.path().join("runs").exists(), "a record of nothing");
+}
+
+#[test]
+fn load_models_and_limits() {
+    let (place, server) = (Place::new(), Server::ok());
+    let cases: &[(&[&str], &str)] = &[
+        (&["--rate", "10", "--clients", "2"], "--clients and --rate"),
+        (&["--burst", "5", "--every", "1s", "--rate", "1"], "--rate and --burst"),
+        (&["--profile", "1:1s", "--rate", "1"], "--rate and --profile"),
+        (&["--rate", "10", "--think", "1s"], "--rate"),
+        (&["--arrivals", "poisson"], "--arrivals"),
+        (&["--burst", "5"], "--every"),
+        (&["--every", "1s"], "--burst"),
+        (&["--queue", "5"], "--slots"),
+        (&["--slots", "0"], "--slots 0"),
+        (&["--clients", "0"], "client"),
+        (&["--rate", "0"], "rate"),
+        (&["--rate", "-5"], "-5"),
+        (&["--rate", "nan"], "rate"),
+        (&["--rate", "inf"], "rate"),
+        (&["--burst", "0", "--every", "1s"], "burst"),
+        (&["--profile", "5"], "--profile '5'"),
+        (&["--profile", "5:fast"], "5:fast"),
+        (&["--slo", "p95"], "p95"),
+        (&["--slo", "p0=5ms"], "p0"),
+        (&["--slo", "p101=5ms"], "p101"),
+        (&["--slo", "median=5ms"], "median"),
+        (&["--slo", "p95=fast"], "p95=fast"),
+        (&["--slo", "errors=200%"], "errors"),
+        (&["--duration", "10 parsecs"], "parsecs"),
+        (&["--duration", "0s"], "--duration"),
+        (&["--requests", "0"], "--requests 0"),
+        (&["--connections", "0"], "--connections 0"),
+        (&["--threads", "0"], "--threads"),
+        (&["--threads", "5000"], "--threads"),
+        (&["--timeout", "0s"], "--timeout"),
+        (&["--seed", "x"], "'x'"),
+        (&["--nosuchflag"], "--nosuchflag"),
+    ];
+    for (flags, word) in cases {
+        refused(load(&place, &server, flags), word);
+    }
+    assert_eq!(server.connections(), 0, "load was sent in spite of bad input");
+}
+
+#[test]
+fn urls() {
+    let place = Place::new();
+    files(&place);
+    for (args, word) in [
+        (&["load"][..], "URL"),
+        (&["load", "127.0.0.1:8080/"], "has no scheme; write http://127.0.0.1:8080/"),
+        (&["load", "localhost"], "no scheme"),
+        (&["load", "ftp://127.0.0.1/"], "ftp"),
+        (&["load", "http://"], "http://"),
+        (&["load", "http://127.0.0.1:99999/"], "99999"),
+        (&["load", "http://127.0.0.1:0/"], ":0"),
+        (&["load", "http://127.0.0.1/a b"], "blank"),
+        (&["load", "http://127.0.0.1/", "https://127.0.0.1/"], "https://"),
+        (&["load", "http://127.0.0.1/path", "--queries", "good.txt"], "/path"),
+        (&["load", "https://127.0.0.1/", "--cert", "good.txt"], "key"),
+        (&["load", "https://127.0.0.1/", "--cacert", "missing.pem"], "missing.pem"),
+        (&["load", "http://user:secret@127.0.0.1/"], "--header"),
+    ] {
+        refused(place.run(args), word);
+    }
+}
+
+#[test]
+fn scenarios_and_jobs() {
+    let place = Place::new();
+    let (unknown, wrong) = ("no-such-job", "wrong.toml");
+    place.file(wrong, "job = \"x\"\ntargets = [\"http://127.0.0.1:1/\"]\nduraton = \"1s\"\n");
+    place.file("syntax.toml", "targets = [\n");
+    place.file("none.toml", "job = \"x\"\n");
+    for (args, word) in [
+        (&["run", unknown][..], "no-such-job"),
+        (&["run"], "JOB"),
+        (&["run", "missing.toml"], "missing.toml"),
+        (&["run", wrong], "wrong.toml:3: unknown field `duraton`"),
+        (&["run", "syntax.toml"], "syntax.toml:1"),
+        (&["run", "none.toml"], "target"),
+        (&["run", "quickstart", "--json", "x.json"], "two records"),
+        (&["nosuchcommand"], "nosuchcommand"),
+        (&["serve"], "null"),
+        (&["serve", "null", "--port", "70000"], "70000"),
+        (&["serve", "null", "--threads", "0"], "thread"),
+        (&["serve", "queue", "--service", "sometimes"], "sometimes"),
+        (&["serve", "queue", "--stall", "1s"], "--stall-every"),
+        (&["serve", "queue", "--stall", "2s", "--stall-every", "1s"], "stall"),
+        (&["serve", "queue", "--reject-status", "200"], "200"),
+        (&["serve", "null", "--host", "not an address"], "not an address"),
+        (&["corpus", "info", "--source", "internet"], "internet"),
+        (&["corpus", "write", "--source", "bundled", "--manifest", "m.json"], "synthetic"),
+        (&["corpus", "queries", "--format", "xml"], "xml"),
+        (&["split-file", "0", "x.txt"], "x.txt"),
+        (&["split-file", "4", "missing.txt"], "missing.txt"),
+        (&["split-file", "-p", "one.txt", "4", "missing.txt"], "one.txt"),
+    ] {
+        // A part of 0 and a file that is missing are both wrong; either may be told.
+        let word = if args == ["split-file", "0", "x.txt"] { "" } else { word };
+        refused(place.run(args), word);
+    }
+    assert!(!Path::new(&place.path().join("m.json")).exists());
+}
+
+#[test]
+fn a_port_in_use_is_one_line() {
+    let (place, server) = (Place::new(), Server::ok());
+    refused(place.run(["serve", "null", "--port", &server.port()]), &server.port());
+}

@@ -1,0 +1,114 @@
+//! Memory does not grow with files, and little with connections.
+
+use crate::process::{PATIENCE, Place, Running, find_program};
+use crate::record::Record;
+use crate::server::Server;
+use std::io::{BufWriter, Write};
+
+const MB: u64 = 1_000_000;
+
+/// Runs to the end; returns the largest memory seen from outside, bytes.
+fn watched(mut running: Running) -> (crate::process::Ended, u64) {
+    let mut peak = 0;
+    while running.is_running() {
+        peak = peak.max(running.memory_peak_bytes().unwrap_or(0));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    (running.wait(PATIENCE), peak)
+}
+
+#[test]
+fn a_large_file_streams_in_bounded_memory() {
+    let (place, server) = (Place::new(), Server::ok());
+    let path = place.path().join("large.txt");
+    let mut file = BufWriter::new(std::fs::File::create(&path).unwrap());
+    let pad = "p".repeat(1000);
+    for i in 0..90_000 {
+        writeln!(file, "/q{i}?{pad}").unwrap();
+    }
+    file.into_inner().unwrap().sync_all().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() > 64 << 20);
+    let port = server.port();
+    let args = [
+        "fbench",
+        "-n",
+        "2",
+        "-z",
+        "-s",
+        "2",
+        "-q",
+        "large.txt",
+        "--no-record",
+        "127.0.0.1",
+        &port,
+    ];
+    let (ended, peak) = watched(place.start(args));
+    eprintln!("fbench -z over {} MB: {} MB", 90, peak / MB);
+    ended.expect(0);
+    assert!(peak > 0 && peak < 60 * MB, "{} MB", peak / MB);
+    // Both halves of the file were read by their own client.
+    let paths = server.paths();
+    assert!(paths.iter().any(|path| path.starts_with("/q0?")));
+    let second = paths.iter().filter_map(|p| p[2..].split_once('?')?.0.parse().ok()).max();
+    assert!(second.is_some_and(|n: u64| n >= 45_000), "{second:?}");
+
+    let url = server.url();
+    let args = ["load", &url, "--queries", "large.txt", "--duration", "1s", "--no-record"];
+    let (ended, peak) = watched(place.start(args));
+    eprintln!("load over {} MB: {} MB", 90, peak / MB);
+    ended.expect(0);
+    assert!(peak > 0 && peak < 60 * MB, "{} MB", peak / MB);
+}
+
+/// Memory of a run with this many connections, by its own record and from outside, bytes.
+fn with_connections(n: &str) -> (Record, u64) {
+    let place = Place::alone();
+    let target = place.serve(&["null"]);
+    let args = [
+        "load",
+        &target.url,
+        "--clients",
+        n,
+        "--duration",
+        "3s",
+        "--connect-timeout",
+        "20s",
+        "--json",
+        "-",
+    ];
+    let (ended, peak) = watched(place.start(args));
+    let record = Record::of(&ended);
+    record.expect_balanced();
+    assert_eq!(record.failures(), [], "{}", ended.stderr);
+    let accepted = target.stats()["connections"]["accepted"].as_u64().unwrap();
+    // One more connection asks for these figures.
+    assert_eq!(accepted, n.parse::<u64>().unwrap() + 1);
+    (record, peak)
+}
+
+#[test]
+fn a_thousand_connections_take_under_60_mb() {
+    let (record, peak) = with_connections("1000");
+    let own = record.count("/generator/rss_max_bytes");
+    eprintln!("1000 connections: {} MB by its record, {} MB from outside", own / MB, peak / MB);
+    assert!(own < 60 * MB && peak < 60 * MB, "{} MB, {} MB", own / MB, peak / MB);
+    assert!(own > 2 * MB && peak > 2 * MB);
+}
+
+#[test]
+fn ten_thousand_connections_take_under_250_mb() {
+    let limits = std::process::Command::new(find_program("bash"))
+        .args(["-c", "ulimit -Hn"])
+        .output()
+        .unwrap();
+    let hard = String::from_utf8(limits.stdout).unwrap().trim().to_owned();
+    let enough = hard == "unlimited" || hard.parse::<u64>().is_ok_and(|n| n >= 10_200);
+    assert!(
+        enough,
+        "only {hard} files may be open; run: ulimit -Hn 20000 (as root), or set LimitNOFILE"
+    );
+    let (record, peak) = with_connections("10000");
+    let own = record.count("/generator/rss_max_bytes");
+    eprintln!("10000 connections: {} MB by its record, {} MB from outside", own / MB, peak / MB);
+    assert!(own < 250 * MB && peak < 250 * MB, "{} MB, {} MB", own / MB, peak / MB);
+}

@@ -1,0 +1,59 @@
+//! What a newcomer sees first.
+
+use crate::process::Place;
+use crate::record::Record;
+use std::time::Duration;
+
+#[test]
+fn the_quickstart_shows_a_search_server_measured() {
+    let place = Place::alone();
+    let ended = place.start(["run", "quickstart"]).wait(Duration::from_secs(240)).expect(0);
+    eprintln!("quickstart took {:.1} s", ended.took.as_secs_f64());
+    let parts = [
+        "plimsoll quickstart",
+        "server",
+        "corpus   ",
+        "documents",
+        "every answer has the hits that the text has",
+        "1. As fast as it can",
+        "2. At half of that",
+        "Latency",
+        "response",
+        "Classes",
+        "fuzzy",
+        "Ledger",
+        "Verdict",
+        "runs/",
+        "What next",
+    ];
+    let mut at = 0;
+    for part in parts {
+        let found = ended.stdout[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("no {part:?} (in this place) in\n{}", ended.stdout));
+    }
+    assert_eq!(
+        std::fs::read_dir(place.path().join("runs")).unwrap().count(),
+        2,
+        "two measured runs"
+    );
+    let record = Record::of(&place.run(["report", "--format", "json"]).expect(0));
+    record.expect_balanced();
+    assert_eq!(record.text("/job"), "quickstart-open");
+    assert_eq!(record.failures(), []);
+    assert_eq!(record.0["class_names"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_quickstart_that_is_stopped_goes_no_further_and_leaves_no_server() {
+    let place = Place::new();
+    let running = place.start(["run", "quickstart"]);
+    let text = running.wait_for("server   ", Duration::from_secs(30));
+    let url = text.split_ascii_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(rustix::process::Signal::INT);
+    let ended = running.wait(Duration::from_secs(10)).expect(3);
+    assert!(ended.stderr.contains("stopped before its end"), "{}", ended.stderr);
+    assert!(!ended.stdout.contains("1. As fast as it can"), "{}", ended.stdout);
+    let address = url.strip_prefix("http://").unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err(), "the server is still there");
+}

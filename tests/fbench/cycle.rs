@@ -1,0 +1,61 @@
+//! The cycle time is a schedule, and summaries on the way.
+
+use super::{counts, fbench, figure, lines};
+use crate::process::Place;
+use crate::server::Server;
+
+#[test]
+fn one_client_with_a_cycle_of_1_ms_holds_1000_per_second() {
+    let place = Place::alone();
+    let target = place.serve(&["null"]);
+    place.file("q.txt", lines(10));
+    let port = target.port.to_string();
+    let args = ["fbench", "-n", "1", "-c", "1", "-s", "5", "-q", "q.txt", "--no-record"];
+    let ended = place.run(args.into_iter().chain(["127.0.0.1", &port]));
+    let (ok, failed) = counts(&ended);
+    eprintln!("-n 1 -c 1 -s 5: {ok} requests, rate {}", figure(&ended, "actual query rate:"));
+    assert_eq!(failed, 0);
+    assert!((4975..=5025).contains(&ok), "{ok} requests in 5 s");
+    assert!((figure(&ended, "actual query rate:") - 1000.0).abs() <= 5.0, "{}", ended.stdout);
+    assert_eq!(target.stats()["requests"], ok);
+}
+
+#[test]
+fn the_clients_share_the_cycle_evenly() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(10));
+    let flags = ["-n", "4", "-c", "200", "-s", "2", "-q", "q.txt"];
+    let ended = fbench(&place, &server, &flags);
+    assert_eq!(counts(&ended), (40, 0), "4 clients, 5 a second each, 2 s\n{}", ended.stderr);
+}
+
+#[test]
+fn a_negative_cycle_pauses_as_long_as_the_answer_took() {
+    let place = Place::new();
+    let server = Server::start(|_| {
+        let pause = crate::server::Step::Sleep(std::time::Duration::from_millis(50));
+        vec![pause, crate::server::Step::Send(crate::server::ok("x"))]
+    });
+    place.file("q.txt", lines(10));
+    let ended = fbench(&place, &server, &["-n", "1", "-c", "-1", "-s", "2", "-q", "q.txt"]);
+    let (ok, _) = counts(&ended);
+    assert!((15..=20).contains(&ok), "{ok} requests of 50 ms with pauses of 50 ms in 2 s");
+    assert!((40.0..=53.0).contains(&figure(&ended, "utilization:")), "{}", ended.stdout);
+    assert_eq!(figure(&ended, "cycles not held:"), 0.0);
+}
+
+#[test]
+fn summaries_on_the_way() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(10));
+    let flags = ["-n", "2", "-c", "50", "-s", "3", "-p", "1", "-q", "q.txt"];
+    let ended = fbench(&place, &server, &flags);
+    for text in ["\n\nRuntime: 1 sec\n", "\n\nRuntime: 2 sec\n"] {
+        assert_eq!(ended.stdout.matches(text).count(), 1, "{text:?} in\n{}", ended.stdout);
+    }
+    assert_eq!(ended.stdout.matches("*** Benchmark Summary ***").count(), 3, "{}", ended.stdout);
+    let middle = ended.stdout.split("Runtime: 2 sec").nth(1).unwrap();
+    let line = middle.lines().find(|line| line.starts_with("successful requests:")).unwrap();
+    let so_far: u64 = line[20..].trim().parse().unwrap();
+    assert!((76..=82).contains(&so_far), "{so_far} of 40 a second after 2 s");
+}

@@ -1,0 +1,143 @@
+//! Connections that are kept, lost, dealt out and named.
+
+use super::record;
+use crate::process::Place;
+use crate::server::{Server, Step, ok};
+use std::time::Duration;
+
+/// Answers the first request of each connection and drops it at the second.
+fn forgetful(last: Step) -> Server {
+    Server::start(move |seen| match seen.on_connection {
+        0 => vec![Step::Send(ok("x"))],
+        _ => vec![last.clone()],
+    })
+}
+
+const TEN: [&str; 4] = ["--clients", "1", "--requests", "10"];
+
+#[test]
+fn an_idempotent_request_on_a_kept_connection_is_sent_once_more() {
+    for last in [Step::Reset, Step::Close] {
+        let (place, server) = (Place::new(), forgetful(last));
+        let record = record(&place, &server.url(), &TEN, 0);
+        assert_eq!((record.ok(), record.sent()), (10, 10));
+        // The first goes through; each of the others is asked twice.
+        assert_eq!(record.count("/counters/retries"), 9);
+        assert_eq!((server.requests(), server.connections()), (19, 10));
+    }
+}
+
+#[test]
+fn a_post_is_never_sent_twice() {
+    let (place, server) = (Place::new(), forgetful(Step::Reset));
+    let flags = [TEN.as_slice(), &["--method", "POST", "--body", "x"]].concat();
+    let record = record(&place, &server.url(), &flags, 0);
+    assert_eq!((record.ok(), server.requests()), (5, 10));
+    record.expect_failed("reset", 5);
+    assert_eq!(record.count("/counters/retries"), 0);
+}
+
+#[test]
+fn a_retry_is_not_repeated() {
+    let server = Server::start(|seen| match seen.number {
+        0 => vec![Step::Send(ok("x"))],
+        _ => vec![Step::Reset],
+    });
+    let place = Place::new();
+    let record = record(&place, &server.url(), &TEN, 0);
+    assert_eq!(record.ok(), 1);
+    record.expect_failed("reset", 9);
+    assert_eq!((record.count("/counters/retries"), server.requests()), (1, 11));
+}
+
+#[test]
+fn a_kept_connection_that_dies_between_requests_fails_nothing() {
+    // Closed in order, without a word of it in the reply, while the client pauses.
+    let server = Server::start(|_| vec![Step::Send(ok("x")), Step::Close]);
+    let place = Place::new();
+    let flags = ["--clients", "2", "--think", "30ms", "--requests", "20"];
+    let record = record(&place, &server.url(), &flags, 0);
+    assert_eq!((record.ok(), server.requests()), (20, 20));
+    assert!((20..=22).contains(&server.connections()), "{}", server.connections());
+}
+
+#[test]
+fn keep_alive_is_used_or_not() {
+    let (place, server) = (Place::new(), Server::ok());
+    record(&place, &server.url(), &["--clients", "4", "--requests", "100"], 0);
+    assert_eq!((server.requests(), server.connections()), (100, 4));
+    assert!(!server.seen()[0].text().contains("Connection: close"));
+    let server = Server::start(|_| vec![Step::Send(ok("x")), Step::Close]);
+    let flags = ["--clients", "4", "--requests", "100", "--no-keepalive"];
+    record(&place, &server.url(), &flags, 0);
+    assert_eq!((server.requests(), server.connections()), (100, 100));
+    assert!(server.seen()[0].text().contains("\r\nConnection: close\r\n"));
+}
+
+#[test]
+fn targets_are_asked_in_turn() {
+    let servers: Vec<Server> = (0..3).map(|_| Server::ok()).collect();
+    let place = Place::new();
+    let urls: Vec<String> = servers.iter().map(Server::url).collect();
+    let mut args = vec!["load"];
+    args.extend(urls.iter().map(String::as_str));
+    args.extend(["--clients", "6", "--requests", "60", "--json", "-"]);
+    let record = crate::record::Record::of(&place.run(args).expect(0));
+    assert_eq!(record.ok(), 60);
+    let connections: Vec<usize> = servers.iter().map(Server::connections).collect();
+    assert_eq!(connections, [2, 2, 2]);
+    assert_eq!(servers.iter().map(Server::requests).sum::<usize>(), 60);
+    assert!(servers.iter().all(|server| server.requests() > 0));
+    for (server, url) in servers.iter().zip(&urls) {
+        let host = url.strip_prefix("http://").unwrap();
+        assert!(server.seen()[0].text().contains(&format!("\r\nHost: {host}\r\n")));
+    }
+}
+
+#[test]
+fn an_ipv6_address() {
+    let (place, server) = (Place::new(), Server::on("[::1]:0", |_| vec![Step::Send(ok("x"))]));
+    assert_eq!(record(&place, &format!("{}/", server.url()), &TEN, 0).ok(), 10);
+    let host = format!("\r\nHost: [::1]:{}\r\n", server.port());
+    assert!(server.seen()[0].text().contains(&host), "{}", server.seen()[0].text());
+}
+
+#[test]
+fn a_name_whose_other_address_nobody_listens_on() {
+    // localhost is both 127.0.0.1 and ::1 on most machines; only one of them answers here.
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        use std::net::ToSocketAddrs;
+        let (place, server) = (Place::new(), Server::on(address, |_| vec![Step::Send(ok("x"))]));
+        let port: u16 = server.port().parse().unwrap();
+        let known = ("localhost", port)
+            .to_socket_addrs()
+            .unwrap()
+            .any(|a| a.to_string() == address.replace(":0", &format!(":{port}")));
+        if !known {
+            // This machine does not call that address localhost, so there is nothing to find.
+            continue;
+        }
+        let url = format!("http://localhost:{port}/");
+        let record = record(&place, &url, &["--clients", "4", "--requests", "40"], 0);
+        assert_eq!((record.ok(), server.requests()), (40, 40), "{address}");
+        assert_eq!(record.failures(), []);
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_is_asked_again() {
+    let place = Place::new();
+    let port = crate::server::closed_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let args = ["load", &url, "--rate", "50", "--duration", "4s", "--json", "-"];
+    let running = place.start(args);
+    std::thread::sleep(Duration::from_millis(1200));
+    let server = Server::on(&format!("127.0.0.1:{port}"), |_| vec![Step::Send(ok("x"))]);
+    let record = crate::record::Record::of(&running.wait(Duration::from_secs(20)).expect(0));
+    record.expect_balanced();
+    assert_eq!(record.count("/ledger/scheduled"), 200);
+    assert_eq!(record.ok(), server.requests() as u64);
+    assert!(record.ok() >= 100, "{:#}", record.0["ledger"]);
+    let failed = record.failures();
+    assert!(failed.len() == 1 && failed[0].0 == "connect", "{failed:?}");
+}

@@ -1,0 +1,109 @@
+//! Each failure in its class, with the number that the server saw.
+
+use super::record;
+use crate::certificates::Authority;
+use crate::nginx::Nginx;
+use crate::process::Place;
+use crate::server::{Server, Step, closed_port, ok, reply, send};
+
+const MANY: [&str; 4] = ["--clients", "4", "--requests", "40"];
+
+#[test]
+fn each_in_its_class() {
+    let cut = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this";
+    let errors = "{\"root\":{\"errors\":[{\"code\":4,\"message\":\"timeout\"}]}}";
+    let cases: [(&str, &[&str], Vec<Step>); 9] = [
+        ("reset", &[], vec![Step::Reset]),
+        ("reset", &[], vec![Step::Close]),
+        ("short", &[], [send(cut), vec![Step::Close]].concat()),
+        ("status", &[], vec![Step::Send(reply(503, "", b"busy"))]),
+        ("status", &[], vec![Step::Send(reply(301, "Location: /\r\n", b""))]),
+        ("check", &["--check", "vespa"], vec![Step::Send(ok(errors))]),
+        ("protocol", &[], send("HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello")),
+        ("protocol", &[], send("\u{16}\u{3}\u{1} this is no HTTP at all\r\n\r\n")),
+        ("timeout", &["--timeout", "200ms"], vec![Step::Hang]),
+    ];
+    for (kind, flags, steps) in cases {
+        let (place, shown) = (Place::new(), format!("{steps:?}"));
+        let server = Server::start(move |_| steps.clone());
+        let flags = [&MANY, flags].concat();
+        let record = record(&place, &server.url(), &flags, 4);
+        assert_eq!((record.sent(), server.requests()), (40, 40), "{kind}: {shown}");
+        record.expect_failed(kind, 40);
+        assert_eq!(record.verdict(), "target-failed");
+    }
+}
+
+#[test]
+fn nobody_to_connect_to() {
+    let place = Place::new();
+    let url = format!("http://127.0.0.1:{}/", closed_port());
+    record(&place, &url, &MANY, 4).expect_failed("connect", 40);
+    record(&place, "http://no-such-host.invalid/", &MANY, 4).expect_failed("connect", 40);
+}
+
+#[test]
+fn some_of_many() {
+    // One in five of each kind; the rest is fine.
+    let server = Server::start(|seen| match seen.number % 5 {
+        0 => vec![Step::Send(reply(500, "", b""))],
+        1 => send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        _ => vec![Step::Send(ok("fine"))],
+    });
+    let place = Place::new();
+    let record = record(&place, &server.url(), &["--clients", "1", "--requests", "100"], 0);
+    assert_eq!((record.ok(), record.sent(), server.requests()), (60, 100, 100));
+    assert_eq!(record.failures(), [("protocol".to_owned(), 20), ("status".to_owned(), 20)]);
+    assert_eq!(record.count("/latency_ms/failed/count"), 40);
+    assert_eq!(record.count("/latency_ms/response/count"), 60);
+    assert!(record.has_warning("40.0 % of the requests failed"), "{:#}", record.0["warnings"]);
+}
+
+#[test]
+fn failures_are_kept_as_samples() {
+    let server = Server::start(|_| vec![Step::Send(reply(503, "", b"{\"why\":\"overload\"}"))]);
+    let place = Place::new();
+    let url = format!("{}/path?q=1", server.url());
+    let flags = ["--requests", "10", "--header", "Authorization: Bearer topsecret"];
+    record(&place, &url, &flags, 4);
+    let run = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    let samples = std::fs::read_to_string(run.join("failures.ndjson")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(samples.lines().next().unwrap()).unwrap();
+    assert_eq!((first["kind"].as_str(), first["status"].as_u64()), (Some("status"), Some(503)));
+    assert!(first["request"].as_str().unwrap().contains("/path?q=1"), "{first:#}");
+    for file in std::fs::read_dir(&run).unwrap() {
+        let path = file.unwrap().path();
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        assert!(!text.contains("topsecret"), "a secret in {}", path.display());
+    }
+}
+
+#[test]
+fn tls() {
+    let place = Place::new();
+    let authority = Authority::new("plimsoll test CA");
+    place.file("ca.pem", authority.pem());
+    place.file("other.pem", Authority::new("another CA").pem());
+    let signed = authority.server(&["localhost"]);
+    let certificate = place.file("server.pem", &signed.certificate).display().to_string();
+    let key = place.file("server.key", &signed.key).display().to_string();
+    let block = format!(
+        "ssl_certificate {certificate};\nssl_certificate_key {key};\nlocation / {{ return 200 'hi'; }}"
+    );
+    let nginx = Nginx::start(&place, "ssl", &block);
+    let (named, bare) = (
+        format!("https://localhost:{}/", nginx.port),
+        format!("https://127.0.0.1:{}/", nginx.port),
+    );
+    let run = |url: &str, flags: &[&str], code| record(&place, url, &[&MANY, flags].concat(), code);
+    assert_eq!(run(&named, &["--cacert", "ca.pem"], 0).ok(), 40);
+    assert_eq!(nginx.wait_for(40).len(), 40);
+    run(&named, &["--cacert", "other.pem"], 4).expect_failed("tls", 40);
+    run(&bare, &["--cacert", "ca.pem"], 4).expect_failed("tls", 40);
+    run(&named, &[], 4).expect_failed("tls", 40);
+    assert_eq!(nginx.seen().len(), 40, "nothing is asked over TLS that does not hold");
+    assert_eq!(run(&bare, &["--cacert", "ca.pem", "--sni", "localhost"], 0).ok(), 40);
+    assert_eq!(run(&bare, &["--insecure"], 0).ok(), 40);
+    let server = Server::greeting(send("220 no TLS here\r\n"));
+    run(&server.url().replace("http", "https"), &["--insecure"], 4).expect_failed("tls", 40);
+}

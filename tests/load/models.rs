@@ -1,0 +1,140 @@
+//! Load models: how many requests, and when.
+
+use super::record;
+use crate::process::Place;
+use crate::server::{Server, Step, ok};
+
+/// Arrivals in milliseconds after the first.
+fn arrivals_ms(server: &Server) -> Vec<f64> {
+    let mut at: Vec<u64> = server.seen().iter().map(|seen| seen.at_ns).collect();
+    at.sort_unstable();
+    at.iter().map(|t| (t - at[0]) as f64 / 1e6).collect()
+}
+
+#[test]
+fn uniform_arrivals_are_exact_in_number() {
+    let (place, server) = (Place::new(), Server::ok());
+    let record = record(&place, &server.url(), &["--rate", "200", "--duration", "2s"], 0);
+    assert_eq!(record.count("/ledger/scheduled"), 400);
+    assert_eq!((record.ok(), server.requests()), (400, 400));
+    assert!((record.number("/rate/offered_per_s") - 200.0).abs() < 2.0);
+    let last = arrivals_ms(&server)[399];
+    assert!((1900.0..2200.0).contains(&last), "the last came {last} ms after the first");
+}
+
+#[test]
+fn poisson_arrivals_are_the_same_for_a_seed() {
+    let place = Place::new();
+    let run = |seed: &str| {
+        let server = Server::ok();
+        let flags = ["--rate", "300", "--arrivals", "poisson", "--duration", "2s", "--seed", seed];
+        let record = record(&place, &server.url(), &flags, 0);
+        assert_eq!(record.ok(), server.requests() as u64);
+        record.count("/ledger/scheduled")
+    };
+    let first = run("3");
+    // 600 expected; five standard deviations.
+    assert!((478..=722).contains(&first), "{first}");
+    assert_eq!(run("3"), first, "the same seed has the same schedule");
+}
+
+#[test]
+fn bursts_come_at_once() {
+    let (place, server) = (Place::new(), Server::ok());
+    let flags = ["--burst", "30", "--every", "500ms", "--duration", "2s", "--connections", "30"];
+    let record = record(&place, &server.url(), &flags, 0);
+    assert_eq!((record.ok(), server.requests()), (120, 120));
+    let at = arrivals_ms(&server);
+    for burst in 0..4 {
+        let (first, last) = (at[burst * 30], at[burst * 30 + 29]);
+        assert!((first - burst as f64 * 500.0).abs() < 150.0, "burst {burst} at {first} ms");
+        assert!(last - first < 200.0, "burst {burst} took {} ms", last - first);
+    }
+}
+
+#[test]
+fn a_profile_is_the_area_under_its_line() {
+    let (place, server) = (Place::new(), Server::ok());
+    let flags = ["--profile", "0-200:1s,200:1s,200-0:1s"];
+    let record = record(&place, &server.url(), &flags, 0);
+    let scheduled = record.count("/ledger/scheduled");
+    assert!((399..=401).contains(&scheduled), "{scheduled} requests");
+    assert_eq!(server.requests() as u64, scheduled);
+    let early = arrivals_ms(&server).iter().filter(|&&t| t < 900.0).count();
+    assert!((70..=130).contains(&early), "{early} in the first stretch of about 100");
+}
+
+#[test]
+fn clients_wait_for_their_answers() {
+    let place = Place::new();
+    let pause = std::time::Duration::from_millis(50);
+    let server = Server::start(move |_| vec![Step::Sleep(pause), Step::Send(ok("x"))]);
+    let flags = ["--clients", "5", "--duration", "2s"];
+    let record = record(&place, &server.url(), &flags, 0);
+    assert_eq!(record.ok(), server.requests() as u64);
+    assert!(
+        (150..=200).contains(&record.ok()),
+        "{} requests of 50 ms by 5 clients in 2 s",
+        record.ok()
+    );
+    assert_eq!(server.connections(), 5);
+}
+
+#[test]
+fn think_time_and_cycles() {
+    let place = Place::new();
+    let server = Server::ok();
+    let flags = ["--clients", "2", "--think", "100ms", "--duration", "2s"];
+    let thinking = record(&place, &server.url(), &flags, 0).ok();
+    assert!((34..=42).contains(&thinking), "{thinking} requests with 100 ms between them");
+    let server = Server::ok();
+    let flags = ["--clients", "2", "--cycle", "100ms", "--duration", "2s"];
+    assert_eq!(record(&place, &server.url(), &flags, 0).ok(), 40);
+}
+
+#[test]
+fn threads_share_the_schedule_without_losing_any() {
+    let place = Place::new();
+    for threads in ["1", "3"] {
+        let server = Server::ok();
+        let flags = ["--rate", "100", "--duration", "2s", "--threads", threads];
+        let open = record(&place, &server.url(), &flags, 0);
+        assert_eq!((open.count("/ledger/scheduled"), server.requests()), (200, 200));
+        let server = Server::ok();
+        let flags = ["--clients", "7", "--requests", "100", "--threads", threads];
+        let closed = record(&place, &server.url(), &flags, 0);
+        assert_eq!((closed.ok(), server.requests(), server.connections()), (100, 100, 7));
+    }
+}
+
+#[test]
+fn the_warm_up_is_not_counted() {
+    let (place, server) = (Place::new(), Server::ok());
+    let flags = ["--rate", "100", "--duration", "1s", "--warmup", "1s"];
+    let record = record(&place, &server.url(), &flags, 0);
+    assert_eq!((record.count("/ledger/scheduled"), server.requests()), (100, 200));
+    assert!(
+        (0.95..1.1).contains(&record.number("/duration_s")),
+        "{}",
+        record.number("/duration_s")
+    );
+}
+
+#[test]
+fn a_slow_server_does_not_slow_the_schedule() {
+    // One answer at a time, 20 ms each: 50 a second of the 100 that are due.
+    let place = Place::new();
+    let pause = std::time::Duration::from_millis(20);
+    let server = Server::start(move |_| vec![Step::Sleep(pause), Step::Send(ok("x"))]);
+    let flags = ["--rate", "100", "--duration", "2s", "--connections", "1"];
+    let record = record(&place, &server.url(), &flags, 0);
+    assert_eq!(record.count("/ledger/scheduled"), 200);
+    assert_eq!(record.sent(), server.requests() as u64);
+    assert!(record.count("/ledger/unsent/stopped") >= 90, "{:#}", record.0["ledger"]);
+    assert!(record.has_warning("could not be sent"), "{:#}", record.0["warnings"]);
+    assert!(
+        record.number("/latency_ms/response/p99") > 700.0,
+        "the backlog is in the response time"
+    );
+    assert!(record.number("/latency_ms/service/p50") < 40.0);
+}

@@ -1,0 +1,17 @@
+//! The real program against real and scripted servers on loopback, as a sceptic would use it.
+//!
+//! Each test gets a folder of its own, every server takes a free port, every wait has a limit, and
+//! whatever was started is ended by its id when the test ends, also when it fails.
+
+// Everything here is a test, which clippy can only tell of functions marked as such.
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+
+mod certificates;
+mod cli;
+mod e2e;
+mod fbench;
+mod load;
+mod nginx;
+mod process;
+mod record;
+mod server;

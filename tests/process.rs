@@ -1,0 +1,323 @@
+//! Programs that are started, waited for with a limit, and never left behind.
+
+use plimsoll_core::clock::now_ns;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Longest wait for a program that was not given a limit of its own.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Tests that measure time have the machine to themselves; all others share it.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+enum Share {
+    Shared(#[allow(dead_code)] RwLockReadGuard<'static, ()>),
+    Alone(#[allow(dead_code)] RwLockWriteGuard<'static, ()>),
+}
+
+/// A folder for one test, in which programs run.
+pub struct Place {
+    dir: tempfile::TempDir,
+    _share: Share,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let share = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        Self { dir: tempfile::tempdir().unwrap(), _share: Share::Shared(share) }
+    }
+
+    /// For a test whose result depends on time: no other test runs meanwhile.
+    pub fn alone() -> Self {
+        let share = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+        Self { dir: tempfile::tempdir().unwrap(), _share: Share::Alone(share) }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a file into the folder.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        let path = self.path().join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// The plimsoll binary under test, in this folder.
+    pub fn plimsoll<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        self.program(env!("CARGO_BIN_EXE_plimsoll"), args)
+    }
+
+    pub fn program<S: AsRef<OsStr>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Command {
+        let mut command = Command::new(program);
+        command.args(args).current_dir(self.path());
+        for variable in ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// Starts plimsoll.
+    pub fn start<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Running {
+        Running::start(self.plimsoll(args), b"")
+    }
+
+    /// Runs plimsoll to its end.
+    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ended {
+        self.start(args).wait(PATIENCE)
+    }
+
+    /// Runs plimsoll to its end with something on its stdin.
+    pub fn run_with_input<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Ended {
+        Running::start(self.plimsoll(args), input).wait(PATIENCE)
+    }
+
+    /// Serves an embedded target until dropped.
+    pub fn serve(&self, args: &[&str]) -> Target {
+        let mut all = vec!["serve"];
+        all.extend(args);
+        let running = self.start(all);
+        let text = running.wait_for("ready ", Duration::from_secs(30));
+        let line = text.lines().find(|line| line.starts_with("ready ")).unwrap().to_owned();
+        Target::from_ready_line(running, &line)
+    }
+}
+
+/// What was started, by its process.
+pub struct Running {
+    child: Child,
+    shown: String,
+    started_ns: u64,
+    stdout: Captured,
+    stderr: Captured,
+}
+
+/// A stream that a thread reads as it comes.
+struct Captured {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Captured {
+    fn new(mut stream: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let own = bytes.clone();
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 65_536];
+            while let Ok(n) = stream.read(&mut buffer) {
+                if n == 0 {
+                    break;
+                }
+                own.lock().unwrap().extend_from_slice(&buffer[..n]);
+            }
+        });
+        Self { bytes, reader: Some(reader) }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
+    }
+
+    fn all(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        self.text()
+    }
+}
+
+/// A program that came to its end.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code; `None` after a death by signal.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+impl Running {
+    pub fn start(mut command: Command, input: &[u8]) -> Self {
+        let shown = format!("{command:?}");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
+        let started_ns = now_ns();
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("{shown}: {e}"));
+        if let Some(mut stdin) = child.stdin.take() {
+            let input = input.to_vec();
+            std::thread::spawn(move || {
+                let _ = std::io::Write::write_all(&mut stdin, &input);
+            });
+        }
+        let stdout = Captured::new(child.stdout.take().unwrap());
+        let stderr = Captured::new(child.stderr.take().unwrap());
+        Self { child, shown, started_ns, stdout, stderr }
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    fn status_within(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let until_ns = now_ns() + limit.as_nanos() as u64;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(status);
+            }
+            if now_ns() >= until_ns {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+
+    /// Waits for the end.
+    #[track_caller]
+    pub fn wait(mut self, limit: Duration) -> Ended {
+        let Some(status) = self.status_within(limit) else {
+            panic!(
+                "{} did not end within {limit:?}\n--- stdout\n{}\n--- stderr\n{}",
+                self.shown,
+                self.stdout.text(),
+                self.stderr.text()
+            );
+        };
+        Ended {
+            code: status.code(),
+            took: Duration::from_nanos(now_ns() - self.started_ns),
+            stdout: self.stdout.all(),
+            stderr: self.stderr.all(),
+        }
+    }
+
+    /// Waits until stdout holds `text`; returns all of stdout so far.
+    #[track_caller]
+    pub fn wait_for(&self, text: &str, limit: Duration) -> String {
+        let until_ns = now_ns() + limit.as_nanos() as u64;
+        loop {
+            let so_far = self.stdout.text();
+            if so_far.contains(text) {
+                return so_far;
+            }
+            assert!(
+                now_ns() < until_ns,
+                "{}: no {text:?} in {so_far:?} within {limit:?}\n--- stderr\n{}",
+                self.shown,
+                self.stderr.text()
+            );
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Most memory resident so far, bytes; `None` when the process has ended.
+    pub fn memory_peak_bytes(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some(kib * 1024)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// Fails with everything that the program said unless it ended with `code`.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "exit code\n--- stdout\n{}\n--- stderr\n{}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+}
+
+/// An embedded target in a process of its own; killed when dropped.
+pub struct Target {
+    pub process: Running,
+    pub url: String,
+    pub host: String,
+    pub port: u16,
+}
+
+impl Target {
+    fn from_ready_line(process: Running, line: &str) -> Self {
+        let url =
+            line.split(' ').nth(2).unwrap_or_else(|| panic!("ready line {line:?}")).to_owned();
+        let address = url.strip_prefix("http://").unwrap();
+        let (host, port) = address.rsplit_once(':').unwrap();
+        Self { process, host: host.to_owned(), port: port.parse().unwrap(), url }
+    }
+
+    /// What the target says of itself.
+    pub fn stats(&self) -> serde_json::Value {
+        let (status, body) = curl(&[&format!("{}/_stats", self.url)]);
+        assert_eq!(status, 200);
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+/// Where a real program is; a missing one fails the test with the way to install it.
+pub fn find_program(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(more)
+        .map(|dir| dir.join(name))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| panic!("{name} is not installed; run: make test-tools"))
+}
+
+/// Asks with curl; returns status and body.
+#[track_caller]
+pub fn curl(args: &[&str]) -> (u16, String) {
+    let mut command = Command::new(find_program("curl"));
+    command.args(["-sS", "--max-time", "20", "-w", "\n%{http_code}"]).args(args);
+    let ended = Running::start(command, b"").wait(Duration::from_secs(30)).expect(0);
+    let (body, status) = ended.stdout.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), body.to_owned())
+}
+
+/// Waits until `condition` holds.
+#[track_caller]
+pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
+    let until_ns = now_ns() + limit.as_nanos() as u64;
+    while !condition() {
+        assert!(now_ns() < until_ns, "{what}: not within {limit:?}");
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}

@@ -1,0 +1,80 @@
+//! What tests look for in run records.
+
+use crate::process::Ended;
+use serde_json::Value;
+
+/// A run record.
+pub struct Record(pub Value);
+
+impl Record {
+    /// From `--json -`: stdout must be JSON and nothing else.
+    #[track_caller]
+    pub fn of(ended: &Ended) -> Self {
+        Self(serde_json::from_str(&ended.stdout).unwrap_or_else(|error| {
+            panic!("{error}\n--- stdout\n{}\n--- stderr\n{}", ended.stdout, ended.stderr)
+        }))
+    }
+
+    #[track_caller]
+    pub fn number(&self, pointer: &str) -> f64 {
+        let value = self.0.pointer(pointer);
+        value.and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}: {value:?}"))
+    }
+
+    #[track_caller]
+    pub fn count(&self, pointer: &str) -> u64 {
+        let value = self.0.pointer(pointer);
+        value.and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}: {value:?}"))
+    }
+
+    #[track_caller]
+    pub fn text(&self, pointer: &str) -> &str {
+        let value = self.0.pointer(pointer);
+        value.and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer}: {value:?}"))
+    }
+
+    pub fn ok(&self) -> u64 {
+        self.count("/ledger/ok")
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.count("/ledger/sent")
+    }
+
+    pub fn verdict(&self) -> &str {
+        self.text("/verdict/kind")
+    }
+
+    /// Failures by class, those that are 0 left out.
+    pub fn failures(&self) -> Vec<(String, u64)> {
+        let failed = self.0.pointer("/ledger/failed").and_then(Value::as_object).unwrap();
+        failed
+            .iter()
+            .map(|(kind, n)| (kind.clone(), n.as_u64().unwrap()))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    }
+
+    /// All `n` requests failed, all of them in this class.
+    #[track_caller]
+    pub fn expect_failed(&self, kind: &str, n: u64) {
+        assert_eq!(self.failures(), [(kind.to_owned(), n)], "{:#}", self.0["ledger"]);
+    }
+
+    /// The books, checked here too, by other code than the program's.
+    #[track_caller]
+    pub fn expect_balanced(&self) {
+        let ledger = &self.0["ledger"];
+        let n = |pointer: &str| ledger.pointer(pointer).and_then(Value::as_u64).unwrap();
+        let failed: u64 = self.failures().iter().map(|(_, n)| n).sum();
+        let refused = n("/refused/queue_full") + n("/refused/queue_timeout");
+        assert_eq!(n("/scheduled"), n("/sent") + refused + n("/unsent/stopped"), "{ledger:#}");
+        assert_eq!(n("/sent"), n("/ok") + failed + n("/unfinished"), "{ledger:#}");
+        assert_eq!(self.count("/latency_ms/response/count"), n("/ok"), "{ledger:#}");
+    }
+
+    pub fn has_warning(&self, part: &str) -> bool {
+        let warnings = self.0["warnings"].as_array().unwrap();
+        warnings.iter().any(|warning| warning.as_str().unwrap().contains(part))
+    }
+}
