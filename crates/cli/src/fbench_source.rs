@@ -15,7 +15,7 @@ use plimsoll_workloads::query_file::{
     SourceFile,
 };
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What the flags say about files.
@@ -105,7 +105,7 @@ impl Sources {
         Ok(sources)
     }
 
-    fn open_file(&mut self, path: &PathBuf, forms: &[Form], memory: &mut usize) -> Result<()> {
+    fn open_file(&mut self, path: &Path, forms: &[Form], memory: &mut usize) -> Result<()> {
         match Queries::open(path, &self.options)? {
             Queries::Preloaded(set) => {
                 self.skipped += set.skipped();
