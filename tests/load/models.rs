@@ -17,9 +17,25 @@ fn uniform_arrivals_are_exact_in_number() {
     let record = record(&place, &server.url(), &["--rate", "200", "--duration", "2s"], 0);
     assert_eq!(record.count("/ledger/scheduled"), 400);
     assert_eq!((record.ok(), server.requests()), (400, 400));
-    assert!((record.number("/rate/offered_per_s") - 200.0).abs() < 2.0);
+    assert!((record.number("/rate/offered_per_s") - 200.0).abs() < 1e-6);
     let last = arrivals_ms(&server)[399];
     assert!((1900.0..2200.0).contains(&last), "the last came {last} ms after the first");
+}
+
+#[test]
+fn a_rate_is_counted_over_the_time_that_was_asked_for() {
+    let (place, server) = (Place::new(), Server::ok());
+    // The last request of the second is due at 0.9 s; the second is one second long all the same.
+    let slow = record(&place, &server.url(), &["--rate", "10", "--duration", "1s"], 0);
+    assert!((slow.number("/duration_s") - 1.0).abs() < 1e-6);
+    assert!((slow.number("/rate/offered_per_s") - 10.0).abs() < 1e-6);
+    let burst = ["--burst", "10", "--every", "1s", "--duration", "2s"];
+    let burst = record(&place, &server.url(), &burst, 0);
+    assert!((burst.number("/rate/achieved_per_s") - 10.0).abs() < 1e-6);
+    // With a number of requests, the run is as long as they take.
+    let counted = ["--rate", "100", "--requests", "50", "--duration", "30s"];
+    let counted = record(&place, &server.url(), &counted, 0);
+    assert!(counted.number("/duration_s") < 5.0);
 }
 
 #[test]

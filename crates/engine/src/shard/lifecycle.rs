@@ -337,7 +337,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let now_ns = self.clock.now_ns();
         self.write_off();
         let from_ns = self.measured_from_ns().min(now_ns);
-        let to_ns = if now_ns < self.end_ns { self.last_ended_ns } else { self.end_ns };
+        // A schedule that is done early because nothing more falls into its time has run its time.
+        let cut_short = self.interrupted || self.exhausted || self.plan.limits.requests.is_some();
+        let ran_out = cut_short && now_ns < self.end_ns;
+        let to_ns = if ran_out { self.last_ended_ns } else { self.end_ns };
         let to_ns = to_ns.max(from_ns);
         let relative_ns = now_ns.saturating_sub(from_ns);
         let round_trips = (0..self.connections.len().min(ROUND_TRIPS_MAX) as u32)
@@ -346,7 +349,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let idle_ns = self.net.idle_ns().saturating_sub(self.idle_before_ns) as f64;
         let lived_ns = now_ns.saturating_sub(self.start_ns).max(1) as f64;
         let busy = 1.0 - (idle_ns / lived_ns).min(1.0);
-        let ran_out = now_ns < self.end_ns;
         let client_elapsed_ns = self
             .client_from_ns
             .iter()

@@ -165,6 +165,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     idle_before_ns: u64,
     last_ended_ns: u64,
     schedule_done: bool,
+    /// Whether a session had nothing left to ask.
+    exhausted: bool,
     batches: u64,
     completions: u64,
     last_batch: u32,
@@ -244,6 +246,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             idle_before_ns: 0,
             last_ended_ns: 0,
             schedule_done: false,
+            exhausted: false,
             batches: 0,
             completions: 0,
             last_batch: 0,

@@ -144,6 +144,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             Turn::Exhausted => {
                 self.flights.release(tag);
                 self.schedule.withdraw();
+                self.exhausted = true;
                 self.give_back(key);
                 return;
             }
