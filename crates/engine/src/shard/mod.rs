@@ -1,6 +1,6 @@
 //! A shard: one thread's share of a run, with its connections, sessions and recorder.
 //!
-//! The walk of a request: [`Schedule::next`] makes it due, [`Shard::begin`] gives it a connection and lets its
+//! The walk of a request: [`Schedule::next`] makes it due, `begin` gives it a connection and lets its
 //! session write it, the codec encodes it into the shared buffer, the network takes it; a reply is decoded, judged by
 //! its session, and recorded. Nothing on that walk allocates, locks or formats.
 
