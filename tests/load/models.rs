@@ -39,6 +39,20 @@ fn a_rate_is_counted_over_the_time_that_was_asked_for() {
 }
 
 #[test]
+fn a_warmup_is_a_phase_before_the_measured_one() {
+    let (place, server) = (Place::new(), Server::ok());
+    let flags = ["--rate", "50", "--warmup", "1s", "--duration", "2s"];
+    let record = record(&place, &server.url(), &flags, 0);
+    assert_eq!((record.ok(), server.requests()), (100, 150));
+    for (phase, from_s, duration_s) in [(0, 0.0, 1.0), (1, 1.0, 2.0)] {
+        let of = |figure: &str| record.number(&format!("/phases/{phase}/{figure}"));
+        assert!((of("from_s") - from_s).abs() < 1e-6, "phase {phase}");
+        assert!((of("duration_s") - duration_s).abs() < 1e-6, "phase {phase}");
+        assert!((of("rate/offered_per_s") - 50.0).abs() < 1e-6, "phase {phase}");
+    }
+}
+
+#[test]
 fn poisson_arrivals_are_the_same_for_a_seed() {
     let place = Place::new();
     let run = |seed: &str| {

@@ -238,7 +238,8 @@ fn header_of(scenario: &Scenario, prepared: &Prepared) -> RecordHeader {
         phases: vec![PhasePlan {
             name: "steady".to_owned(),
             measured: true,
-            from_s: scenario.warmup.as_seconds(),
+            // The engine's seconds count from the start of the measured stretch.
+            from_s: 0.0,
             duration_s: Some(scenario.length().as_seconds()),
             schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
         }],
@@ -301,6 +302,12 @@ fn conclude(
     let mut tally = plimsoll_report::assemble::Tally::new(header);
     tally.add(totals);
     let (_, mut phases) = tally.finish();
+    // The one measured phase is the run itself: the same stretch, and so the same rates.
+    for phase in &mut phases {
+        phase.from_s += scenario.warmup.as_seconds();
+        phase.duration_s = end.measured_s;
+        phase.rate = rate;
+    }
     phases.splice(0..0, end.warmup.as_ref().map(|warmup| warmup_phase(scenario, warmup)));
     assemble(header, totals, phases, ending)
 }
