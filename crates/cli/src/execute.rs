@@ -76,7 +76,7 @@ impl Sink for Nowhere {
 
 /// Names failures by class before they are kept.
 struct Named<'a> {
-    inner: &'a mut dyn Sink,
+    inner: &'a mut (dyn Sink + Send),
     names: &'a [String],
     /// Kind and reason of the first failure, to say why a run came to nothing.
     first: Option<String>,
@@ -109,7 +109,7 @@ pub fn execute(
     scenario: &Scenario,
     prepared: Prepared,
     output: &Output,
-    each_second: &mut dyn FnMut(&Interval),
+    each_second: &mut (dyn FnMut(&Interval) + Send),
     job_results: &dyn Fn(&RunEnd) -> Map<String, Value>,
 ) -> Result<Finished> {
     let stop = signals::stop_flag()?;
@@ -126,7 +126,7 @@ pub fn execute(
     let folder = open_folder(output, scenario, &mut header, &mut notes);
     let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
     let mut nowhere = Nowhere;
-    let inner: &mut dyn Sink = match &mut journal {
+    let inner: &mut (dyn Sink + Send) = match &mut journal {
         Some(journal) => journal,
         None => &mut nowhere,
     };

@@ -31,6 +31,9 @@ impl Progress {
 
     /// Shows one finished second.
     pub fn show(&self, second: &Interval) {
+        if self.bar.is_hidden() {
+            return;
+        }
         let done = (second.to_ns / 1_000_000_000).min(self.seconds);
         self.bar.set_position(done);
         let all = second.all_classes();

@@ -181,6 +181,15 @@ impl Interval {
         self.classes.iter_mut().for_each(ClassPart::clear);
     }
 
+    /// Whether nothing was recorded in it, or all of it was cleared.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ledger == Ledger::default()
+            && self.counters == Counters::default()
+            && self.lag.is_empty()
+            && self.statuses.is_empty()
+    }
+
     /// All classes together.
     #[must_use]
     pub fn all_classes(&self) -> ClassPart {

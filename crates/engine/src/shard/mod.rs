@@ -175,7 +175,7 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     interrupted: bool,
 }
 
-/// Where a shard's messages go.
+/// Where a shard's messages go; returns an empty interval for later use when there is one.
 pub type Outbox = Box<dyn FnMut(Message) -> Option<Box<Interval>>>;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
@@ -242,7 +242,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             start_ns: 0,
             end_ns: 0,
             next_tick_ns: u64::MAX,
-            spare: None,
+            spare: Some(Box::new(Interval::new(plan.classes))),
             idle_before_ns: 0,
             last_ended_ns: 0,
             schedule_done: false,

@@ -287,8 +287,9 @@ impl Scene {
         let seconds = Rc::new(RefCell::new((Vec::new(), 0)));
         let kept = seconds.clone();
         let outbox = move |message| match message {
-            Message::Second(second) => {
+            Message::Second(mut second) => {
                 kept.borrow_mut().0.push((*second).clone());
+                second.clear();
                 Some(second)
             }
             Message::Failure(_) => {
