@@ -1,0 +1,223 @@
+//! From blocks of load near the line to the line: an estimate that pays for correlation.
+//!
+//! The share of late requests is modelled as `p(x) = logistic(logit(q) + s (x - x0))`, where x is the logarithm
+//! of the rate, q what the limit allows, s the slope and x0 the line. Counts are fitted by quasi-likelihood
+//! (Wedderburn 1974): the binomial score, which is unbiased whatever the counts' variance, with that variance
+//! taken from the blocks themselves. Late requests come in bursts, so it is tens to thousands of times the
+//! binomial one, and successive blocks may share a burst; both are estimated and paid for.
+
+/// Counts of one block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// Offered, requests per second.
+    pub rate_per_s: f64,
+    /// Requests due in it.
+    pub scheduled: f64,
+    /// Late ones, for one limit.
+    pub late: f64,
+}
+
+/// What is thought about the line after some blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// Most likely rate at which the late share is what the limit allows, per second.
+    pub estimate_per_s: f64,
+    /// Lower and upper end of the interval, per second.
+    pub interval_per_s: (f64, f64),
+    /// Slope of the late share's logit over the logarithm of the rate.
+    pub slope: f64,
+    /// Variance of a block's late count over the binomial one.
+    pub dispersion: f64,
+}
+
+impl Fit {
+    /// Half of the interval's width over the estimate.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.interval_per_s.1 - self.interval_per_s.0) / (2.0 * self.estimate_per_s)
+    }
+}
+
+/// What is believed before the blocks, and how sure the interval shall be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prior {
+    /// The rate at which the target is saturated, per second, and its standard error as a share. It bounds the
+    /// line, and how far the line is below it says how steep the late share rises.
+    pub capacity: Option<(f64, f64)>,
+    /// Where short looks have found the line, lower and upper rate per second.
+    pub bracket: (f64, f64),
+    /// About where the line is, per second.
+    pub center_per_s: f64,
+    /// Its standard deviation, of the logarithm.
+    pub slope_log_sd: f64,
+    /// A dispersion to begin with, and how many blocks it is worth.
+    pub dispersion: (f64, f64),
+    /// Share of intervals that shall hold the line, 0 to 1.
+    pub confidence: f64,
+    /// The interval's variance is multiplied by this: what the zoo says is missing.
+    pub inflation: f64,
+}
+
+impl Prior {
+    /// The slope's middle for a line at this logarithm of the rate, and the logarithm of the line's own prior.
+    ///
+    /// In heavy traffic the tail of the waiting time is exponential with an exponent in proportion to the idle
+    /// share (Kingman 1962), so that the logarithm of the late share falls from 0 at capacity to ln q at the line
+    /// in nearly a straight line; of single queues with 1 to 24 servers the slope is 0.5 to 1 of that.
+    fn at(&self, line: f64, allowed: f64) -> (f64, f64) {
+        let (low, high) = (self.bracket.0.ln() - 0.15, self.bracket.1.ln());
+        let outside = ((low - line).max(line - high).max(0.0) / 0.07).powi(2);
+        let Some((capacity, error)) = self.capacity else { return (15.0, -0.5 * outside) };
+        let room = (capacity / self.center_per_s - 1.0).max(0.8 * error).max(0.005);
+        let beyond = (line - capacity.ln()).max(0.0) / error.max(0.002);
+        (0.75 * (1.0 / allowed).ln() / room, -0.5 * (beyond * beyond + outside))
+    }
+}
+
+/// Grid of the line's logarithm.
+const LINES: usize = 81;
+/// Grid of slopes.
+const SLOPES: usize = 11;
+/// Rates closer together than this share are one.
+const CELL: f64 = 0.003;
+
+fn logit(p: f64) -> f64 {
+    (p / (1.0 - p)).ln()
+}
+
+/// Logarithm of the logistic function, without overflow.
+fn ln_logistic(z: f64) -> f64 {
+    if z > 0.0 { -(-z).exp().ln_1p() } else { z - z.exp().ln_1p() }
+}
+
+/// Blocks of nearly the same rate together, as (ln rate, scheduled, late).
+fn cells(blocks: &[Block]) -> Vec<(f64, f64, f64)> {
+    let mut points: Vec<_> =
+        blocks.iter().map(|b| (b.rate_per_s.ln(), b.scheduled, b.late)).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut cells: Vec<(f64, f64, f64)> = Vec::new();
+    for (x, scheduled, late) in points {
+        match cells.last_mut() {
+            Some(cell) if x - cell.0 < CELL => {
+                let total = cell.1 + scheduled;
+                cell.0 += (x - cell.0) * scheduled / total.max(1.0);
+                cell.1 = total;
+                cell.2 += late;
+            }
+            _ => cells.push((x, scheduled, late)),
+        }
+    }
+    cells
+}
+
+/// Fits the line to blocks in order of time. `allowed` is the share that may be late, between 0 and 1.
+#[must_use]
+pub fn fit(blocks: &[Block], allowed: f64, prior: &Prior) -> Fit {
+    let cells = cells(blocks);
+    let (low, high) = cells
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| (low.min(c.0), high.max(c.0)));
+    // A first pass finds the mode with the prior's dispersion, a second one uses the blocks' own.
+    let mut dispersion = prior.dispersion.0.max(1.0);
+    let mut posterior = Posterior::new(&cells, allowed, prior, dispersion, (low - 0.3, high + 0.3));
+    for _ in 0..2 {
+        let (line, slope) = posterior.mode;
+        dispersion = pooled_dispersion(blocks, allowed, line, slope, prior);
+        let (from, to) = posterior.support();
+        posterior = Posterior::new(&cells, allowed, prior, dispersion, (from, to));
+    }
+    let tail = (1.0 - prior.confidence) / 2.0;
+    Fit {
+        estimate_per_s: posterior.quantile(0.5).exp(),
+        interval_per_s: (posterior.quantile(tail).exp(), posterior.quantile(1.0 - tail).exp()),
+        slope: posterior.mode.1,
+        dispersion,
+    }
+}
+
+/// Pearson's dispersion around the fit, with what neighbouring blocks share, and the prior's worth.
+fn pooled_dispersion(blocks: &[Block], allowed: f64, line: f64, slope: f64, prior: &Prior) -> f64 {
+    let residuals: Vec<f64> = blocks
+        .iter()
+        .map(|block| {
+            let p =
+                1.0 / (1.0 + (-(logit(allowed) + slope * (block.rate_per_s.ln() - line))).exp());
+            // A burst at a rate where the model expects next to nothing must not outweigh all other blocks.
+            let expected = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
+            let variance = block.scheduled * expected * (1.0 - expected);
+            (block.late - block.scheduled * p) / variance.max(1.0).sqrt()
+        })
+        .collect();
+    let squares: f64 = residuals.iter().map(|r| r * r).sum();
+    let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let (prior_dispersion, worth) = prior.dispersion;
+    let freedom = (blocks.len() as f64 - 1.0).max(0.0);
+    let own = squares + 2.0 * neighbours.max(0.0);
+    ((own + prior_dispersion * worth) / (freedom + worth).max(1.0)).max(1.0)
+}
+
+/// The line's distribution on a grid, with the slope summed out.
+struct Posterior {
+    from: f64,
+    step: f64,
+    mass: Vec<f64>,
+    /// Most likely line and slope.
+    mode: (f64, f64),
+}
+
+impl Posterior {
+    fn new(
+        cells: &[(f64, f64, f64)],
+        allowed: f64,
+        prior: &Prior,
+        dispersion: f64,
+        (from, to): (f64, f64),
+    ) -> Self {
+        let scale = 1.0 / (dispersion * prior.inflation);
+        let base = logit(allowed);
+        let step = (to - from) / (LINES - 1) as f64;
+        let mut logs = vec![[0.0f64; SLOPES]; LINES];
+        let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
+        for (at, row) in logs.iter_mut().enumerate() {
+            let line = from + at as f64 * step;
+            let (middle, bound) = prior.at(line, allowed);
+            for (j, log) in row.iter_mut().enumerate() {
+                let z = (j as f64 / (SLOPES - 1) as f64 - 0.5) * 5.0;
+                let slope = middle * (z * prior.slope_log_sd).exp();
+                let mut sum = 0.0;
+                for (x, scheduled, late) in cells {
+                    let eta = base + slope * (x - line);
+                    // ln(1 - p) is ln p - eta.
+                    sum += scheduled * ln_logistic(eta) - (scheduled - late) * eta;
+                }
+                *log = scale * sum - 0.5 * z * z + bound;
+                if *log > best.0 {
+                    best = (*log, line, slope);
+                }
+            }
+        }
+        let mass =
+            logs.iter().map(|row| row.iter().map(|log| (log - best.0).exp()).sum()).collect();
+        Self { from, step, mass, mode: (best.1, best.2) }
+    }
+
+    /// Where the mass is, with room to either side.
+    fn support(&self) -> (f64, f64) {
+        let (low, high) = (self.quantile(0.001), self.quantile(0.999));
+        let room = 0.5 * (high - low) + self.step;
+        (low - room, high + room)
+    }
+
+    fn quantile(&self, share: f64) -> f64 {
+        let total: f64 = self.mass.iter().sum();
+        let mut below = 0.0;
+        for (at, mass) in self.mass.iter().enumerate() {
+            if below + mass >= share * total {
+                let within = if *mass > 0.0 { (share * total - below) / mass } else { 0.5 };
+                return self.from + (at as f64 + within - 0.5) * self.step;
+            }
+            below += mass;
+        }
+        self.from + (self.mass.len() - 1) as f64 * self.step
+    }
+}

@@ -1,0 +1,4 @@
+//! Plants with known load lines.
+
+pub mod draw;
+pub mod plant;
