@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{Limits, Slice};
-use plimsoll_engine::shard::{ShardPlan, Timeouts, is_full_speed};
+use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Tls, TlsOptions};
 use plimsoll_wire::Sessions;
@@ -106,6 +106,7 @@ pub fn plan_of(
         spin_ns: scenario.spin.ns,
         batching: scenario.batching && is_full_speed(&scenario.load),
         preconnect: scenario.keepalive,
+        part: Part::default(),
     }
 }
 

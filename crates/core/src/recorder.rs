@@ -48,6 +48,13 @@ impl Recorder {
         Self { interval: Interval::new(classes.max(1)), statuses: vec![0; STATUS_CODES] }
     }
 
+    /// The run, or a part of it, begins: what is recorded from now on belongs to `phase`, and starts `from_ns`
+    /// after the run did.
+    pub fn begin(&mut self, phase: u32, from_ns: u64) {
+        self.interval.phase = phase;
+        self.interval.from_ns = from_ns;
+    }
+
     /// `count` requests became due.
     #[inline]
     pub fn scheduled(&mut self, count: u64) {

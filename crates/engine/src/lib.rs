@@ -6,8 +6,10 @@
 pub mod epoll;
 pub mod health;
 pub mod net;
+pub mod plant;
 pub mod run;
 pub mod shard;
 pub mod sim;
 pub mod target;
 pub mod tls;
+pub mod windows;

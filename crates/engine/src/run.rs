@@ -67,6 +67,33 @@ pub struct RunEnd {
     pub sink_error: Option<std::io::Error>,
 }
 
+/// The slowest requests that a run keeps.
+const SLOWEST_MAX: usize = 20;
+
+impl RunEnd {
+    /// Adds a later part of the same run.
+    pub fn absorb(&mut self, later: RunEnd) {
+        self.totals.in_flight = 0;
+        self.totals.merge(&later.totals);
+        match (&mut self.warmup, later.warmup) {
+            (Some(all), Some(own)) => all.merge(&own),
+            (none, own) => *none = none.take().or(own),
+        }
+        self.slowest.extend(later.slowest);
+        self.slowest.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns()));
+        self.slowest.truncate(SLOWEST_MAX);
+        self.network = later.network.or(self.network);
+        self.measured_s += later.measured_s;
+        self.client_elapsed_ns += later.client_elapsed_ns;
+        self.cpu_s += later.cpu_s;
+        self.busiest = self.busiest.max(later.busiest);
+        self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
+        self.interrupted |= later.interrupted;
+        self.batch_mean = self.batch_mean.max(later.batch_mean);
+        self.sink_error = self.sink_error.take().or(later.sink_error);
+    }
+}
+
 /// Runs `plan` on `sessions.len()` threads, one shard each. Blocks until the end.
 ///
 /// Seconds go to `sink` and to `progress` as they are complete. Setting `stop` ends the run within a second.
@@ -128,6 +155,7 @@ impl ShardPlan {
         let share = |total: u32| part.share(u64::from(total)) as u32;
         let mut own = self.clone();
         own.slice = self.slice.cut(index, of);
+        own.part.windows = self.part.windows.get(index as usize).cloned().into_iter().collect();
         own.connections = match self.model.clients() {
             // A client and its connection belong to the same shard.
             Some(clients) if clients == self.connections => {

@@ -37,6 +37,29 @@ pub struct Abort {
     pub late_min: u64,
 }
 
+impl Abort {
+    /// Whether the last of these windows, whose verdicts are known, are so bad that the order should end.
+    #[must_use]
+    pub fn is_due(&self, windows: &[Window], allowed: &[f64]) -> bool {
+        let mut sum = Window::default();
+        for window in windows.iter().rev() {
+            sum.add(window);
+            let too_many = |(late, allowed): (&u64, &f64)| {
+                *late >= self.late_min
+                    && *late as f64 > self.excess * allowed * sum.scheduled as f64
+            };
+            if sum.late.iter().zip(allowed).any(too_many) {
+                return true;
+            }
+            // Further back it no longer says what the plant is like now.
+            if sum.scheduled > 20 * self.late_min {
+                break;
+            }
+        }
+        false
+    }
+}
+
 /// What became of the requests that were due within one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {

@@ -76,6 +76,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.end_ns = start_ns.saturating_add(plan.limits.duration_ns);
         self.last_ended_ns = start_ns;
         self.idle_before_ns = self.net.idle_ns();
+        if let Some(windows) = plan.part.windows.first() {
+            windows.start(start_ns);
+        }
+        for recorder in [Some(&mut self.recorder), self.warmup.as_mut()].into_iter().flatten() {
+            recorder.begin(plan.part.phase, plan.part.offset_ns);
+        }
         let measured_from_ns = self.measured_from_ns();
         self.client_from_ns.fill(measured_from_ns);
         for connection in &mut self.connections {
@@ -297,7 +303,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let boundary_ns = self.next_tick_ns + passed * SECOND_NS;
         let spare =
             self.spare.take().map_or_else(|| Interval::new(self.plan.classes), |boxed| *boxed);
-        let to_ns = boundary_ns - self.measured_from_ns();
+        let to_ns = boundary_ns - self.measured_from_ns() + self.plan.part.offset_ns;
         let full = self.recorder.swap(to_ns, self.flights.len(), spare);
         self.spare = (self.outbox)(Message::Second(Box::new(full)));
         self.next_tick_ns = boundary_ns + SECOND_NS;
@@ -320,6 +326,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     fn count_unsent(&mut self, intended_ns: u64, client: u32) {
+        self.count_due(intended_ns);
         let ledger = &mut self.recorder_for(intended_ns, client).interval_mut().ledger;
         ledger.scheduled += 1;
         ledger.unsent.stopped += 1;
@@ -342,7 +349,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let ran_out = cut_short && now_ns < self.end_ns;
         let to_ns = if ran_out { self.last_ended_ns } else { self.end_ns };
         let to_ns = to_ns.max(from_ns);
-        let relative_ns = now_ns.saturating_sub(from_ns);
+        let relative_ns = now_ns.saturating_sub(from_ns) + self.plan.part.offset_ns;
         let round_trips = (0..self.connections.len().min(ROUND_TRIPS_MAX) as u32)
             .filter_map(|key| self.net.round_trip(key))
             .collect();

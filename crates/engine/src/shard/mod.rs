@@ -14,6 +14,7 @@ mod samples;
 use crate::net::{Net, RoundTrip, WaitMode};
 use crate::target::Target;
 use crate::tls::Tls;
+use crate::windows::WindowCounts;
 use connection::Connection;
 use flight::Flights;
 use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
@@ -70,6 +71,21 @@ pub struct ShardPlan {
     pub batching: bool,
     /// Open all connections before the first request.
     pub preconnect: bool,
+    /// Where it stands in a run of several parts.
+    pub part: Part,
+}
+
+/// Where a part of a run stands in the whole of it.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// Which phase its seconds belong to.
+    pub phase: u32,
+    /// How long the run had gone on when it started, ns.
+    pub offset_ns: u64,
+    /// Counts by when requests were due, one a shard; empty where nobody asks for them.
+    pub windows: Vec<Arc<WindowCounts>>,
+    /// Ends the schedule before its time when it is set; what is under way is waited for as usual.
+    pub end_early: Option<Arc<AtomicBool>>,
 }
 
 /// How long to wait, at most. All in ns.
@@ -337,6 +353,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn is_over(&mut self, now_ns: u64) -> bool {
         if !self.interrupted && self.stop.load(Ordering::Relaxed) {
             self.interrupted = true;
+            self.end_ns = self.end_ns.min(now_ns);
+        }
+        if self.plan.part.end_early.as_ref().is_some_and(|early| early.load(Ordering::Relaxed)) {
             self.end_ns = self.end_ns.min(now_ns);
         }
         if now_ns >= self.end_ns {

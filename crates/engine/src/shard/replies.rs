@@ -4,6 +4,7 @@ use super::connection::{LayerError, State};
 use super::samples::{FAILURES_TOLD, Slow};
 use super::{Message, Shard};
 use crate::net::{Completion, Net, NetError};
+use crate::windows::EndedRequest;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::record::FailureSample;
@@ -174,6 +175,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let in_time = times.done_ns <= self.end_ns;
         if self.flights.len() >= self.slots {
             self.slot_free_since_ns = times.done_ns;
+        }
+        if let Some(windows) = self.plan.part.windows.first() {
+            windows.ended(EndedRequest {
+                due_ns: times.intended_ns.saturating_sub(self.start_ns),
+                done_ns: times.done_ns.saturating_sub(self.start_ns),
+                ok: judgement.outcome == Outcome::Ok,
+            });
         }
         let recorder = self.recorder_of(measured);
         recorder.ended(&Ended {

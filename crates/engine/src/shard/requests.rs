@@ -87,11 +87,19 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Counts a request that was refused. Its client, where there is one, pauses: it would ask again in the
     /// same moment, and be refused again, without end.
     fn turned_away(&mut self, due: Due, now_ns: u64) {
+        self.count_due(due.intended_ns);
         self.recorder_for(due.intended_ns, due.client).scheduled(1);
         if !self.plan.model.is_open() {
             let until_ns = now_ns + REFUSED_PAUSE_NS;
             let client = Some((due.client, due.intended_ns));
             self.resting.push(Reverse(Rest { until_ns, connection: None, client }));
+        }
+    }
+
+    /// Counts a request by when it was due, where somebody asks for that.
+    pub(super) fn count_due(&self, intended_ns: u64) {
+        if let Some(windows) = self.plan.part.windows.first() {
+            windows.due(intended_ns.saturating_sub(self.start_ns));
         }
     }
 
@@ -167,6 +175,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             .max(client_free_ns);
         let waited = could_start_ns > due.intended_ns && self.plan.model.is_open();
         let opened = connection.state == State::Open;
+        self.count_due(due.intended_ns);
         let recorder = self.recorder_of(measured);
         recorder.scheduled(1);
         recorder.sent(what.class, could_start_ns, now_ns);

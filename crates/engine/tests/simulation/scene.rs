@@ -6,7 +6,7 @@ use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Slice, Step, Think};
-use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
+use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
 };
@@ -211,6 +211,7 @@ impl Scene {
             spin_ns: rng.below(2) * 50_000,
             batching: is_full_speed(&model) && rng.below(2) == 0,
             preconnect: rng.below(2) == 0,
+            part: Part::default(),
             model,
         };
         let source = (rng.below(6) == 0).then(|| rng.below(60));
@@ -245,6 +246,7 @@ impl Scene {
                 spin_ns: 0,
                 batching: false,
                 preconnect: false,
+                part: Part::default(),
             },
             script: HttpScript {
                 seed: 1,

@@ -1,0 +1,242 @@
+//! A real target as a plant: what a search for the load line drives.
+//!
+//! Each order of the search is a part of one run: a profile of steps whose requests are counted by when they were
+//! due. The parts' totals are merged, so that the run's books hold every request of the search.
+
+use crate::run::{RunEnd, RunError, run};
+use crate::shard::{Part, ShardPlan};
+use crate::windows::WindowCounts;
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::Sink;
+use plimsoll_core::schedule::{Arrivals, LoadModel, Step};
+use plimsoll_core::seek::plant::{Order, Pace, Plant, Trial, Window};
+use plimsoll_wire::{Protocol, Sessions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often an order that may be ended early is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Fewest connections of an order whose number was left to the plant.
+const CONNECTIONS_MIN: f64 = 32.0;
+/// Most of them.
+const CONNECTIONS_MAX: f64 = 4096.0;
+
+/// Sessions for all shards of one part, from a seed of their own.
+pub type MakeSessions<'a, P> = dyn FnMut(u64) -> Vec<Box<dyn Sessions<P> + Send>> + 'a;
+
+/// What every part of the search has in common.
+pub struct PlantPlan {
+    /// Targets, timeouts and the like; model, seed, limits, part and, unless they are fixed, connections are the
+    /// order's.
+    pub base: ShardPlan,
+    /// How requests follow each other.
+    pub arrivals: Arrivals,
+    /// Longest response time of each limit, ns; `u64::MAX` where only failures count.
+    pub limits_ns: Vec<u64>,
+    /// Whether the base's number of connections is to be kept.
+    pub connections_fixed: bool,
+    /// Threads.
+    pub shards: u32,
+}
+
+/// A real target under open-loop load.
+pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
+    plan: PlantPlan,
+    protocol: F,
+    sessions: &'a mut MakeSessions<'a, P>,
+    sink: &'a mut (dyn Sink + Send),
+    progress: &'a mut (dyn FnMut(&Interval) + Send),
+    stop: Arc<AtomicBool>,
+    began_ns: u64,
+    parts: u32,
+    end: Option<RunEnd>,
+    error: Option<RunError>,
+}
+
+impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
+    /// A plant whose seconds go to `sink` and `progress`, and which ends when `stop` is set.
+    pub fn new(
+        plan: PlantPlan,
+        protocol: F,
+        sessions: &'a mut MakeSessions<'a, P>,
+        sink: &'a mut (dyn Sink + Send),
+        progress: &'a mut (dyn FnMut(&Interval) + Send),
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        let began_ns = now_ns();
+        Self {
+            plan,
+            protocol,
+            sessions,
+            sink,
+            progress,
+            stop,
+            began_ns,
+            parts: 0,
+            end: None,
+            error: None,
+        }
+    }
+
+    /// Everything that was measured, all parts together; nothing when no part took place.
+    ///
+    /// # Errors
+    /// What ended the search.
+    pub fn finish(self) -> Result<Option<RunEnd>, RunError> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.end),
+        }
+    }
+
+    /// How many connections an order needs: as many as requests can be under way while the slowest of them is
+    /// still in time (Little 1961), and half as many again. A request that waits for one of them is late anyway.
+    fn connections(&self, order: &Order) -> u32 {
+        if self.plan.connections_fixed {
+            return self.plan.base.connections;
+        }
+        let fastest = order.segments.iter().map(|s| s.rate_per_s).fold(0.0, f64::max);
+        let finite = self.plan.limits_ns.iter().copied().filter(|&limit_ns| limit_ns < u64::MAX);
+        let longest_s = finite.max().unwrap_or(SECOND_NS) as f64 / 1e9;
+        (1.5 * fastest * longest_s).ceil().clamp(CONNECTIONS_MIN, CONNECTIONS_MAX) as u32
+    }
+
+    fn part_of(&self, order: &Order, counts: &[Arc<WindowCounts>]) -> ShardPlan {
+        let mut plan = self.plan.base.clone();
+        let window_ns = ns(order.window_s);
+        let steps: Vec<Step> = order
+            .segments
+            .iter()
+            .map(|segment| Step {
+                from_per_s: segment.rate_per_s,
+                to_per_s: segment.rate_per_s,
+                duration_ns: windows_in(segment.duration_s, order.window_s) as u64 * window_ns,
+            })
+            .collect();
+        plan.limits.duration_ns = steps.iter().map(|step| step.duration_ns).sum();
+        plan.limits.requests = None;
+        plan.model = LoadModel::Profile { steps, arrivals: self.plan.arrivals };
+        plan.seed = order.seed;
+        plan.connections = self.connections(order);
+        plan.part = Part {
+            phase: self.parts,
+            offset_ns: now_ns().saturating_sub(self.began_ns),
+            windows: counts.to_vec(),
+            end_early: order.abort.map(|_| Arc::new(AtomicBool::new(false))),
+        };
+        plan
+    }
+
+    fn keep(&mut self, end: RunEnd) {
+        match &mut self.end {
+            None => self.end = Some(end),
+            Some(all) => all.absorb(end),
+        }
+    }
+}
+
+fn ns(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+fn windows_in(duration_s: f64, window_s: f64) -> usize {
+    ((duration_s / window_s).round() as usize).max(1)
+}
+
+fn sum_of(counts: &[Arc<WindowCounts>], windows: usize) -> Vec<Window> {
+    let mut sums = vec![Window::default(); windows];
+    counts.iter().for_each(|own| own.add_to(&mut sums));
+    sums
+}
+
+/// Looks at an order while it runs, and ends it when its abort rule says so. Returns how many windows were known
+/// then.
+fn watch(
+    order: &Order,
+    counts: &[Arc<WindowCounts>],
+    windows: usize,
+    limit_ns: u64,
+    end_early: &AtomicBool,
+    done: &AtomicBool,
+) -> Option<usize> {
+    let abort = order.abort?;
+    let window_ns = ns(order.window_s);
+    let mut judged = 0;
+    while !done.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK_EVERY);
+        let Some(start_ns) = counts.iter().filter_map(|own| own.started_ns()).max() else {
+            continue;
+        };
+        // A request's verdict is known when its limit has passed.
+        let known_ns = now_ns().saturating_sub(start_ns + limit_ns + MILLISECOND_NS);
+        let known = ((known_ns / window_ns) as usize).min(windows);
+        if known <= judged {
+            continue;
+        }
+        judged = known;
+        if abort.is_due(&sum_of(counts, windows)[..known], &order.allowed) {
+            end_early.store(true, Ordering::Relaxed);
+            return Some(known);
+        }
+    }
+    None
+}
+
+impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
+    fn run(&mut self, order: &Order) -> Trial {
+        let began_ns = now_ns();
+        let windows: usize =
+            order.segments.iter().map(|s| windows_in(s.duration_s, order.window_s)).sum();
+        let window_ns = ns(order.window_s);
+        let counts: Vec<_> = (0..self.plan.shards)
+            .map(|_| Arc::new(WindowCounts::new(window_ns, windows, &self.plan.limits_ns)))
+            .collect();
+        let plan = self.part_of(order, &counts);
+        let sessions = (self.sessions)(order.seed);
+        let finite = self.plan.limits_ns.iter().copied().filter(|&limit_ns| limit_ns < u64::MAX);
+        let limit_ns = finite.max().unwrap_or(SECOND_NS);
+        let done = AtomicBool::new(false);
+        let end_early = plan.part.end_early.clone();
+        let (result, aborted_at) = std::thread::scope(|scope| {
+            let watcher = end_early.as_ref().map(|early| {
+                let (counts, done) = (&counts, &done);
+                scope.spawn(move || watch(order, counts, windows, limit_ns, early, done))
+            });
+            let result = run(&plan, &self.protocol, sessions, self.sink, self.progress, &self.stop);
+            done.store(true, Ordering::Relaxed);
+            (result, watcher.and_then(|watcher| watcher.join().ok().flatten()))
+        });
+        self.parts += 1;
+        let end = match result {
+            Ok(end) => end,
+            Err(error) => {
+                self.error.get_or_insert(error);
+                return Trial { interrupted: true, ..Trial::default() };
+            }
+        };
+        let mut sums = sum_of(&counts, windows);
+        let interrupted = end.interrupted;
+        if let Some(known) = aborted_at {
+            sums.truncate(known);
+        }
+        let due: u64 = end.totals.ledger.scheduled;
+        let pace = Pace {
+            lag_p99_s: end.totals.lag.quantile_ns(0.99) as f64 / 1e9,
+            sent_share: end.totals.ledger.sent as f64 / due.max(1) as f64,
+        };
+        self.keep(end);
+        Trial {
+            windows: sums,
+            elapsed_s: now_ns().saturating_sub(began_ns) as f64 / 1e9,
+            aborted: aborted_at.is_some(),
+            interrupted,
+            pace,
+        }
+    }
+
+    fn limits(&self) -> usize {
+        self.plan.limits_ns.len()
+    }
+}
