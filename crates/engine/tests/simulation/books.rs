@@ -1,13 +1,14 @@
 //! Holds the engine's books against the diary of its clients and the list of the server.
 
 use crate::asker::{Asked, CLASSES};
-use crate::scene::{Outcome as Run, Scene};
+use crate::scene::{Outcome as Run, Scene, WINDOW_LIMIT_NS};
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::schedule::{Next, Schedule};
+use plimsoll_core::seek::plant::Window;
 use plimsoll_engine::sim::Arrival;
 use plimsoll_engine::sim::http::{Fate, Seen};
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ pub fn check(scene: &Scene, run: &Run) {
     check_end(scene, run);
     check_schedule(scene, run, &totals, &all);
     check_diary(scene, run, &totals, &all);
+    check_windows(run, &all);
     check_order(run);
     check_fates(scene, run, &all);
     check_limits(scene, run);
@@ -98,6 +100,23 @@ fn check_schedule(scene: &Scene, run: &Run, totals: &Interval, all: &Interval) {
         );
     }
     assert_eq!(run.diary.asked.len() as u64, all.ledger.sent);
+}
+
+/// The counts by due time say what the ledger says, and which of the answers came in time.
+fn check_windows(run: &Run, all: &Interval) {
+    let mut sum = Window::default();
+    run.windows.iter().for_each(|window| sum.add(window));
+    assert_eq!(sum.scheduled, all.ledger.scheduled);
+    assert_eq!(sum.failed, all.ledger.failed.total());
+    assert_eq!(sum.completed, all.ledger.ok);
+    assert_eq!(sum.late[1], all.ledger.scheduled - all.ledger.ok);
+    let in_time = |asked: &&Asked| {
+        asked.end.is_some_and(|(outcome, times)| {
+            outcome == Outcome::Ok && times.done_ns - times.intended_ns <= WINDOW_LIMIT_NS
+        })
+    };
+    let in_time = run.diary.asked.iter().filter(in_time).count() as u64;
+    assert_eq!(sum.late[0], all.ledger.scheduled - in_time);
 }
 
 /// The ledger says what the clients saw.

@@ -6,12 +6,14 @@ use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Slice, Step, Think};
+use plimsoll_core::seek::plant::Window;
 use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
 };
 use plimsoll_engine::sim::{Link, SimNet};
 use plimsoll_engine::target::Target;
+use plimsoll_engine::windows::WindowCounts;
 use plimsoll_wire::http1::Http1;
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -21,6 +23,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Longest service time, ns; far below every timeout, so that an answer is never a matter of luck.
 const SERVICE_MAX_NS: u64 = 40 * MILLISECOND_NS;
+/// A response time that some requests exceed, ns.
+pub const WINDOW_LIMIT_NS: u64 = 20 * MILLISECOND_NS;
+/// Windows of 100 ms, enough for the longest run with all it waits for.
+const WINDOWS: usize = 200;
 
 #[derive(Clone, Debug)]
 pub struct Scene {
@@ -45,6 +51,8 @@ pub struct Outcome {
     pub start_ns: u64,
     pub over_ns: u64,
     pub failures_told: usize,
+    /// Counts by when requests were due.
+    pub windows: Vec<Window>,
 }
 
 impl Outcome {
@@ -299,8 +307,12 @@ impl Scene {
                 None
             }
         };
+        let limits_ns = [WINDOW_LIMIT_NS, u64::MAX];
+        let counts = Arc::new(WindowCounts::new(100 * MILLISECOND_NS, WINDOWS, &limits_ns));
+        let mut plan = self.plan.clone();
+        plan.part.windows.push(counts.clone());
         let shard = Shard::new(
-            self.plan.clone(),
+            plan,
             Http1::default(),
             net,
             clock.clone(),
@@ -323,6 +335,8 @@ impl Scene {
         };
         let diary = diary.take();
         let over_ns = clock.now_ns();
-        Outcome { end, seconds, diary, seen, knocks, start_ns, over_ns, failures_told }
+        let mut windows = vec![Window::default(); WINDOWS];
+        counts.add_to(&mut windows);
+        Outcome { end, seconds, diary, seen, knocks, start_ns, over_ns, failures_told, windows }
     }
 }
