@@ -110,4 +110,5 @@ fn the_result_filter_knows_both_orders() {
 fn the_result_filter_of_nothing_is_nothing_to_speak_of() {
     let ended = Place::new().run(["result-filter"]).expect(0);
     assert!(ended.stdout.trim().is_empty(), "{:?}", ended.stdout);
+    assert!(ended.stderr.contains("held no summary"), "{:?}", ended.stderr);
 }

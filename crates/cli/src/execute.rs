@@ -123,7 +123,7 @@ pub fn execute(
             plan.connections
         ));
     }
-    let folder = open_folder(output, scenario, &mut header, &mut notes);
+    let folder = open_folder(output, scenario, &mut header, &mut notes)?;
     let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
     let mut nowhere = Nowhere;
     let inner: &mut (dyn Sink + Send) = match &mut journal {
@@ -174,28 +174,23 @@ pub fn note(text: &str) {
     eprintln!("{text}");
 }
 
+/// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that
+/// leaves no record was for nothing.
 fn open_folder(
     output: &Output,
     scenario: &Scenario,
     header: &mut RecordHeader,
     notes: &mut Vec<String>,
-) -> Option<RunFolder> {
-    let runs = output.runs.as_deref()?;
-    match RunFolder::create(runs, &scenario.job, wall_us()) {
-        Ok(folder) => {
-            let own = folder.header();
-            header.run_id = own.run_id;
-            header.started_at = own.started_at;
-            if let Err(error) = folder.begin(header) {
-                notes.push(format!("the record could not be kept: {error}"));
-            }
-            Some(folder)
-        }
-        Err(error) => {
-            notes.push(format!("no record was kept: {error}"));
-            None
-        }
+) -> Result<Option<RunFolder>> {
+    let Some(runs) = output.runs.as_deref() else { return Ok(None) };
+    let folder = RunFolder::create(runs, &scenario.job, wall_us())?;
+    let own = folder.header();
+    header.run_id = own.run_id;
+    header.started_at = own.started_at;
+    if let Err(error) = folder.begin(header) {
+        notes.push(format!("the record could not be kept: {error}"));
     }
+    Ok(Some(folder))
 }
 
 fn open_journal(
@@ -326,7 +321,7 @@ fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
         latency_ms: Latencies {
             response: all.response.summary(),
             service: all.service.summary(),
-            failed: all.failed.summary(),
+            failed: all.failed_summary(),
         },
     }
 }
@@ -396,7 +391,7 @@ pub fn print_out(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
+        result => result.map_err(|error| anyhow::anyhow!("stdout cannot be written: {error}")),
     }
 }
 
@@ -404,9 +399,11 @@ pub fn print_out(text: &str) -> Result<()> {
 #[must_use]
 pub fn style() -> plimsoll_report::text::Style {
     let terminal = std::io::stdout().is_terminal();
+    let set = |name, value: &str| std::env::var_os(name).is_some_and(|found| found == value);
+    let plain = std::env::var_os("NO_COLOR").is_some() || set("TERM", "dumb");
     let width = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100);
     plimsoll_report::text::Style {
-        colour: terminal && std::env::var_os("NO_COLOR").is_none(),
+        colour: terminal && !plain,
         width: if terminal { width } else { 100 },
     }
 }

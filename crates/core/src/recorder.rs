@@ -86,7 +86,7 @@ impl Recorder {
                     part.zero_hits += u64::from(hits == 0);
                 }
             }
-            Outcome::Failed(_) => part.failed.record(response_ns),
+            Outcome::Failed(_) => part.record_failed(response_ns),
         }
     }
 

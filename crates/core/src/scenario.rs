@@ -2,6 +2,7 @@
 
 use crate::admission::AdmissionModel;
 use crate::schedule::{LoadModel, Think};
+use crate::secrets::without_address_secrets;
 use crate::slo::Slo;
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
@@ -150,7 +151,8 @@ impl Scenario {
         self.connections.unwrap_or_else(|| self.load.clients().unwrap_or(Self::CONNECTIONS)).max(1)
     }
 
-    /// The scenario as a record may keep it: values of secret headers and passwords in addresses left out.
+    /// The scenario as a record may keep it: values of secret headers, passwords and secret parameters in
+    /// addresses and forms left out.
     #[must_use]
     pub fn without_secrets(&self) -> Scenario {
         let mut shown = self.clone();
@@ -161,13 +163,9 @@ impl Scenario {
                 *header = format!("{name}: (left out)");
             }
         }
-        for target in &mut shown.targets {
-            if let Some((scheme, rest)) = target.split_once("://")
-                && let Some((_, host)) = rest.split_once('@')
-                && !rest.split('/').next().unwrap_or("").is_empty()
-            {
-                *target = format!("{scheme}://{host}");
-            }
+        let texts = shown.headers.iter_mut().chain(&mut shown.targets).chain(&mut shown.body);
+        for text in texts {
+            *text = without_address_secrets(text);
         }
         shown
     }
@@ -181,12 +179,18 @@ mod tests {
     fn secrets_stay_out_of_records() {
         let scenario = Scenario {
             headers: vec!["Authorization: Bearer abc".to_owned(), "X-Kind: plain".to_owned()],
-            targets: vec!["https://me:pw@host:1/x".to_owned()],
+            targets: vec![
+                "https://me:pw@host:1/x".to_owned(),
+                "http://h/a@b?q=1&token=abc".to_owned(),
+            ],
+            body: Some("user=me&password=abc".to_owned()),
             ..Scenario::default()
         };
         let text = serde_json::to_string(&scenario.without_secrets()).unwrap();
         assert!(!text.contains("abc") && !text.contains("pw"), "{text}");
-        assert!(text.contains("X-Kind: plain") && text.contains("https://host:1/x"), "{text}");
+        for kept in ["X-Kind: plain", "@host:1/x", "http://h/a@b?q=1", "user=me"] {
+            assert!(text.contains(kept), "{kept} is missing in {text}");
+        }
     }
 
     #[test]

@@ -24,13 +24,13 @@ Examples:
   Up to 500 a second in ten seconds, a minute there, and down again:
     plimsoll load http://127.0.0.1:8080/ --profile 0-500:10s,500:60s,500-0:10s
   Bursts of 200 every second, at most 50 under way and 100 waiting:
-    plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100 --connections 50
+    plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Put load on any HTTP service: closed, open, bursts or a profile; one URL, a query file or NDJSON.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
     /// http:// or https:// addresses; connections are dealt out to them in turn.
     #[arg(required = true, value_name = "URL")]
@@ -112,6 +112,9 @@ pub struct LoadArgs {
 
 impl LoadArgs {
     fn scenario(&self) -> Result<Scenario> {
+        if self.post && self.queries.is_none() {
+            return Err(usage("--post says how --queries FILE is read; give both, or --body"));
+        }
         let mut scenario = Scenario {
             targets: self.urls.clone(),
             queries: self.queries.clone(),
@@ -129,7 +132,7 @@ impl LoadArgs {
             load: self.model()?,
             ..Scenario::default()
         };
-        self.run.fill(&mut scenario)?;
+        self.run.fill(&mut scenario);
         Ok(scenario)
     }
 
@@ -153,6 +156,9 @@ impl LoadArgs {
                 "--think and --cycle belong to the closed model; they contradict {}",
                 named[0]
             )));
+        }
+        if self.think.is_some() && self.cycle.is_some() {
+            return Err(usage("--think and --cycle are different load models; give one of them"));
         }
         let has_arrivals = self.rate.is_some() || self.profile.is_some();
         if self.arrivals.is_some() && !has_arrivals {
@@ -183,7 +189,6 @@ impl LoadArgs {
 
     fn admission(&self) -> Result<AdmissionModel> {
         match self.slots {
-            Some(0) => Err(usage("--slots 0 admits nothing; use at least 1")),
             Some(slots) => Ok(AdmissionModel::Managed {
                 slots,
                 queue_max: self.queue.unwrap_or(1000),

@@ -4,7 +4,7 @@ use super::common::OutputFlags;
 use crate::execute::{code, execute, print_out, style, write_json};
 use crate::prepare::prepare;
 use crate::usage::usage;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
 use serde_json::Map;
@@ -52,7 +52,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
         )));
     }
     let scenario = read(path)?;
-    let prepared = prepare(&scenario)?;
+    let prepared = prepare(&scenario).with_context(|| path.display().to_string())?;
     output.check()?;
     let finished = execute(&scenario, prepared, &output, &mut |_| {}, &|_| Map::new())?;
     if !write_json(&output, &finished.record)? {

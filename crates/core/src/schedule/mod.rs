@@ -13,7 +13,7 @@ mod model;
 
 pub use arrivals::ArrivalSchedule;
 pub use closed::ClosedSchedule;
-pub use model::{Arrivals, LoadModel, ModelError, Step, Think};
+pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step, Think};
 
 use serde::{Deserialize, Serialize};
 

@@ -72,6 +72,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     fn tls_failed(&mut self, key: u32, error: &LayerError) {
         let reason = match error {
+            LayerError::Tls(rustls::Error::InvalidMessage(problem))
+                if self.connections[key as usize].state == State::Handshaking =>
+            {
+                format!("no TLS is spoken there ({problem:?}); perhaps it is http:// after all")
+            }
             LayerError::Tls(error) => error.to_string(),
             LayerError::Net(error) => error.to_string(),
         };
