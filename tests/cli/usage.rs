@@ -229,6 +229,7 @@ fn scenarios_and_jobs() {
     place.file(wrong, "job = \"x\"\ntargets = [\"http://127.0.0.1:1/\"]\nduraton = \"1s\"\n");
     place.file("syntax.toml", "targets = [\n");
     place.file("none.toml", "job = \"x\"\n");
+    place.file("parts.txt", "/a\n/b\n");
     for (name, line) in [
         ("time.toml", "duration = \"0s\""),
         ("count.toml", "requests = 0"),
@@ -268,7 +269,7 @@ fn scenarios_and_jobs() {
         (&["split-file", "0", "x.txt"], "x.txt"),
         (&["split-file", "4", "missing.txt"], "missing.txt"),
         (
-            &["split-file", "-p", "no/such/q%d.txt", "2", "none.toml"],
+            &["split-file", "-p", "no/such/q%d.txt", "2", "parts.txt"],
             "no/such/q0.txt: no such file or folder",
         ),
         (&["split-file", "-p", "one.txt", "4", "missing.txt"], "one.txt"),

@@ -93,8 +93,9 @@ fn a_request_that_timed_out_shows_no_less_than_its_timeout() {
 
 #[test]
 fn https_to_a_plain_port_says_so() {
-    let (place, server) = (Place::new(), Server::ok());
-    let url = server.url().replace("http://", "https://");
+    let place = Place::new();
+    let target = place.serve(&["null"]);
+    let url = target.url.replace("http://", "https://");
     let record = record(&place, &url, &["--requests", "2", "--insecure"], 4);
     let reasons = record.0["verdict"]["reasons"].to_string();
     assert!(reasons.contains("perhaps it is http:// after all"), "{reasons}");

@@ -23,6 +23,7 @@ use plimsoll_report::folder::RunFolder;
 use plimsoll_report::journal::Journal;
 use plimsoll_wire::http1::Http1;
 use serde_json::{Map, Value};
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -395,15 +396,22 @@ pub fn print_out(text: &str) -> Result<()> {
     }
 }
 
+/// Whether a terminal of this kind is sent colours: `NO_COLOR` says no, and so does a terminal without them.
+fn may_colour(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
+    no_color.is_none() && term.is_none_or(|term| term != "dumb")
+}
+
 /// How text goes to stdout.
 #[must_use]
 pub fn style() -> plimsoll_report::text::Style {
     let terminal = std::io::stdout().is_terminal();
-    let set = |name, value: &str| std::env::var_os(name).is_some_and(|found| found == value);
-    let plain = std::env::var_os("NO_COLOR").is_some() || set("TERM", "dumb");
     let width = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100);
     plimsoll_report::text::Style {
-        colour: terminal && !plain,
+        colour: terminal
+            && may_colour(
+                std::env::var_os("NO_COLOR").as_deref(),
+                std::env::var_os("TERM").as_deref(),
+            ),
         width: if terminal { width } else { 100 },
     }
 }
@@ -417,4 +425,17 @@ pub fn code(finished: &Finished) -> u8 {
         note(&format!("plimsoll: {}: {reasons}", record.verdict.kind.name()));
     }
     exit::of_record(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_that_have_them() {
+        let (dumb, good) = (Some(OsStr::new("dumb")), Some(OsStr::new("xterm")));
+        assert!(may_colour(None, good) && may_colour(None, None));
+        assert!(!may_colour(None, dumb));
+        assert!(!may_colour(Some(OsStr::new("1")), good));
+    }
 }

@@ -107,7 +107,7 @@ fn complaint(error: &clap::Error, command: &clap::Command) -> String {
                 return format!("'{flag}' is no flag, and no value may begin with '-' here");
             }
             let near = told(ContextKind::SuggestedArg);
-            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
             format!("there is no argument '{flag}' here{near}")
         }
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
