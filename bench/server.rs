@@ -72,6 +72,11 @@ impl Server {
         }
     }
 
+    /// `host:port`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     fn at(child: Child, address: String, path: &str) -> Self {
         let url = format!("http://{address}{path}");
         Self { child: Some(child), address, url }

@@ -1,10 +1,13 @@
-//! What a machine's wake-ups allow: a loop that does nothing but sleep until the next due time.
+//! What a machine allows: a loop that does nothing but sleep until the next due time, and the same loop with
+//! one request at each due time.
 
 use crate::statistics::quantile;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 use rustix::time::Timespec;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::num::NonZeroU64;
 
 /// How well the loop kept its times.
@@ -17,11 +20,71 @@ pub struct Paced {
     pub gap_cv: f64,
 }
 
+/// Connections of the smallest client there can be, each used in turn.
+struct BareClient {
+    connections: Vec<TcpStream>,
+    next: usize,
+}
+
+impl BareClient {
+    fn connect(address: &str, connections: u32) -> Result<Self> {
+        let connections = (0..connections)
+            .map(|_| {
+                let connection = TcpStream::connect(address)?;
+                connection.set_nodelay(true)?;
+                connection.set_nonblocking(true)?;
+                Ok(connection)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self { connections, next: 0 })
+    }
+
+    /// Takes the reply to this connection's last request, and sends the next one.
+    fn send(&mut self) -> Result<()> {
+        let connection = &mut self.connections[self.next];
+        let mut reply = [0u8; 4096];
+        match connection.read(&mut reply) {
+            Ok(0) => bail!("the target closed a connection of the bare client"),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+        connection.write_all(b"GET / HTTP/1.1\r\nHost: bare\r\n\r\n")?;
+        self.next = (self.next + 1) % self.connections.len();
+        Ok(())
+    }
+}
+
 /// Wakes `rate` times a second for `seconds` on `core`.
 ///
 /// # Errors
 /// When the kernel refuses to move this thread.
 pub fn bare_timer(core: usize, rate: u32, seconds: u32) -> Result<Paced> {
+    paced(core, rate, seconds, || Ok(()))
+}
+
+/// Sends `rate` requests a second for `seconds` from `core`, looking at no reply in time: as little as can be
+/// done about a request.
+///
+/// # Errors
+/// When the target cannot be reached, or the kernel refuses to move this thread.
+pub fn bare_client(
+    core: usize,
+    address: &str,
+    connections: u32,
+    rate: u32,
+    seconds: u32,
+) -> Result<Paced> {
+    let mut client = BareClient::connect(address, connections)?;
+    paced(core, rate, seconds, || client.send())
+}
+
+fn paced(
+    core: usize,
+    rate: u32,
+    seconds: u32,
+    mut at_due: impl FnMut() -> Result<()>,
+) -> Result<Paced> {
     let allowed = sched_getaffinity(None)?;
     let mut one = CpuSet::new();
     one.set(core);
@@ -42,6 +105,7 @@ pub fn bare_timer(core: usize, rate: u32, seconds: u32) -> Result<Paced> {
             let _ = rustix::thread::nanosleep(&nap);
         }
         awake_ns.push(now_ns());
+        at_due()?;
     }
     sched_setaffinity(None, &allowed)?;
     let due = (1u64..).map(|at| start_ns + at * gap_ns);

@@ -57,13 +57,13 @@ pub struct QueueConfig {
 }
 
 impl Default for QueueConfig {
-    /// The default station, 64 bytes, 503, no spinning.
+    /// The default station, 64 bytes, 503, and 100 us of spinning: about what a virtual core takes to wake.
     fn default() -> Self {
         Self {
             station: StationConfig::default(),
             body_bytes: 64,
             reject_status: 503,
-            spin_ns: 0,
+            spin_ns: 100_000,
             busy_poll: false,
         }
     }
