@@ -154,7 +154,9 @@ impl LoadModel {
     #[must_use]
     pub fn own_duration_ns(&self) -> Option<u64> {
         match self {
-            LoadModel::Profile { steps, .. } => Some(steps.iter().map(|s| s.duration_ns).sum()),
+            LoadModel::Profile { steps, .. } => {
+                Some(steps.iter().fold(0, |sum, step| step.duration_ns.saturating_add(sum)))
+            }
             _ => None,
         }
     }
