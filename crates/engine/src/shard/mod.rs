@@ -339,7 +339,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.interrupted = true;
             self.end_ns = self.end_ns.min(now_ns);
         }
-        if now_ns >= self.end_ns {
+        if now_ns >= self.backlog_until_ns() {
             self.end_schedule(self.end_ns);
         }
         if now_ns >= self.drained_by_ns() {

@@ -106,9 +106,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let free = connection.opening_for.is_none() && connection.under_way.is_empty();
             return free.then_some(client);
         }
-        let key = self.idle_open.pop_front().or_else(|| self.idle_closed.pop_front())?;
+        let key = self.pick_open().or_else(|| self.idle_closed.pop_front())?;
         self.connections[key as usize].queued = false;
         Some(key)
+    }
+
+    /// The connection that has been idle longest of those that are still open.
+    fn pick_open(&mut self) -> Option<u32> {
+        while let Some(key) = self.idle_open.pop_front() {
+            if self.connections[key as usize].state == State::Open {
+                return Some(key);
+            }
+            // Its peer closed it while it was idle.
+            self.idle_closed.push_back(key);
+        }
+        None
     }
 
     /// Whether a request counts, by its intended start and by how many its client has done.
@@ -229,7 +241,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         counters.reused += u64::from(kept);
         self.plain = plain;
         if written.is_err() {
-            // The peer may have answered before it reset; what came is read before the loss is counted.
+            // What the peer may have said before it went was not said to this request.
             self.lose(key, Failure::Reset, "the connection broke while sending");
         }
     }
