@@ -175,6 +175,9 @@ fn load_models_and_limits() {
         (&["--duration", "0s"], "--duration"),
         (&["--requests", "0"], "--requests 0"),
         (&["--connections", "0"], "--connections 0"),
+        (&["--connections", "4000000000", "--rate", "1"], "--connections: at most"),
+        (&["--clients", "4000000000"], "--clients: at most"),
+        (&["--slots", "2", "--threads", "3"], "--slots 2"),
         (&["--threads", "0"], "--threads"),
         (&["--threads", "5000"], "--threads"),
         (&["--timeout", "0s"], "--timeout"),
@@ -217,6 +220,10 @@ fn scenarios_and_jobs() {
     place.file(wrong, "job = \"x\"\ntargets = [\"http://127.0.0.1:1/\"]\nduraton = \"1s\"\n");
     place.file("syntax.toml", "targets = [\n");
     place.file("none.toml", "job = \"x\"\n");
+    let url = "targets = [\"http://127.0.0.1:9/\"]\n";
+    place.file("nothing.toml", format!("{url}requests = 0\n"));
+    let slots = "mode = \"managed\", slots = 0, queue_max = 1, queue_timeout_ns = 1";
+    place.file("closed.toml", format!("{url}admission = {{ {slots} }}\n"));
     for (args, word) in [
         (&["run", unknown][..], "no-such-job"),
         (&["run"], "JOB"),
@@ -224,6 +231,8 @@ fn scenarios_and_jobs() {
         (&["run", wrong], "wrong.toml:3: unknown field `duraton`"),
         (&["run", "syntax.toml"], "syntax.toml:1"),
         (&["run", "none.toml"], "target"),
+        (&["run", "nothing.toml"], "--requests 0"),
+        (&["run", "closed.toml"], "--slots 0"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
         (&["nosuchcommand"], "nosuchcommand"),
         (&["serve"], "null"),

@@ -4,9 +4,11 @@
 use crate::url::Url;
 use crate::usage::usage;
 use anyhow::{Context, Result};
+use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{Limits, Slice};
+use plimsoll_core::units::Span;
 use plimsoll_engine::shard::{ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Tls, TlsOptions};
@@ -47,16 +49,7 @@ pub struct Prepared {
 /// # Errors
 /// One line about the first thing that is wrong.
 pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
-    scenario.load.validate()?;
-    if scenario.targets.is_empty() {
-        return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
-    }
-    if scenario.threads == 0 || scenario.threads > 1024 {
-        return Err(usage("--threads: use a number from 1 to 1024"));
-    }
-    if scenario.timeout.ns == 0 || scenario.connect_timeout.ns == 0 {
-        return Err(usage("--timeout: must be more than 0; every wait has a limit"));
-    }
+    check(scenario)?;
     let urls = scenario.targets.iter().map(|t| Url::parse(t)).collect::<Result<Vec<_>>>()?;
     let tls = tls_of(scenario, &urls)?;
     let forms = urls.iter().map(|url| form_of(scenario, url)).collect::<Result<Vec<_>>>()?;
@@ -77,6 +70,48 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
         distinct_requests: source.distinct(),
         troubles,
     })
+}
+
+/// Most connections of a run: a little more than one machine has ports for. Each costs memory from the start.
+const CONNECTIONS_MAX: u32 = 100_000;
+
+/// Checks the numbers of a scenario, whether flags or a file gave them.
+fn check(scenario: &Scenario) -> Result<()> {
+    scenario.load.validate()?;
+    if scenario.targets.is_empty() {
+        return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
+    }
+    if scenario.threads == 0 || scenario.threads > 1024 {
+        return Err(usage("--threads: use a number from 1 to 1024"));
+    }
+    if scenario.timeout.ns == 0 || scenario.connect_timeout.ns == 0 {
+        return Err(usage("--timeout: must be more than 0; every wait has a limit"));
+    }
+    if scenario.requests == Some(0) {
+        return Err(usage("--requests 0 asks for nothing; leave it out or use at least 1"));
+    }
+    if scenario.duration == Some(Span::default()) {
+        return Err(usage("--duration 0s asks for nothing; use a longer time, such as 10s"));
+    }
+    if scenario.connections == Some(0) {
+        return Err(usage("--connections 0 cannot carry a request; use at least 1"));
+    }
+    if scenario.load.clients().is_some_and(|clients| clients > CONNECTIONS_MAX) {
+        return Err(usage(format!("--clients: at most {CONNECTIONS_MAX}")));
+    }
+    if scenario.connection_count() > CONNECTIONS_MAX {
+        return Err(usage(format!("--connections: at most {CONNECTIONS_MAX}")));
+    }
+    match scenario.admission {
+        AdmissionModel::Managed { slots: 0, .. } => {
+            Err(usage("--slots 0 admits nothing; use at least 1"))
+        }
+        AdmissionModel::Managed { slots, .. } if slots < scenario.threads => Err(usage(format!(
+            "--slots {slots} is less than one for each of {} threads; use fewer --threads",
+            scenario.threads
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The engine's plan for a scenario, whatever its sessions are.

@@ -127,7 +127,7 @@ impl LoadArgs {
             load: self.model()?,
             ..Scenario::default()
         };
-        self.run.fill(&mut scenario)?;
+        self.run.fill(&mut scenario);
         Ok(scenario)
     }
 
@@ -181,7 +181,6 @@ impl LoadArgs {
 
     fn admission(&self) -> Result<AdmissionModel> {
         match self.slots {
-            Some(0) => Err(usage("--slots 0 admits nothing; use at least 1")),
             Some(slots) => Ok(AdmissionModel::Managed {
                 slots,
                 queue_max: self.queue.unwrap_or(1000),

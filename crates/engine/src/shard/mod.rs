@@ -196,8 +196,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let (managed, slots) = match plan.admission {
             AdmissionModel::Direct => (None, u32::MAX),
             AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
-                // Without a slot nothing would ever be sent.
-                let slots = slots.max(1);
+                // Without a slot nothing would ever be sent, and one without a connection sends nothing:
+                // counted as free it would let more wait than the queue holds.
+                let slots = slots.min(plan.connections).max(1);
                 (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
             }
         };
