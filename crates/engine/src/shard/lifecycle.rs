@@ -349,18 +349,26 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if self.interrupted || !self.plan.model.is_open() {
             return self.end_ns;
         }
-        self.end_ns.saturating_add(self.longest_timeout_ns())
+        self.end_ns.saturating_add(self.plan.timeouts.request_ns)
+    }
+
+    /// When something that begins now is over time, ns. What begins after the end has no more than a second
+    /// above the time of what began before it: the run must come to its end, and since all of it was due before
+    /// the end, a timeout still counts at least its limit.
+    pub(super) fn deadline_ns(&self, now_ns: u64, timeout_ns: u64) -> u64 {
+        let deadline_ns = now_ns.saturating_add(timeout_ns);
+        if now_ns < self.end_ns {
+            return deadline_ns;
+        }
+        deadline_ns.min(self.end_ns.saturating_add(timeout_ns).saturating_add(SECOND_NS))
     }
 
     /// When requests that are still under way after the schedule's end are given up, ns: later than any
-    /// timeout of theirs, unless connecting and answering both took their time, or they were sent after the
-    /// end; then they are still answered later than a timeout after they were due.
+    /// timeout of theirs, unless connecting and answering both took their time.
     pub(super) fn drained_by_ns(&self) -> u64 {
-        self.end_ns.saturating_add(self.longest_timeout_ns()).saturating_add(SECOND_NS)
-    }
-
-    fn longest_timeout_ns(&self) -> u64 {
-        self.plan.timeouts.connect_ns.max(self.plan.timeouts.request_ns)
+        let timeouts = self.plan.timeouts;
+        let longest_ns = timeouts.connect_ns.max(timeouts.request_ns);
+        self.end_ns.saturating_add(longest_ns).saturating_add(SECOND_NS)
     }
 
     pub(super) fn finish(mut self) -> ShardEnd {

@@ -186,8 +186,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if opened {
             self.submit(key, tag, now_ns);
         } else {
-            self.flights.set_deadline(tag, now_ns + self.plan.timeouts.connect_ns);
-            self.scan_by(now_ns + self.plan.timeouts.connect_ns);
+            let deadline_ns = self.deadline_ns(now_ns, self.plan.timeouts.connect_ns);
+            self.flights.set_deadline(tag, deadline_ns);
+            self.scan_by(deadline_ns);
             self.connections[key as usize].opening_for = Some(tag);
             if self.connections[key as usize].state == State::Closed {
                 self.open(key);
@@ -229,7 +230,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let deadline_ns = if flight.retried {
             self.flights.deadline_ns(tag)
         } else {
-            now_ns + self.plan.timeouts.request_ns
+            self.deadline_ns(now_ns, self.plan.timeouts.request_ns)
         };
         self.flights.set_deadline(tag, deadline_ns);
         let plain = std::mem::take(&mut self.plain);

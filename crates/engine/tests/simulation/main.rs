@@ -139,6 +139,22 @@ fn nothing_is_sent_after_the_end_to_a_target_that_is_not_there() {
     assert!(lasted_ns < 1_300 * MILLISECOND_NS, "{lasted_ns}");
 }
 
+/// A server that never answers is waited for no longer because requests were left to send to it.
+#[test]
+fn a_backlog_for_a_server_that_never_answers_ends_in_time() {
+    let mut scene = slow(10, 0, 3 * SECOND_NS);
+    scene.plan.timeouts.connect_ns = 20 * SECOND_NS;
+    scene.script.requests.stalled = 1000;
+    let run = scene.run();
+    let ledger = run.totals().ledger;
+    ledger.balance().unwrap();
+    // The first ten time out after 3 s, and the ten that go after them with the run.
+    assert_eq!((ledger.failed.timeout, ledger.unsent.stopped), (20, 980), "{ledger:?}");
+    let lasted_ns = run.over_ns - run.start_ns;
+    assert!(lasted_ns <= 5_100 * MILLISECOND_NS, "{lasted_ns}");
+    assert!(run.totals().all_classes().failed.min_ns() >= 2_990 * MILLISECOND_NS);
+}
+
 #[test]
 fn who_stops_a_run_does_not_wait_for_its_backlog() {
     let mut scene = slow(1, 10 * MILLISECOND_NS, 4 * SECOND_NS);
