@@ -57,7 +57,7 @@ impl Protocol for Strict {
         })
     }
 
-    fn end<'a>(&self, _conn: &'a mut Conn) -> Result<Event<()>, Fault> {
+    fn end(&self, _conn: &mut Conn) -> Result<Event<()>, Fault> {
         Err(Fault::Closed { began: false })
     }
 }
