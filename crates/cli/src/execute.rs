@@ -1,7 +1,7 @@
 //! Runs what was prepared, keeps its record, and prints the result.
 
 use crate::exit;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, prepare};
 use crate::progress::Progress;
 use crate::signals;
 use crate::usage::usage;
@@ -362,6 +362,21 @@ fn slow_request(slow: &Slow, end: &RunEnd, names: &[String]) -> SlowRequest {
         },
         request: slow.text.clone(),
     }
+}
+
+/// A whole command: prepares the scenario, runs it, prints the result, and gives the exit code.
+///
+/// # Errors
+/// Wrong usage, or a program failure.
+pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
+    let prepared = prepare(scenario)?;
+    output.check()?;
+    let finished = execute(scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
 }
 
 /// Writes the JSON that was asked for and says whether stdout was taken by it.

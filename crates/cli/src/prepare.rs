@@ -89,7 +89,7 @@ fn check_limits(scenario: &Scenario) -> Result<()> {
         "--requests 0 asks for nothing; leave it out or use at least 1"
     } else if scenario.connections == Some(0) {
         "--connections 0 cannot carry a request; use at least 1"
-    } else if scenario.connections.is_some_and(|connections| connections > CLIENTS_MAX) {
+    } else if scenario.connection_count() > CLIENTS_MAX {
         "--connections: use a number from 1 to 100000"
     } else if scenario.duration == Some(Span::default()) {
         "--duration 0s asks for nothing; use a longer time, such as 10s"
@@ -102,7 +102,13 @@ fn check_limits(scenario: &Scenario) -> Result<()> {
     } else if scenario.connect_timeout.ns == 0 {
         "--connect-timeout: must be more than 0; every wait has a limit"
     } else {
-        return Ok(());
+        return match slots {
+            Some(slots) if slots < scenario.threads => Err(usage(format!(
+                "--slots {slots} is less than one for each of {} threads; use fewer --threads",
+                scenario.threads
+            ))),
+            _ => Ok(()),
+        };
     };
     Err(usage(wrong))
 }

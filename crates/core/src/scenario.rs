@@ -44,7 +44,7 @@ pub struct Scenario {
     pub requests: Option<u64>,
     /// Requests of each client that are not measured.
     pub ignore_first: u32,
-    /// Connections; by default one a client, or 64.
+    /// Connections; by default one a client, or 64, or one a slot when there are more slots.
     pub connections: Option<u32>,
     /// Shards.
     pub threads: u32,
@@ -145,10 +145,16 @@ impl Scenario {
         self.method.as_deref().unwrap_or(if has_bodies { "POST" } else { "GET" })
     }
 
-    /// How many connections the run uses.
+    /// How many connections the run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
+    /// with slots enough for all of them, since each request under way has a connection of its own.
     #[must_use]
     pub fn connection_count(&self) -> u32 {
-        self.connections.unwrap_or_else(|| self.load.clients().unwrap_or(Self::CONNECTIONS)).max(1)
+        let own = match (self.load.clients(), self.admission) {
+            (Some(clients), _) => clients,
+            (None, AdmissionModel::Managed { slots, .. }) => slots.max(Self::CONNECTIONS),
+            (None, AdmissionModel::Direct) => Self::CONNECTIONS,
+        };
+        self.connections.unwrap_or(own).max(1)
     }
 
     /// The scenario as a record may keep it: values of secret headers, passwords and secret parameters in
@@ -191,6 +197,22 @@ mod tests {
         for kept in ["X-Kind: plain", "@host:1/x", "http://h/a@b?q=1", "user=me"] {
             assert!(text.contains(kept), "{kept} is missing in {text}");
         }
+    }
+
+    #[test]
+    fn there_is_a_connection_for_every_slot() {
+        let slots = |slots| AdmissionModel::Managed { slots, queue_max: 1, queue_timeout_ns: 1 };
+        let count = |load: &LoadModel, admission, connections| {
+            let load = load.clone();
+            Scenario { load, admission, connections, ..Scenario::default() }.connection_count()
+        };
+        let closed = LoadModel::Closed { clients: 7, think: Think::None, cycle_ns: 0 };
+        let open = LoadModel::Burst { size: 500, every_ns: 1 };
+        assert_eq!(count(&closed, AdmissionModel::Direct, None), 7);
+        assert_eq!(count(&closed, slots(200), None), 7);
+        assert_eq!(count(&open, AdmissionModel::Direct, None), 64);
+        assert_eq!(count(&open, slots(200), None), 200);
+        assert_eq!(count(&open, slots(200), Some(20)), 20);
     }
 
     #[test]

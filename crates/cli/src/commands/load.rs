@@ -1,8 +1,7 @@
 //! `plimsoll load`: requests to any HTTP service, under any load model.
 
 use super::common::{ArrivalsFlag, RunFlags, TlsFlags};
-use crate::execute::{code, execute, print_out, style, write_json};
-use crate::prepare::prepare;
+use crate::execute::run_and_print;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
@@ -10,7 +9,6 @@ use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Step, Think};
 use plimsoll_core::units::Span;
-use serde_json::Map;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -237,15 +235,7 @@ fn parse_profile(text: &str) -> Result<Vec<Step>> {
 /// Wrong usage, or a program failure.
 pub fn run(args: &LoadArgs) -> Result<u8> {
     let scenario = args.scenario()?;
-    let output = args.run.output.output();
-    let prepared = prepare(&scenario)?;
-    output.check()?;
-    let finished = execute(&scenario, prepared, &output, &mut |_| {}, &|_| Map::new())?;
-    if !write_json(&output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
+    run_and_print(&scenario, &args.run.output.output())
 }
 
 #[cfg(test)]

@@ -116,7 +116,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         acks: &mut Vec<u8>,
         now_ns: u64,
     ) -> Fed {
-        while !input.is_empty() {
+        // Also behind the last byte: only then does the codec know that what it kept has been looked at.
+        loop {
             match self.protocol.receive(codec, input, acks) {
                 Ok(Event::More) => break,
                 Ok(Event::Progress { consumed }) => input = &input[consumed..],

@@ -299,13 +299,10 @@ fn target_of(request: &[u8]) -> &[u8] {
     &line[start..end]
 }
 
-/// RFC 9110, 9.2.2: the methods that may be sent twice.
+/// RFC 9110, 9.2.2: the methods that may be sent twice. Of any other nobody knows, `PURGE` and `DEBIT` included.
 fn is_idempotent(request: &[u8]) -> bool {
-    match request.first() {
-        Some(b'G' | b'H' | b'D' | b'O' | b'T') => true,
-        Some(b'P') => request.get(1) == Some(&b'U'),
-        _ => false,
-    }
+    const METHODS: [&[u8]; 6] = [b"GET ", b"HEAD ", b"PUT ", b"DELETE ", b"OPTIONS ", b"TRACE "];
+    METHODS.iter().any(|method| request.starts_with(method))
 }
 
 #[cfg(test)]
@@ -315,8 +312,11 @@ mod tests {
     #[test]
     fn targets_and_methods_are_read_from_rendered_bytes() {
         assert_eq!(target_of(b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n"), b"/a b");
-        assert!(is_idempotent(b"PUT / HTTP/1.1") && is_idempotent(b"GET /"));
-        assert!(!is_idempotent(b"POST /") && !is_idempotent(b"PATCH /"));
+        let idempotent = |method: &str| is_idempotent(format!("{method} / HTTP/1.1").as_bytes());
+        assert!(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].into_iter().all(idempotent));
+        assert!(
+            !["POST", "PATCH", "PURGE", "DEBIT", "GRANT", "TRANSFER"].into_iter().any(idempotent)
+        );
         assert_eq!(parts_of(b"POST / HTTP/1.1\r\n\r\nbody").1, b"body");
     }
 
