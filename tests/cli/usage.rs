@@ -136,6 +136,10 @@ fn load_files_and_requests() {
         (&["--json", "."], "--json"),
         (&["--cacert", "ca.pem"], "https://"),
         (&["--insecure"], "https://"),
+        (&["--sni", "name"], "--sni"),
+        (&["--post"], "--queries"),
+        (&["--queries", "."], ".: not a regular file"),
+        (&["--runs", "good.txt"], "--runs"),
     ];
     for (flags, word) in cases {
         refused(load(&place, &server, flags), word);
@@ -159,7 +163,14 @@ fn load_models_and_limits() {
         (&["--slots", "0"], "--slots 0"),
         (&["--clients", "0"], "client"),
         (&["--rate", "0"], "rate"),
-        (&["--rate", "-5"], "-5"),
+        (&["--rate", "-5"], "a rate must be a number above 0"),
+        (&["--think", "1s", "--cycle", "1s"], "--think and --cycle"),
+        (&["--clients", "4294967295"], "at most 100,000 clients"),
+        (&["--connections", "4294967295"], "--connections"),
+        (&["--burst", "4294967295", "--every", "1ns"], "10,000,000"),
+        (&["--connect-timeout", "0"], "--connect-timeout"),
+        (&["--duration", "-1s"], "see plimsoll load --help"),
+        (&["--clinets", "5"], "no argument '--clinets' here; did you mean '--clients'?"),
         (&["--rate", "nan"], "rate"),
         (&["--rate", "inf"], "rate"),
         (&["--burst", "0", "--every", "1s"], "burst"),
@@ -175,6 +186,9 @@ fn load_models_and_limits() {
         (&["--duration", "0s"], "--duration"),
         (&["--requests", "0"], "--requests 0"),
         (&["--connections", "0"], "--connections 0"),
+        (&["--connections", "4000000000", "--rate", "1"], "--connections: at most"),
+        (&["--clients", "4000000000"], "--clients: at most"),
+        (&["--slots", "2", "--threads", "3"], "--slots 2"),
         (&["--threads", "0"], "--threads"),
         (&["--threads", "5000"], "--threads"),
         (&["--timeout", "0s"], "--timeout"),
@@ -197,6 +211,7 @@ fn urls() {
         (&["load", "localhost"], "no scheme"),
         (&["load", "ftp://127.0.0.1/"], "ftp"),
         (&["load", "http://"], "http://"),
+        (&["load", "http://127.0.0.1/a\nb"], "a\\nb"),
         (&["load", "http://127.0.0.1:99999/"], "99999"),
         (&["load", "http://127.0.0.1:0/"], ":0"),
         (&["load", "http://127.0.0.1/a b"], "blank"),
@@ -217,19 +232,36 @@ fn scenarios_and_jobs() {
     place.file(wrong, "job = \"x\"\ntargets = [\"http://127.0.0.1:1/\"]\nduraton = \"1s\"\n");
     place.file("syntax.toml", "targets = [\n");
     place.file("none.toml", "job = \"x\"\n");
+    place.file("parts.txt", "/a\n/b\n");
+    for (name, line) in [
+        ("time.toml", "duration = \"0s\""),
+        ("count.toml", "requests = 0"),
+        ("connections.toml", "connections = 0"),
+        (
+            "slots.toml",
+            "admission = { mode = \"managed\", slots = 0, queue_max = 1, queue_timeout_ns = 1 }",
+        ),
+    ] {
+        place.file(name, format!("targets = [\"http://127.0.0.1:1/\"]\n{line}\n"));
+    }
     for (args, word) in [
         (&["run", unknown][..], "no-such-job"),
         (&["run"], "JOB"),
         (&["run", "missing.toml"], "missing.toml"),
         (&["run", wrong], "wrong.toml:3: unknown field `duraton`"),
         (&["run", "syntax.toml"], "syntax.toml:1"),
-        (&["run", "none.toml"], "target"),
+        (&["run", "none.toml"], "none.toml: no target"),
+        (&["run", "time.toml"], "time.toml: --duration 0s"),
+        (&["run", "count.toml"], "--requests 0"),
+        (&["run", "connections.toml"], "--connections 0"),
+        (&["run", "slots.toml"], "--slots 0"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
         (&["nosuchcommand"], "nosuchcommand"),
-        (&["serve"], "null"),
+        (&["serve"], "null, queue, search; see plimsoll serve --help"),
         (&["serve", "null", "--port", "70000"], "70000"),
         (&["serve", "null", "--threads", "0"], "thread"),
         (&["serve", "queue", "--service", "sometimes"], "sometimes"),
+        (&["serve", "queue", "--rate", "0"], "--rate 0"),
         (&["serve", "queue", "--stall", "1s"], "--stall-every"),
         (&["serve", "queue", "--stall", "2s", "--stall-every", "1s"], "stall"),
         (&["serve", "queue", "--reject-status", "200"], "200"),
@@ -239,6 +271,10 @@ fn scenarios_and_jobs() {
         (&["corpus", "queries", "--format", "xml"], "xml"),
         (&["split-file", "0", "x.txt"], "x.txt"),
         (&["split-file", "4", "missing.txt"], "missing.txt"),
+        (
+            &["split-file", "-p", "no/such/q%d.txt", "2", "parts.txt"],
+            "no/such/q0.txt: no such file or folder",
+        ),
         (&["split-file", "-p", "one.txt", "4", "missing.txt"], "one.txt"),
     ] {
         // A part of 0 and a file that is missing are both wrong; either may be told.

@@ -63,7 +63,7 @@ fn some_of_many() {
 fn failures_are_kept_as_samples() {
     let server = Server::start(|_| vec![Step::Send(reply(503, "", b"{\"why\":\"overload\"}"))]);
     let place = Place::new();
-    let url = format!("{}/path?q=1", server.url());
+    let url = format!("{}/path?q=1&token=topsecret", server.url());
     let flags = ["--requests", "10", "--header", "Authorization: Bearer topsecret"];
     record(&place, &url, &flags, 4);
     let run = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap().path();
@@ -71,11 +71,34 @@ fn failures_are_kept_as_samples() {
     let first: serde_json::Value = serde_json::from_str(samples.lines().next().unwrap()).unwrap();
     assert_eq!((first["kind"].as_str(), first["status"].as_u64()), (Some("status"), Some(503)));
     assert!(first["request"].as_str().unwrap().contains("/path?q=1"), "{first:#}");
+    assert_eq!(first["reply"].as_str(), Some("HTTP 503: {\"why\":\"overload\"}"));
     for file in std::fs::read_dir(&run).unwrap() {
         let path = file.unwrap().path();
         let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
         assert!(!text.contains("topsecret"), "a secret in {}", path.display());
     }
+}
+
+#[test]
+fn a_request_that_timed_out_shows_no_less_than_its_timeout() {
+    let server = Server::start(|_| vec![Step::Hang]);
+    let place = Place::new();
+    let flags = ["--clients", "2", "--requests", "4", "--timeout", "300ms"];
+    let record = record(&place, &server.url(), &flags, 4);
+    for number in ["min", "mean", "p50", "max"] {
+        let shown = record.number(&format!("/latency_ms/failed/{number}"));
+        assert!((300.0..2_000.0).contains(&shown), "{number} {shown}");
+    }
+}
+
+#[test]
+fn https_to_a_plain_port_says_so() {
+    let place = Place::new();
+    let target = place.serve(&["null"]);
+    let url = target.url.replace("http://", "https://");
+    let record = record(&place, &url, &["--requests", "2", "--insecure"], 4);
+    let reasons = record.0["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("perhaps it is http:// after all"), "{reasons}");
 }
 
 #[test]

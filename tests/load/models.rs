@@ -152,19 +152,25 @@ fn the_warm_up_is_not_counted() {
 
 #[test]
 fn a_slow_server_does_not_slow_the_schedule() {
-    // One answer at a time, 20 ms each: 50 a second of the 100 that are due.
+    // One answer at a time, 20 ms each: 50 a second of the 100 that are due. What was due in time is asked after
+    // the end too, for as long as a timeout.
     let place = Place::new();
     let pause = std::time::Duration::from_millis(20);
     let server = Server::start(move |_| vec![Step::Sleep(pause), Step::Send(ok("x"))]);
-    let flags = ["--rate", "100", "--duration", "2s", "--connections", "1"];
-    let record = record(&place, &server.url(), &flags, 0);
-    assert_eq!(record.count("/ledger/scheduled"), 200);
-    assert_eq!(record.sent(), server.requests() as u64);
-    assert!(record.count("/ledger/unsent/stopped") >= 90, "{:#}", record.0["ledger"]);
-    assert!(record.has_warning("could not be sent"), "{:#}", record.0["warnings"]);
+    let flags = ["--rate", "100", "--duration", "2s", "--connections", "1", "--timeout"];
+    let run = |timeout: &str| record(&place, &server.url(), &[&flags[..], &[timeout]].concat(), 0);
+    let patient = run("5s");
+    assert_eq!(patient.count("/ledger/scheduled"), 200);
+    assert_eq!((patient.ok(), patient.sent()), (200, server.requests() as u64));
     assert!(
-        record.number("/latency_ms/response/p99") > 700.0,
+        patient.number("/latency_ms/response/p99") > 1900.0,
         "the backlog is in the response time"
     );
-    assert!(record.number("/latency_ms/service/p50") < 40.0);
+    assert!(patient.number("/latency_ms/service/p50") < 40.0);
+    assert!(patient.number("/rate/ok_per_s") < 55.0, "what ends after the run is in no rate");
+
+    let hasty = run("500ms");
+    assert_eq!(hasty.count("/ledger/scheduled"), 200);
+    assert!(hasty.count("/ledger/unsent/stopped") >= 60, "{:#}", hasty.0["ledger"]);
+    assert!(hasty.has_warning("could not be sent"), "{:#}", hasty.0["warnings"]);
 }

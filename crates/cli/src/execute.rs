@@ -1,7 +1,7 @@
 //! Runs what was prepared, keeps its record, and prints the result.
 
 use crate::exit;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, prepare};
 use crate::progress::Progress;
 use crate::signals;
 use crate::usage::usage;
@@ -23,6 +23,7 @@ use plimsoll_report::folder::RunFolder;
 use plimsoll_report::journal::Journal;
 use plimsoll_wire::http1::Http1;
 use serde_json::{Map, Value};
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -123,7 +124,7 @@ pub fn execute(
             plan.connections
         ));
     }
-    let folder = open_folder(output, scenario, &mut header, &mut notes);
+    let folder = open_folder(output, scenario, &mut header, &mut notes)?;
     let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
     let mut nowhere = Nowhere;
     let inner: &mut (dyn Sink + Send) = match &mut journal {
@@ -174,28 +175,23 @@ pub fn note(text: &str) {
     eprintln!("{text}");
 }
 
+/// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that
+/// leaves no record was for nothing.
 fn open_folder(
     output: &Output,
     scenario: &Scenario,
     header: &mut RecordHeader,
     notes: &mut Vec<String>,
-) -> Option<RunFolder> {
-    let runs = output.runs.as_deref()?;
-    match RunFolder::create(runs, &scenario.job, wall_us()) {
-        Ok(folder) => {
-            let own = folder.header();
-            header.run_id = own.run_id;
-            header.started_at = own.started_at;
-            if let Err(error) = folder.begin(header) {
-                notes.push(format!("the record could not be kept: {error}"));
-            }
-            Some(folder)
-        }
-        Err(error) => {
-            notes.push(format!("no record was kept: {error}"));
-            None
-        }
+) -> Result<Option<RunFolder>> {
+    let Some(runs) = output.runs.as_deref() else { return Ok(None) };
+    let folder = RunFolder::create(runs, &scenario.job, wall_us())?;
+    let own = folder.header();
+    header.run_id = own.run_id;
+    header.started_at = own.started_at;
+    if let Err(error) = folder.begin(header) {
+        notes.push(format!("the record could not be kept: {error}"));
     }
+    Ok(Some(folder))
 }
 
 fn open_journal(
@@ -326,7 +322,7 @@ fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
         latency_ms: Latencies {
             response: all.response.summary(),
             service: all.service.summary(),
-            failed: all.failed.summary(),
+            failed: all.failed_summary(),
         },
     }
 }
@@ -368,6 +364,21 @@ fn slow_request(slow: &Slow, end: &RunEnd, names: &[String]) -> SlowRequest {
     }
 }
 
+/// A whole command: prepares the scenario, runs it, prints the result, and gives the exit code.
+///
+/// # Errors
+/// Wrong usage, or a program failure.
+pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
+    let prepared = prepare(scenario)?;
+    output.check()?;
+    let finished = execute(scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
+}
+
 /// Writes the JSON that was asked for and says whether stdout was taken by it.
 ///
 /// # Errors
@@ -396,8 +407,13 @@ pub fn print_out(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
+        result => result.map_err(|error| anyhow::anyhow!("stdout cannot be written: {error}")),
     }
+}
+
+/// Whether a terminal of this kind is sent colours: `NO_COLOR` says no, and so does a terminal without them.
+fn may_colour(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
+    no_color.is_none() && term.is_none_or(|term| term != "dumb")
 }
 
 /// How text goes to stdout.
@@ -406,7 +422,11 @@ pub fn style() -> plimsoll_report::text::Style {
     let terminal = std::io::stdout().is_terminal();
     let width = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100);
     plimsoll_report::text::Style {
-        colour: terminal && std::env::var_os("NO_COLOR").is_none(),
+        colour: terminal
+            && may_colour(
+                std::env::var_os("NO_COLOR").as_deref(),
+                std::env::var_os("TERM").as_deref(),
+            ),
         width: if terminal { width } else { 100 },
     }
 }
@@ -420,4 +440,17 @@ pub fn code(finished: &Finished) -> u8 {
         note(&format!("plimsoll: {}: {reasons}", record.verdict.kind.name()));
     }
     exit::of_record(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_that_have_them() {
+        let (dumb, good) = (Some(OsStr::new("dumb")), Some(OsStr::new("xterm")));
+        assert!(may_colour(None, good) && may_colour(None, None));
+        assert!(!may_colour(None, dumb));
+        assert!(!may_colour(Some(OsStr::new("1")), good));
+    }
 }

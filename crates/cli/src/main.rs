@@ -13,9 +13,10 @@ mod usage;
 mod vespa_tls;
 
 use anyhow::Result;
-use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use commands::{fbench, load, report, result_filter, run, serve, split_file};
+use plimsoll_report::plain::printable;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -82,36 +83,90 @@ fn arguments() -> Vec<OsString> {
     arguments
 }
 
+/// The command that was called, as far as its words are known: what `--help` should follow.
+fn called(arguments: &[OsString]) -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    for word in arguments.iter().skip(1) {
+        match command.find_subcommand(word) {
+            Some(found) => command = found.clone(),
+            None => break,
+        }
+    }
+    command
+}
+
+/// What is wrong with the command line, in words of ours where the parser's are not clear by themselves.
+fn complaint(error: &clap::Error, command: &clap::Command) -> String {
+    let told = |kind| error.get(kind).map(ToString::to_string);
+    match (error.kind(), told(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(flag)) => {
+            let is_number =
+                flag.starts_with('-') && flag[1..].starts_with(|c: char| c.is_numeric());
+            if is_number {
+                return format!("'{flag}' is no flag, and no value may begin with '-' here");
+            }
+            let near = told(ContextKind::SuggestedArg);
+            let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+            format!("there is no argument '{flag}' here{near}")
+        }
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let names: Vec<&str> = names.filter(|&name| name != "help").collect();
+            format!("{} needs one of these words: {}", command.get_name(), names.join(", "))
+        }
+        _ => error
+            .to_string()
+            .lines()
+            .map(str::trim)
+            .take_while(|line| !line.starts_with("Usage:"))
+            .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+            .collect::<Vec<_>>()
+            .join(" ")
+            .trim_start_matches("error: ")
+            .to_owned(),
+    }
+}
+
 /// One line for a wrong command line, without the parser's frame around it.
-fn explain(error: &clap::Error) -> u8 {
+fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return if error.print().is_ok() { exit::FINE } else { exit::FAILED };
     }
-    let text = error.to_string();
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:"))
-        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
-        .collect();
-    let line = lines.join(" ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line);
-    execute::note(&format!("plimsoll: {line}; see plimsoll --help"));
+    let command = called(arguments);
+    let line = printable(&complaint(error, &command));
+    let name = command.get_bin_name().unwrap_or("plimsoll");
+    execute::note(&format!("plimsoll: {line}; see {name} --help"));
     exit::USAGE
 }
 
+/// One line for an error and its causes; a cause that is told already is not told twice.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !line.contains(&cause) {
+            let joint = if line.is_empty() { "" } else { ": " };
+            line = line + joint + &cause;
+        }
+    }
+    printable(&line)
+}
+
 fn main() -> ExitCode {
-    let code = match Cli::try_parse_from(arguments()) {
-        Err(error) => explain(&error),
+    let arguments = arguments();
+    let code = match Cli::try_parse_from(&arguments) {
+        Err(error) => explain(&error, &arguments),
         Ok(Cli { command: None }) => match execute::print_out(ORIENTATION) {
             Ok(()) => exit::FINE,
-            Err(_) => exit::FAILED,
+            Err(error) => {
+                execute::note(&format!("plimsoll: {}", one_line(&error)));
+                exit::FAILED
+            }
         },
         Ok(Cli { command: Some(command) }) => match command.run() {
             Ok(code) => code,
             Err(error) => {
-                let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-                execute::note(&format!("plimsoll: {}", chain.join(": ")));
+                execute::note(&format!("plimsoll: {}", one_line(&error)));
                 exit::of_error(&error)
             }
         },
@@ -122,7 +177,6 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {

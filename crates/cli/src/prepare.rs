@@ -4,9 +4,11 @@
 use crate::url::Url;
 use crate::usage::usage;
 use anyhow::{Context, Result};
+use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
-use plimsoll_core::schedule::{Limits, Slice};
+use plimsoll_core::schedule::{CLIENTS_MAX, Limits, Slice};
+use plimsoll_core::units::Span;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Tls, TlsOptions};
@@ -47,17 +49,14 @@ pub struct Prepared {
 /// # Errors
 /// One line about the first thing that is wrong.
 pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
-    scenario.load.validate()?;
+    check_limits(scenario)?;
     if scenario.targets.is_empty() {
         return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
     }
-    if scenario.threads == 0 || scenario.threads > 1024 {
-        return Err(usage("--threads: use a number from 1 to 1024"));
-    }
-    if scenario.timeout.ns == 0 || scenario.connect_timeout.ns == 0 {
-        return Err(usage("--timeout: must be more than 0; every wait has a limit"));
-    }
     let urls = scenario.targets.iter().map(|t| Url::parse(t)).collect::<Result<Vec<_>>>()?;
+    if scenario.tls.server_name.is_some() && !urls.iter().any(|url| url.authority.tls) {
+        return Err(usage("--sni is given but the target is http://; write https://"));
+    }
     let tls = tls_of(scenario, &urls)?;
     let forms = urls.iter().map(|url| form_of(scenario, url)).collect::<Result<Vec<_>>>()?;
     let source = Source::open(scenario, &urls, &forms)?;
@@ -77,6 +76,41 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
         distinct_requests: source.distinct(),
         troubles,
     })
+}
+
+/// Refuses numbers that make no sense, whether they come from flags or from a file.
+fn check_limits(scenario: &Scenario) -> Result<()> {
+    scenario.load.validate()?;
+    let slots = match scenario.admission {
+        AdmissionModel::Direct => None,
+        AdmissionModel::Managed { slots, .. } => Some(slots),
+    };
+    let wrong = if scenario.requests == Some(0) {
+        "--requests 0 asks for nothing; leave it out or use at least 1"
+    } else if scenario.connections == Some(0) {
+        "--connections 0 cannot carry a request; use at least 1"
+    } else if scenario.connection_count() > CLIENTS_MAX {
+        "--connections: use a number from 1 to 100000"
+    } else if scenario.duration == Some(Span::default()) {
+        "--duration 0s asks for nothing; use a longer time, such as 10s"
+    } else if slots == Some(0) {
+        "--slots 0 admits nothing; use at least 1"
+    } else if scenario.threads == 0 || scenario.threads > 1024 {
+        "--threads: use a number from 1 to 1024"
+    } else if scenario.timeout.ns == 0 {
+        "--timeout: must be more than 0; every wait has a limit"
+    } else if scenario.connect_timeout.ns == 0 {
+        "--connect-timeout: must be more than 0; every wait has a limit"
+    } else {
+        return match slots {
+            Some(slots) if slots < scenario.threads => Err(usage(format!(
+                "--slots {slots} is less than one for each of {} threads; use fewer --threads",
+                scenario.threads
+            ))),
+            _ => Ok(()),
+        };
+    };
+    Err(usage(wrong))
 }
 
 /// The engine's plan for a scenario, whatever its sessions are.

@@ -89,14 +89,8 @@ impl ManagedQueue {
     /// When the longest-waiting request expires.
     #[must_use]
     pub fn next_expiry_ns(&self) -> Option<u64> {
-        Some(self.waiting.front()?.intended_ns.saturating_add(self.queue_timeout_ns + 1))
-    }
-
-    /// Sends everybody home and says how many waited.
-    pub fn drain(&mut self) -> u64 {
-        let waiting = self.waiting.len() as u64;
-        self.waiting.clear();
-        waiting
+        let longest_ns = self.queue_timeout_ns.saturating_add(1);
+        Some(self.waiting.front()?.intended_ns.saturating_add(longest_ns))
     }
 
     /// How many wait.
@@ -132,6 +126,14 @@ mod tests {
         assert_eq!(queue.expired(11), None);
         assert_eq!(queue.next_expiry_ns(), Some(12));
         assert_eq!(queue.expired(12), Some(due(1)));
+    }
+
+    #[test]
+    fn a_queue_without_a_timeout_expires_nobody() {
+        let mut queue = ManagedQueue::new(1, 1, u64::MAX);
+        queue.offer(due(7), 1);
+        assert_eq!(queue.next_expiry_ns(), Some(u64::MAX));
+        assert_eq!(queue.expired(u64::MAX), None);
     }
 
     proptest! {

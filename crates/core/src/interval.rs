@@ -2,7 +2,8 @@
 //!
 //! The same type holds one second of one shard, one second of the run, and the whole run.
 
-use crate::histogram::{DecodeError, Histogram};
+use crate::clock::MILLISECOND_NS;
+use crate::histogram::{DecodeError, Histogram, LatencySummary};
 use crate::ledger::Ledger;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +26,9 @@ pub struct ClassPart {
     pub service_min_ns: u64,
     /// Exact largest service time of a successful request, ns; 0 while there is none.
     pub service_max_ns: u64,
+    /// Exact smallest time of a failed request, ns; 0 while there is none. The histogram's own is the lower
+    /// end of a cell, which for timeouts would be less than what was waited.
+    pub failed_min_ns: u64,
     /// Intended start to last byte, successful requests, ns.
     pub response: Histogram,
     /// Send to last byte, successful requests, ns.
@@ -45,6 +49,26 @@ impl ClassPart {
         self.service.record(service_ns);
     }
 
+    /// Counts the time of a failed request, ns; the ledger is kept apart.
+    #[inline]
+    pub fn record_failed(&mut self, failed_ns: u64) {
+        self.failed_min_ns =
+            if self.failed.is_empty() { failed_ns } else { self.failed_min_ns.min(failed_ns) };
+        self.failed.record(failed_ns);
+    }
+
+    /// The times of failed requests as reports print them, the smallest exactly.
+    #[must_use]
+    pub fn failed_summary(&self) -> LatencySummary {
+        let mut summary = self.failed.summary();
+        if self.failed_min_ns > 0 {
+            summary.min = self.failed_min_ns as f64 / MILLISECOND_NS as f64;
+            // The mean is made from the middles of cells, and may fall just below.
+            summary.mean = summary.mean.max(summary.min);
+        }
+        summary
+    }
+
     /// Adds another part of the same class: histograms by cells, counts by sum.
     pub fn merge(&mut self, other: &ClassPart) {
         self.ledger.merge(&other.ledger);
@@ -55,6 +79,13 @@ impl ClassPart {
                 other.service_min_ns
             } else {
                 self.service_min_ns.min(other.service_min_ns)
+            };
+        }
+        if !other.failed.is_empty() {
+            self.failed_min_ns = if self.failed.is_empty() {
+                other.failed_min_ns
+            } else {
+                self.failed_min_ns.min(other.failed_min_ns)
             };
         }
         self.service_max_ns = self.service_max_ns.max(other.service_max_ns);
@@ -71,6 +102,7 @@ impl ClassPart {
         self.service_sum_ns = 0;
         self.service_min_ns = 0;
         self.service_max_ns = 0;
+        self.failed_min_ns = 0;
         self.response.clear();
         self.service.clear();
         self.failed.clear();
@@ -233,6 +265,8 @@ pub struct ClassLine {
     pub service_min_ns: u64,
     #[serde(default)]
     pub service_max_ns: u64,
+    #[serde(default)]
+    pub failed_min_ns: u64,
     pub response: String,
     pub service: String,
     pub failed: String,
@@ -259,6 +293,7 @@ impl From<&Interval> for IntervalLine {
                     service_sum_ns: c.service_sum_ns,
                     service_min_ns: c.service_min_ns,
                     service_max_ns: c.service_max_ns,
+                    failed_min_ns: c.failed_min_ns,
                     response: c.response.encode(),
                     service: c.service.encode(),
                     failed: c.failed.encode(),
@@ -283,6 +318,7 @@ impl TryFrom<&IntervalLine> for Interval {
                     service_sum_ns: c.service_sum_ns,
                     service_min_ns: c.service_min_ns,
                     service_max_ns: c.service_max_ns,
+                    failed_min_ns: c.failed_min_ns,
                     response: Histogram::decode(&c.response)?,
                     service: Histogram::decode(&c.service)?,
                     failed: Histogram::decode(&c.failed)?,
@@ -335,6 +371,22 @@ mod tests {
         sum.merge(&ClassPart::default());
         assert_eq!((sum.service_min_ns, sum.service_max_ns), (5_000_321, 7_000_123));
         assert_eq!(sum.service_sum_ns, 12_000_444);
+    }
+
+    #[test]
+    fn the_shortest_failure_is_not_shorter_than_its_timeout() {
+        let mut sum = ClassPart::default();
+        for failed_ns in [300_061_234, 300_050_123] {
+            let mut interval = Interval::new(1);
+            interval.classes[0].record_failed(failed_ns);
+            let line = IntervalLine::from(&interval);
+            sum.merge(&Interval::try_from(&line).unwrap().classes[0]);
+            sum.merge(&ClassPart::default());
+        }
+        assert!(sum.failed.min_ns() < 300_000_000, "a cell begins below the timeout");
+        let summary = sum.failed_summary();
+        assert_eq!((summary.count, summary.min), (2, 300.050_123));
+        assert!(summary.mean >= summary.min && summary.p50 >= summary.min, "{summary:?}");
     }
 
     #[test]

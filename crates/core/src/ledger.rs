@@ -16,7 +16,7 @@ pub struct Refused {
 /// Requests that were due but never sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsent {
-    /// The run ended while they waited for a connection.
+    /// The run ended while they waited for a connection, and a timeout after it they still did.
     pub stopped: u64,
 }
 

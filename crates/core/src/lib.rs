@@ -14,6 +14,7 @@ pub mod recorder;
 pub mod rng;
 pub mod scenario;
 pub mod schedule;
+pub mod secrets;
 pub mod seek;
 pub mod slo;
 pub mod units;

@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 pub struct Times {
     /// When it should have started.
     pub intended_ns: u64,
-    /// When its first byte was handed over, or when it failed for want of a connection.
+    /// When it was given its connection. Opening one, where it was not open, comes after this.
     pub sent_ns: u64,
     /// When its last byte had come, or when it failed.
     pub done_ns: u64,
@@ -93,7 +93,7 @@ impl Recorder {
                     part.zero_hits += u64::from(hits == 0);
                 }
             }
-            Outcome::Failed(_) => part.failed.record(response_ns),
+            Outcome::Failed(_) => part.record_failed(response_ns),
         }
     }
 

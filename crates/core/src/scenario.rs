@@ -2,6 +2,7 @@
 
 use crate::admission::AdmissionModel;
 use crate::schedule::{LoadModel, Think};
+use crate::secrets::without_address_secrets;
 use crate::slo::Slo;
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ pub struct Scenario {
     pub requests: Option<u64>,
     /// Requests of each client that are not measured.
     pub ignore_first: u32,
-    /// Connections; by default one a client, or 64.
+    /// Connections; by default one a client, or 64, or one a slot when there are more slots.
     pub connections: Option<u32>,
     /// Shards.
     pub threads: u32,
@@ -144,13 +145,20 @@ impl Scenario {
         self.method.as_deref().unwrap_or(if has_bodies { "POST" } else { "GET" })
     }
 
-    /// How many connections the run uses.
+    /// How many connections the run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
+    /// with slots enough for all of them, since each request under way has a connection of its own.
     #[must_use]
     pub fn connection_count(&self) -> u32 {
-        self.connections.unwrap_or_else(|| self.load.clients().unwrap_or(Self::CONNECTIONS)).max(1)
+        let own = match (self.load.clients(), self.admission) {
+            (Some(clients), _) => clients,
+            (None, AdmissionModel::Managed { slots, .. }) => slots.max(Self::CONNECTIONS),
+            (None, AdmissionModel::Direct) => Self::CONNECTIONS,
+        };
+        self.connections.unwrap_or(own).max(1)
     }
 
-    /// The scenario as a record may keep it: values of secret headers and passwords in addresses left out.
+    /// The scenario as a record may keep it: values of secret headers, passwords and secret parameters in
+    /// addresses and forms left out.
     #[must_use]
     pub fn without_secrets(&self) -> Scenario {
         let mut shown = self.clone();
@@ -161,13 +169,9 @@ impl Scenario {
                 *header = format!("{name}: (left out)");
             }
         }
-        for target in &mut shown.targets {
-            if let Some((scheme, rest)) = target.split_once("://")
-                && let Some((_, host)) = rest.split_once('@')
-                && !rest.split('/').next().unwrap_or("").is_empty()
-            {
-                *target = format!("{scheme}://{host}");
-            }
+        let texts = shown.headers.iter_mut().chain(&mut shown.targets).chain(&mut shown.body);
+        for text in texts {
+            *text = without_address_secrets(text);
         }
         shown
     }
@@ -181,12 +185,34 @@ mod tests {
     fn secrets_stay_out_of_records() {
         let scenario = Scenario {
             headers: vec!["Authorization: Bearer abc".to_owned(), "X-Kind: plain".to_owned()],
-            targets: vec!["https://me:pw@host:1/x".to_owned()],
+            targets: vec![
+                "https://me:pw@host:1/x".to_owned(),
+                "http://h/a@b?q=1&token=abc".to_owned(),
+            ],
+            body: Some("user=me&password=abc".to_owned()),
             ..Scenario::default()
         };
         let text = serde_json::to_string(&scenario.without_secrets()).unwrap();
         assert!(!text.contains("abc") && !text.contains("pw"), "{text}");
-        assert!(text.contains("X-Kind: plain") && text.contains("https://host:1/x"), "{text}");
+        for kept in ["X-Kind: plain", "@host:1/x", "http://h/a@b?q=1", "user=me"] {
+            assert!(text.contains(kept), "{kept} is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn there_is_a_connection_for_every_slot() {
+        let slots = |slots| AdmissionModel::Managed { slots, queue_max: 1, queue_timeout_ns: 1 };
+        let count = |load: &LoadModel, admission, connections| {
+            let load = load.clone();
+            Scenario { load, admission, connections, ..Scenario::default() }.connection_count()
+        };
+        let closed = LoadModel::Closed { clients: 7, think: Think::None, cycle_ns: 0 };
+        let open = LoadModel::Burst { size: 500, every_ns: 1 };
+        assert_eq!(count(&closed, AdmissionModel::Direct, None), 7);
+        assert_eq!(count(&closed, slots(200), None), 7);
+        assert_eq!(count(&open, AdmissionModel::Direct, None), 64);
+        assert_eq!(count(&open, slots(200), None), 200);
+        assert_eq!(count(&open, slots(200), Some(20)), 20);
     }
 
     #[test]

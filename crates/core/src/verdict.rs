@@ -172,8 +172,8 @@ pub fn warnings(evidence: &Evidence<'_>) -> Vec<String> {
     }
     if evidence.open && ledger.unsent.stopped > 0 {
         warnings.push(format!(
-            "{} requests were due and could not be sent before the end: the target did not keep up, \
-             and their waiting is missing from the latency",
+            "{} requests were due and could not be sent before the end, nor soon after it: the target did not \
+             keep up, and their waiting is missing from the latency",
             ledger.unsent.stopped
         ));
     }

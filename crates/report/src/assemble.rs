@@ -301,7 +301,7 @@ fn latencies(part: &ClassPart) -> Latencies {
     Latencies {
         response: part.response.summary(),
         service: part.service.summary(),
-        failed: part.failed.summary(),
+        failed: part.failed_summary(),
     }
 }
 

@@ -19,7 +19,7 @@ pub enum RecordError {
     )]
     Write { path: PathBuf, source: io::Error },
     /// A file of the record cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// The path is there, but is no folder.
     #[error("{} is not a folder; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
@@ -37,10 +37,10 @@ pub enum RecordError {
     )]
     Newer { path: PathBuf, found: String, known: &'static str },
     /// JSON, but of something else.
-    #[error("{} is not a plimsoll run record (schema {found:?}; expected {known})", path.display())]
+    #[error("{} is not a plimsoll run record (schema {found:?}; expected {known}); name a folder such as runs/TIME-JOB-ID", path.display())]
     Foreign { path: PathBuf, found: String, known: &'static str },
     /// Not JSON, or fields are missing.
-    #[error("{} is damaged: {source}", path.display())]
+    #[error("{} is damaged: {source}; intervals.ndjson beside it still holds every second", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
     /// Larger than this program takes into memory.
     #[error("{} has {bytes} bytes, more than the {limit} that a run.json may have", path.display())]

@@ -247,39 +247,7 @@ mod tests {
     use plimsoll_core::ledger::Ledger;
 
     /// The original's own output against a real server (`-n 32 -s 4`).
-    const GOLDEN: &str = "\
-*** HTTP keep-alive statistics ***
-connection reuse count -- 75431
-***************** Benchmark Summary *****************
-clients:                      32
-ran for:                       4 seconds
-cycle time:                    0 ms
-lower response limit:          0 bytes
-skipped requests:              0
-failed requests:               0
-successful requests:       75463
-cycles not held:           75463
-minimum response time:      0.02 ms
-maximum response time:    108.38 ms
-average response time:      1.71 ms
-25   percentile:              0.70 ms
-50   percentile:              1.30 ms
-75   percentile:              2.10 ms
-90   percentile:              3.00 ms
-95   percentile:              3.60 ms
-98   percentile:              4.50 ms
-99   percentile:              5.30 ms
-99.5 percentile:              6.70 ms
-99.6 percentile:              7.70 ms
-99.7 percentile:             10.66 ms
-99.8 percentile:             21.40 ms
-99.9 percentile:             73.80 ms
-actual query rate:      18702.94 Q/s
-utilization:               99.94 %
-zero hit queries:              0
-zero hit percentage:        0.00 %
-http request status breakdown:
-       200 :    75463 \n";
+    const GOLDEN: &str = include_str!("../testdata/vespa-fbench-summary.txt");
 
     fn golden_result() -> FbenchResult {
         let ms = [0.7, 1.3, 2.1, 3.0, 3.6, 4.5, 5.3, 6.7, 7.7, 10.66, 21.4, 73.8];

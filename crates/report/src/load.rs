@@ -5,6 +5,7 @@ use crate::error::RecordError;
 use crate::folder::{INTERVALS, NOT_ENDED, RUN_JSON};
 use crate::journal::{self, JournalRead};
 use plimsoll_core::record::{RunRecord, SCHEMA};
+use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use serde_json::Value;
 use std::fs;
@@ -111,7 +112,9 @@ fn rebuild(folder: &Path, early: &RunRecord) -> Result<RunRecord, RecordError> {
     let mut tally = Tally::new(&header);
     let found = journal::read(&folder.join(INTERVALS), |interval| tally.add(interval))?;
     tally.cut();
-    let (totals, phases) = tally.finish();
+    let (totals, mut phases) = tally.finish();
+    // The journal counts from the start of the measured stretch, phases from the start of the run.
+    phases.iter_mut().for_each(|phase| phase.from_s += warmup_s(early));
     let end_s = found.end_ns as f64 / 1e9;
     let reason = format!("ends after {end_s:.1} s: the process was killed or is still running");
     let ending = Ending {
@@ -120,6 +123,12 @@ fn rebuild(folder: &Path, early: &RunRecord) -> Result<RunRecord, RecordError> {
         ..Ending::default()
     };
     Ok(assemble(&header, &totals, phases, ending))
+}
+
+/// Length of the warm-up that was asked for, s; no journal is kept of it.
+fn warmup_s(early: &RunRecord) -> f64 {
+    let asked = early.scenario.get("warmup").and_then(Value::as_str);
+    asked.and_then(|text| text.parse::<Span>().ok()).map_or(0.0, Span::as_seconds)
 }
 
 fn warnings(found: &JournalRead) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Making foreign text safe to keep and to print: requests and replies come from elsewhere.
 
 use percent_encoding::percent_decode_str;
+use plimsoll_core::secrets::without_address_secrets;
 use std::fmt::Write as _;
 
 /// Header fields whose values are left out of records and reports.
@@ -14,7 +15,8 @@ const SECRET_FIELDS: [&str; 7] = [
     "x-auth-token",
 ];
 
-/// The text with the values of header lines that carry secrets left out.
+/// The text with the values of header lines that carry secrets left out, and with
+/// [secrets in addresses](without_address_secrets) left out.
 #[must_use]
 pub fn without_secrets(text: &str) -> String {
     let clean = |line: &str| match line.split_once(':') {
@@ -22,7 +24,7 @@ pub fn without_secrets(text: &str) -> String {
             let end = if line.ends_with('\r') { "\r" } else { "" };
             format!("{name}: (left out){end}")
         }
-        _ => line.to_owned(),
+        _ => without_address_secrets(line),
     };
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
@@ -95,13 +97,13 @@ mod tests {
 
     #[test]
     fn secrets_are_left_out_and_the_rest_stays() {
-        let text = "GET http://h/?authorization=no HTTP/1.1\r\nAuthorization: Bearer abc\r\n\
-                    COOKIE: s=1\nAccept: */*\r\n";
+        let text = "GET http://me:pw@h/?authorization=no&token=abc HTTP/1.1\r\n\
+                    Authorization: Bearer abc\r\nCOOKIE: s=1\nAccept: */*\r\n";
         let clean = without_secrets(text);
         assert_eq!(
             clean,
-            "GET http://h/?authorization=no HTTP/1.1\r\nAuthorization: (left out)\r\n\
-             COOKIE: (left out)\nAccept: */*\r\n"
+            "GET http://***@h/?authorization=no&token=*** HTTP/1.1\r\n\
+             Authorization: (left out)\r\nCOOKIE: (left out)\nAccept: */*\r\n"
         );
     }
 

@@ -241,7 +241,7 @@ impl Rule {
             Self::Exists(pointer) => pointer.find(body).is_some(),
             Self::Absent(pointer) => pointer.find(body).is_none() && looks_like_json(body),
             Self::EqualIfThere(pointer, value) => {
-                pointer.find(body).is_none_or(|found| equal(found, value))
+                pointer.find(body).map_or(looks_like_json(body), |found| equal(found, value))
             }
             Self::Equal(pointer, value, wanted) => {
                 pointer.find(body).is_some_and(|found| equal(found, value) == *wanted)
@@ -261,7 +261,8 @@ impl Rule {
     }
 }
 
-/// An error page in HTML has no `root.errors` either; that must not count as an absence of errors.
+/// An error page in HTML has no `root.errors` and no `timed_out` either; that must not count as an absence of
+/// errors.
 fn looks_like_json(body: &[u8]) -> bool {
     matches!(body.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | b'['))
 }
@@ -408,6 +409,7 @@ mod tests {
         assert!(!reply(r#"{"timed_out":true,"_shards":{"failed":0}}"#));
         assert!(!reply(r#"{"timed_out":false,"_shards":{"failed":1}}"#));
         assert!(!reply(r#"{"took":3,"errors":true}"#));
+        assert!(!reply("<html>maintenance</html>") && !reply(""), "a 200 is not yet a success");
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl std::fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// The file is not there.
-    #[error("{}: no such file; name a file of requests, one request a line", path.display())]
+    #[error("{}: no such file or folder; check the path", path.display())]
     Missing {
         /// The file as the user named it.
         path: PathBuf,

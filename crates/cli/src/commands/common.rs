@@ -1,8 +1,6 @@
 //! Flags with the same words everywhere.
 
 use crate::execute::Output;
-use crate::usage::usage;
-use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::slo::Slo;
@@ -110,24 +108,8 @@ pub struct TlsFlags {
 
 impl RunFlags {
     /// Puts the flags into a scenario.
-    ///
-    /// # Errors
-    /// When a number makes no sense.
-    pub fn fill(&self, scenario: &mut Scenario) -> Result<()> {
-        if self.requests == Some(0) {
-            return Err(usage("--requests 0 asks for nothing; leave it out or use at least 1"));
-        }
-        if self.connections == Some(0) {
-            return Err(usage("--connections 0 cannot carry a request; use at least 1"));
-        }
-        match self.duration {
-            Some(Span { ns: 0 }) => {
-                return Err(usage(
-                    "--duration 0s asks for nothing; use a longer time, such as 10s",
-                ));
-            }
-            duration => scenario.duration = duration,
-        }
+    pub fn fill(&self, scenario: &mut Scenario) {
+        scenario.duration = self.duration;
         scenario.warmup = self.warmup;
         scenario.requests = self.requests;
         scenario.connections = self.connections;
@@ -138,7 +120,6 @@ impl RunFlags {
         scenario.spin = self.spin;
         scenario.batching = !self.no_batching;
         scenario.slo.clone_from(&self.slo);
-        Ok(())
     }
 }
 

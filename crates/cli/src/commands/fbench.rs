@@ -394,7 +394,7 @@ impl Running<'_> {
         }
         let sums = FbenchSums {
             clients_ended: self.args.clients,
-            elapsed_ns: second.to_ns * u64::from(self.args.clients),
+            elapsed_ns: second.to_ns.saturating_mul(u64::from(self.args.clients)),
             skipped: self.skipped,
         };
         let result = FbenchResult::new(&self.args.options(passed), &self.totals, &sums);

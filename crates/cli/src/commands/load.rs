@@ -1,8 +1,7 @@
 //! `plimsoll load`: requests to any HTTP service, under any load model.
 
 use super::common::{ArrivalsFlag, RunFlags, TlsFlags};
-use crate::execute::{code, execute, print_out, style, write_json};
-use crate::prepare::prepare;
+use crate::execute::run_and_print;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
@@ -10,7 +9,6 @@ use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Step, Think};
 use plimsoll_core::units::Span;
-use serde_json::Map;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -24,13 +22,13 @@ Examples:
   Up to 500 a second in ten seconds, a minute there, and down again:
     plimsoll load http://127.0.0.1:8080/ --profile 0-500:10s,500:60s,500-0:10s
   Bursts of 200 every second, at most 50 under way and 100 waiting:
-    plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100 --connections 50
+    plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Put load on any HTTP service: closed, open, bursts or a profile; one URL, a query file or NDJSON.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
     /// http:// or https:// addresses; connections are dealt out to them in turn.
     #[arg(required = true, value_name = "URL")]
@@ -112,6 +110,9 @@ pub struct LoadArgs {
 
 impl LoadArgs {
     fn scenario(&self) -> Result<Scenario> {
+        if self.post && self.queries.is_none() {
+            return Err(usage("--post says how --queries FILE is read; give both, or --body"));
+        }
         let mut scenario = Scenario {
             targets: self.urls.clone(),
             queries: self.queries.clone(),
@@ -129,7 +130,7 @@ impl LoadArgs {
             load: self.model()?,
             ..Scenario::default()
         };
-        self.run.fill(&mut scenario)?;
+        self.run.fill(&mut scenario);
         Ok(scenario)
     }
 
@@ -153,6 +154,9 @@ impl LoadArgs {
                 "--think and --cycle belong to the closed model; they contradict {}",
                 named[0]
             )));
+        }
+        if self.think.is_some() && self.cycle.is_some() {
+            return Err(usage("--think and --cycle are different load models; give one of them"));
         }
         let has_arrivals = self.rate.is_some() || self.profile.is_some();
         if self.arrivals.is_some() && !has_arrivals {
@@ -183,7 +187,6 @@ impl LoadArgs {
 
     fn admission(&self) -> Result<AdmissionModel> {
         match self.slots {
-            Some(0) => Err(usage("--slots 0 admits nothing; use at least 1")),
             Some(slots) => Ok(AdmissionModel::Managed {
                 slots,
                 queue_max: self.queue.unwrap_or(1000),
@@ -232,15 +235,7 @@ fn parse_profile(text: &str) -> Result<Vec<Step>> {
 /// Wrong usage, or a program failure.
 pub fn run(args: &LoadArgs) -> Result<u8> {
     let scenario = args.scenario()?;
-    let output = args.run.output.output();
-    let prepared = prepare(&scenario)?;
-    output.check()?;
-    let finished = execute(&scenario, prepared, &output, &mut |_| {}, &|_| Map::new())?;
-    if !write_json(&output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
+    run_and_print(&scenario, &args.run.output.output())
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
 use super::common::OutputFlags;
-use crate::execute::{code, execute, print_out, style, write_json};
-use crate::prepare::prepare;
+use crate::execute::run_and_print;
 use crate::usage::usage;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
-use serde_json::Map;
 use std::path::Path;
 
 const EXAMPLES: &str = "\
@@ -51,15 +49,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
             args.job
         )));
     }
-    let scenario = read(path)?;
-    let prepared = prepare(&scenario)?;
-    output.check()?;
-    let finished = execute(&scenario, prepared, &output, &mut |_| {}, &|_| Map::new())?;
-    if !write_json(&output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
+    run_and_print(&read(path)?, &output).with_context(|| path.display().to_string())
 }
 
 fn read(path: &Path) -> Result<Scenario> {

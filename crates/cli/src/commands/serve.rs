@@ -205,6 +205,9 @@ fn serve_queue(args: &QueueArgs) -> Result<u8> {
     };
     config.validate().map_err(|error| usage(error.to_string()))?;
     if let Some(rate) = args.rate {
+        if !(rate.is_finite() && rate > 0.0) {
+            return Err(usage(format!("--rate {rate}: write a number above 0, such as 600")));
+        }
         let arrivals = match args.arrivals {
             ArrivalsFlag::Poisson => Arrivals::Poisson,
             ArrivalsFlag::Uniform => Arrivals::Uniform,
@@ -284,8 +287,9 @@ fn ready(kind: &str, listener: &TcpListener, args: &ListenArgs) -> Result<()> {
     let address: SocketAddr = listener.local_addr()?;
     let line = format!("ready {kind} http://{address}\n");
     if let Some(path) = &args.ready_file {
-        std::fs::write(path, &line)
-            .map_err(|error| usage(format!("--ready-file {}: {error}", path.display())))?;
+        std::fs::write(path, &line).map_err(|error| {
+            usage(format!("--ready-file {}: {error}; check the path", path.display()))
+        })?;
     }
     print_out(&line)
 }

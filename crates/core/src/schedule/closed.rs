@@ -23,8 +23,6 @@ pub struct ClosedSchedule {
     ready: VecDeque<(u64, u32)>,
     /// Clients that may ask later, soonest first.
     later: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The last intended start of each client that is waiting for an answer, where there is a cycle.
-    waiting: Vec<Option<u64>>,
 }
 
 impl ClosedSchedule {
@@ -46,7 +44,6 @@ impl ClosedSchedule {
             retired: 0,
             ready: VecDeque::with_capacity(own as usize),
             later: BinaryHeap::with_capacity(own as usize),
-            waiting: if cycle_ns > 0 { vec![None; own as usize] } else { Vec::new() },
         };
         for client in 0..own {
             // Clients with a cycle start spread evenly over it instead of all at once.
@@ -83,9 +80,6 @@ impl ClosedSchedule {
                 return Next::Done;
             }
             self.left -= 1;
-            if let Some(waiting) = self.waiting.get_mut(client as usize) {
-                *waiting = Some(intended_ns);
-            }
             return Next::Send { intended_ns, client };
         }
         match self.later.peek() {
@@ -98,9 +92,6 @@ impl ClosedSchedule {
 
     #[inline]
     pub(super) fn ended(&mut self, client: u32, intended_ns: u64, now_ns: u64) {
-        if let Some(waiting) = self.waiting.get_mut(client as usize) {
-            *waiting = None;
-        }
         let free_ns = match self.think {
             Think::None => now_ns,
             Think::Fixed(think_ns) => now_ns.saturating_add(think_ns),
@@ -113,33 +104,6 @@ impl ClosedSchedule {
             free_ns
         };
         self.becomes_ready(next_ns, client, now_ns);
-    }
-
-    /// Counts what was due by `now_ns` and was never asked, and makes nothing due any more. With a cycle that
-    /// includes the starts that a client missed because it still waits for an earlier answer.
-    pub(super) fn drain_due(&mut self, now_ns: u64) -> u64 {
-        if self.left == 0 {
-            return 0;
-        }
-        let last_ns = now_ns.min(self.end_ns.saturating_sub(1));
-        let cycles = |from_ns: u64| {
-            if from_ns > last_ns {
-                0
-            } else {
-                1 + (last_ns - from_ns).checked_div(self.cycle_ns).unwrap_or(0)
-            }
-        };
-        let ready = self.ready.iter().map(|&(due_ns, _)| cycles(due_ns));
-        let later = self.later.iter().map(|&Reverse((due_ns, _))| cycles(due_ns));
-        let missed = self.waiting.iter().flatten().map(|&sent_ns| cycles(sent_ns + self.cycle_ns));
-        let due: u64 = ready.chain(later).chain(missed).sum();
-        let due = due.min(self.left);
-        self.stop();
-        due
-    }
-
-    pub(super) fn retire(&mut self) {
-        self.retired += 1;
     }
 
     pub(super) fn withdraw(&mut self) {
@@ -202,20 +166,6 @@ mod tests {
             }
         }
         assert_eq!(sent, 1000);
-    }
-
-    #[test]
-    fn starts_missed_by_a_client_that_waits_are_due() {
-        let mut schedule = start(1, Think::None, MILLISECOND_NS, Limits::after(SECOND_NS));
-        let Next::Send { intended_ns: 0, .. } = schedule.next(0) else { panic!() };
-        // No answer comes: 999 more starts were due within the second, and none is due after it.
-        assert_eq!(schedule.clone().drain_due(SECOND_NS - 1), 999);
-        assert_eq!(schedule.clone().drain_due(10 * SECOND_NS), 999);
-        assert_eq!(schedule.drain_due(MILLISECOND_NS / 2), 0);
-        let mut plain = start(3, Think::None, 0, Limits::after(SECOND_NS));
-        let Next::Send { .. } = plain.next(0) else { panic!() };
-        assert_eq!(plain.drain_due(SECOND_NS), 2);
-        assert_eq!(plain.next(SECOND_NS), Next::Done);
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod model;
 
 pub use arrivals::ArrivalSchedule;
 pub use closed::ClosedSchedule;
-pub use model::{Arrivals, LoadModel, ModelError, Step, Think};
+pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step, Think};
 
 use serde::{Deserialize, Serialize};
 
@@ -135,33 +135,11 @@ impl Schedule {
         }
     }
 
-    /// A client has nothing more to ask (its query file is used up).
-    pub fn retire(&mut self, _client: u32) {
-        if let Schedule::Closed(closed) = self {
-            closed.retire();
-        }
-    }
-
     /// Takes back the request just made due: its workload had nothing left to send.
     pub fn withdraw(&mut self) {
         match self {
             Schedule::Closed(closed) => closed.withdraw(),
             Schedule::Arrivals(arrivals) => arrivals.stop(),
-        }
-    }
-
-    /// Counts what was due by `now_ns` and was never sent, for the ledger's `unsent`; nothing is due any more.
-    pub fn drain_due(&mut self, now_ns: u64) -> u64 {
-        match self {
-            Schedule::Closed(closed) => closed.drain_due(now_ns),
-            Schedule::Arrivals(arrivals) => {
-                let mut due = 0;
-                while let Next::Send { .. } = arrivals.next(now_ns) {
-                    due += 1;
-                }
-                arrivals.stop();
-                due
-            }
         }
     }
 

@@ -86,12 +86,21 @@ pub enum ModelError {
     /// No clients.
     #[error("a closed model needs at least one client")]
     NoClients,
+    /// More clients than are accepted.
+    #[error("a closed model has at most 100,000 clients, not {0}")]
+    ManyClients(u32),
     /// A rate that is not a positive, finite number.
     #[error("a rate must be a number above 0 and at most 10,000,000 per second, not {0}")]
     Rate(f64),
     /// A burst without requests or without a period.
     #[error("a burst needs a size of at least 1 and a period above 0")]
     Burst,
+    /// Bursts that come to more than [`RATE_MAX_PER_S`].
+    #[error(
+        "bursts may come to at most 10,000,000 requests per second, not {0:.0}; \
+         use a smaller size or a longer period"
+    )]
+    BurstRate(f64),
     /// A profile without load.
     #[error("a profile needs at least one step with a rate above 0 and a duration")]
     EmptyProfile,
@@ -99,6 +108,8 @@ pub enum ModelError {
 
 /// The highest rate accepted, per second.
 pub const RATE_MAX_PER_S: f64 = 1e7;
+/// Most clients, and most connections, of a run.
+pub const CLIENTS_MAX: u32 = 100_000;
 
 impl LoadModel {
     /// Checks that the model can be run.
@@ -115,14 +126,20 @@ impl LoadModel {
         };
         match self {
             LoadModel::Closed { clients: 0, .. } => Err(ModelError::NoClients),
+            LoadModel::Closed { clients, .. } if *clients > CLIENTS_MAX => {
+                Err(ModelError::ManyClients(*clients))
+            }
             LoadModel::Closed { .. } => Ok(()),
             LoadModel::Open { rate_per_s, .. } => rate_ok(*rate_per_s, f64::MIN_POSITIVE),
             LoadModel::Burst { size, every_ns } => {
                 if *size == 0 || *every_ns == 0 {
-                    Err(ModelError::Burst)
-                } else {
-                    Ok(())
+                    return Err(ModelError::Burst);
                 }
+                let rate_per_s = f64::from(*size) / *every_ns as f64 * 1e9;
+                if rate_per_s > RATE_MAX_PER_S {
+                    return Err(ModelError::BurstRate(rate_per_s));
+                }
+                Ok(())
             }
             LoadModel::Profile { steps, .. } => {
                 for step in steps {
@@ -154,7 +171,9 @@ impl LoadModel {
     #[must_use]
     pub fn own_duration_ns(&self) -> Option<u64> {
         match self {
-            LoadModel::Profile { steps, .. } => Some(steps.iter().map(|s| s.duration_ns).sum()),
+            LoadModel::Profile { steps, .. } => {
+                Some(steps.iter().fold(0, |sum: u64, step| sum.saturating_add(step.duration_ns)))
+            }
             _ => None,
         }
     }

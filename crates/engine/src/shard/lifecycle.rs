@@ -12,6 +12,8 @@ use std::cmp::Reverse;
 
 /// Connections being opened at once before the run starts.
 const OPENING_MAX: usize = 512;
+/// The run does not wait for connections of which none has come up or failed for this long, ns.
+const OPENING_IDLE_MAX_NS: u64 = SECOND_NS;
 /// Connections whose round trips are looked at.
 const ROUND_TRIPS_MAX: usize = 1000;
 
@@ -29,27 +31,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Opens the connections that can be opened before the first request.
     pub(super) fn prepare(&mut self) {
         if self.plan.preconnect {
-            let give_up_ns = self.clock.now_ns() + self.plan.timeouts.connect_ns;
-            let mut keys = 0..self.connections.len() as u32;
-            // Only those that are being opened are looked at again and again, not all there are.
-            let mut opening: Vec<u32> = Vec::with_capacity(OPENING_MAX);
-            loop {
-                let now_ns = self.clock.now_ns();
-                opening.retain(|&key| self.is_opening(key));
-                while opening.len() < OPENING_MAX
-                    && let Some(key) = keys.next()
-                {
-                    self.open(key);
-                    opening.push(key);
-                }
-                let stopped = self.stop.load(std::sync::atomic::Ordering::Relaxed);
-                let all_tried = keys.is_empty() && !opening.iter().any(|&k| self.is_opening(k));
-                if all_tried || now_ns >= give_up_ns || stopped {
-                    break;
-                }
-                self.net.wait(give_up_ns.min(now_ns + SECOND_NS / 20), WaitMode::Sleep);
-                self.take_completions();
-            }
+            self.open_all();
         }
         // Whatever did not come up is opened again by the first request that needs it.
         self.resting.clear();
@@ -62,6 +44,37 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.connections[key as usize].reset();
             }
             self.give_back(key);
+        }
+    }
+
+    /// Opens all connections, as far as they come up. A host that says nothing at all is not waited for: its
+    /// requests would still have their own timeouts before them, and the run must end within one of them.
+    fn open_all(&mut self) {
+        let patience_ns = self.plan.timeouts.connect_ns.min(OPENING_IDLE_MAX_NS);
+        let mut give_up_ns = self.clock.now_ns() + patience_ns;
+        let mut keys = 0..self.connections.len() as u32;
+        // Only those that are being opened are looked at again and again, not all there are.
+        let mut opening: Vec<u32> = Vec::with_capacity(OPENING_MAX);
+        loop {
+            let now_ns = self.clock.now_ns();
+            let before = opening.len();
+            opening.retain(|&key| self.is_opening(key));
+            if opening.len() < before {
+                give_up_ns = now_ns + patience_ns;
+            }
+            while opening.len() < OPENING_MAX
+                && let Some(key) = keys.next()
+            {
+                self.open(key);
+                opening.push(key);
+            }
+            let stopped = self.stop.load(std::sync::atomic::Ordering::Relaxed);
+            let all_tried = keys.is_empty() && !opening.iter().any(|&k| self.is_opening(k));
+            if all_tried || now_ns >= give_up_ns || stopped {
+                break;
+            }
+            self.net.wait(give_up_ns.min(now_ns + SECOND_NS / 20), WaitMode::Sleep);
+            self.take_completions();
         }
     }
 
@@ -196,6 +209,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             client
         });
         self.resting.push(Reverse(Rest { until_ns, connection: Some(key), client }));
+        // What was due in time may be sent after the end, but not to a target that is not there.
+        if self.start_ns > 0 && now_ns >= self.end_ns {
+            self.end_schedule(self.end_ns);
+        }
     }
 
     /// Lets connections and clients go on whose pause is over.
@@ -261,7 +278,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.open(key);
             return;
         }
-        // One that was idle keeps its place in the queue, and is opened when its turn comes.
+        // One that was idle keeps its place in the queue, and moves behind the open ones when its turn comes.
         self.give_back(key);
     }
 
@@ -330,6 +347,27 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let ledger = &mut self.recorder_for(intended_ns, client).interval_mut().ledger;
         ledger.scheduled += 1;
         ledger.unsent.stopped += 1;
+    }
+
+    /// Until when requests that were due in time are sent, ns. In an open model those that waited for a
+    /// connection at the end are the ones that a slow target delayed most: they are still asked, as long as
+    /// a timeout lasts, so that their waiting is measured. Who stops a run does not want to wait for them.
+    pub(super) fn backlog_until_ns(&self) -> u64 {
+        if self.interrupted || !self.plan.model.is_open() {
+            return self.end_ns;
+        }
+        self.end_ns.saturating_add(self.plan.timeouts.request_ns)
+    }
+
+    /// When something that begins now is over time, ns. What begins after the end has no more than a second
+    /// above the time of what began before it: the run must come to its end, and since all of it was due before
+    /// the end, a timeout still counts at least its limit.
+    pub(super) fn deadline_ns(&self, now_ns: u64, timeout_ns: u64) -> u64 {
+        let deadline_ns = now_ns.saturating_add(timeout_ns);
+        if now_ns < self.end_ns {
+            return deadline_ns;
+        }
+        deadline_ns.min(self.end_ns.saturating_add(timeout_ns).saturating_add(SECOND_NS))
     }
 
     /// When requests that are still under way after the schedule's end are given up, ns: later than any

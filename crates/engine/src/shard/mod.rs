@@ -212,8 +212,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let (managed, slots) = match plan.admission {
             AdmissionModel::Direct => (None, u32::MAX),
             AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
-                // Without a slot nothing would ever be sent.
-                let slots = slots.max(1);
+                // Without a slot nothing would ever be sent, and one without a connection sends nothing:
+                // counted as free it would let more wait than the queue holds.
+                let slots = slots.min(plan.connections).max(1);
                 (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
             }
         };
@@ -357,8 +358,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         if self.plan.part.end_early.as_ref().is_some_and(|early| early.load(Ordering::Relaxed)) {
             self.end_ns = self.end_ns.min(now_ns);
+            self.end_schedule(self.end_ns);
         }
-        if now_ns >= self.end_ns {
+        if now_ns >= self.backlog_until_ns() {
             self.end_schedule(self.end_ns);
         }
         if now_ns >= self.drained_by_ns() {

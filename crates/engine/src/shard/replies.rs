@@ -73,6 +73,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     fn tls_failed(&mut self, key: u32, error: &LayerError) {
         let reason = match error {
+            LayerError::Tls(rustls::Error::InvalidMessage(problem))
+                if self.connections[key as usize].state == State::Handshaking =>
+            {
+                format!("no TLS is spoken there ({problem:?}); perhaps it is http:// after all")
+            }
             LayerError::Tls(error) => error.to_string(),
             LayerError::Net(error) => error.to_string(),
         };
@@ -112,7 +117,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         acks: &mut Vec<u8>,
         now_ns: u64,
     ) -> Fed {
-        while !input.is_empty() {
+        // Also behind the last byte: only then does the codec know that what it kept has been looked at.
+        loop {
             match self.protocol.receive(codec, input, acks) {
                 Ok(Event::More) => break,
                 Ok(Event::Progress { consumed }) => input = &input[consumed..],

@@ -114,9 +114,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let free = connection.opening_for.is_none() && connection.under_way.is_empty();
             return free.then_some(client);
         }
-        let key = self.idle_open.pop_front().or_else(|| self.idle_closed.pop_front())?;
+        let key = self.pick_open().or_else(|| self.idle_closed.pop_front())?;
         self.connections[key as usize].queued = false;
         Some(key)
+    }
+
+    /// The connection that has been idle longest of those that are still open.
+    fn pick_open(&mut self) -> Option<u32> {
+        while let Some(key) = self.idle_open.pop_front() {
+            if self.connections[key as usize].state == State::Open {
+                return Some(key);
+            }
+            // Its peer closed it while it was idle.
+            self.idle_closed.push_back(key);
+        }
+        None
     }
 
     /// Whether a request counts, by its intended start and by how many its client has done.
@@ -183,8 +195,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if opened {
             self.submit(key, tag, now_ns);
         } else {
-            self.flights.set_deadline(tag, now_ns + self.plan.timeouts.connect_ns);
-            self.scan_by(now_ns + self.plan.timeouts.connect_ns);
+            let deadline_ns = self.deadline_ns(now_ns, self.plan.timeouts.connect_ns);
+            self.flights.set_deadline(tag, deadline_ns);
+            self.scan_by(deadline_ns);
             self.connections[key as usize].opening_for = Some(tag);
             if self.connections[key as usize].state == State::Closed {
                 self.open(key);
@@ -226,7 +239,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let deadline_ns = if flight.retried {
             self.flights.deadline_ns(tag)
         } else {
-            now_ns + self.plan.timeouts.request_ns
+            self.deadline_ns(now_ns, self.plan.timeouts.request_ns)
         };
         self.flights.set_deadline(tag, deadline_ns);
         let plain = std::mem::take(&mut self.plain);
@@ -238,7 +251,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         counters.reused += u64::from(kept);
         self.plain = plain;
         if written.is_err() {
-            // The peer may have answered before it reset; what came is read before the loss is counted.
+            // What the peer may have said before it went was not said to this request.
             self.lose(key, Failure::Reset, "the connection broke while sending");
         }
     }

@@ -6,9 +6,11 @@
 
 mod asker;
 mod books;
+mod contract;
 mod scene;
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
+use plimsoll_core::schedule::{Arrivals, LoadModel};
 use scene::Scene;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -85,4 +87,105 @@ fn a_frozen_server_is_seen_whole_through_any_number_of_connections() {
             assert!(totals.service.quantile_ns(0.999) < 2 * MILLISECOND_NS);
         }
     }
+}
+
+/// Requests that wait for the one connection when the run ends were delayed like those before them.
+#[test]
+fn a_freeze_at_the_end_is_seen_as_whole_as_one_in_the_middle() {
+    // Frozen from 0 to 1 s and from 5 to 6 s; the last request is due at 5.5 s.
+    let scene = Scene::frozen(1, 5 * SECOND_NS, SECOND_NS, 5_500 * MILLISECOND_NS);
+    let run = scene.run();
+    books::check(&scene, &run);
+    let totals = run.totals();
+    assert_eq!((totals.ledger.ok, totals.ledger.unsent.stopped), (5_500, 0));
+    // Those due in the first 600 ms of the first freeze, and all 500 of the second.
+    let slow = totals.all_classes().response.count_above(400 * MILLISECOND_NS);
+    assert!((1_098..=1_102).contains(&slow), "{slow}");
+    assert!(totals.counters.ended_in_time < 5_010, "what ends after the run is in no rate");
+}
+
+/// 1000 requests in one second to a server that needs `service_ns` for each.
+fn slow(connections: u32, service_ns: u64, timeout_ns: u64) -> Scene {
+    let mut scene = Scene::frozen(connections, SECOND_NS, SECOND_NS, SECOND_NS);
+    scene.script.freeze = None;
+    scene.script.service_ns = (service_ns, service_ns);
+    scene.plan.timeouts.connect_ns = timeout_ns;
+    scene.plan.timeouts.request_ns = timeout_ns;
+    scene
+}
+
+#[test]
+fn a_backlog_is_sent_after_the_end_for_as_long_as_a_timeout() {
+    let scene = slow(1, 10 * MILLISECOND_NS, 500 * MILLISECOND_NS);
+    let run = scene.run();
+    books::check(&scene, &run);
+    let totals = run.totals();
+    // One every 10 ms for 1.5 s.
+    assert!((145..=152).contains(&totals.ledger.sent), "{:?}", totals.ledger);
+    assert_eq!(totals.ledger.unsent.stopped, 1000 - totals.ledger.sent);
+    let lasted_ns = run.over_ns - run.start_ns;
+    assert!(lasted_ns < 1_600 * MILLISECOND_NS, "{lasted_ns}");
+}
+
+#[test]
+fn nothing_is_sent_after_the_end_to_a_target_that_is_not_there() {
+    let mut scene = slow(1, 0, 4 * SECOND_NS);
+    scene.script.connects.refused = 1000;
+    let run = scene.run();
+    books::check(&scene, &run);
+    let ledger = run.totals().ledger;
+    assert!(ledger.unsent.stopped > 900 && ledger.failed.connect > 3, "{ledger:?}");
+    let lasted_ns = run.over_ns - run.start_ns;
+    assert!(lasted_ns < 1_300 * MILLISECOND_NS, "{lasted_ns}");
+}
+
+/// A server that never answers is waited for no longer because requests were left to send to it.
+#[test]
+fn a_backlog_for_a_server_that_never_answers_ends_in_time() {
+    let mut scene = slow(10, 0, 3 * SECOND_NS);
+    scene.plan.timeouts.connect_ns = 20 * SECOND_NS;
+    scene.script.requests.stalled = 1000;
+    let run = scene.run();
+    let ledger = run.totals().ledger;
+    ledger.balance().unwrap();
+    // The first ten time out after 3 s, and the ten that go after them with the run.
+    assert_eq!((ledger.failed.timeout, ledger.unsent.stopped), (20, 980), "{ledger:?}");
+    let lasted_ns = run.over_ns - run.start_ns;
+    assert!(lasted_ns <= 5_100 * MILLISECOND_NS, "{lasted_ns}");
+    assert!(run.totals().all_classes().failed.min_ns() >= 2_990 * MILLISECOND_NS);
+}
+
+#[test]
+fn who_stops_a_run_does_not_wait_for_its_backlog() {
+    let mut scene = slow(1, 10 * MILLISECOND_NS, 4 * SECOND_NS);
+    scene.stop_ns = Some(1_500 * MILLISECOND_NS);
+    let run = scene.run();
+    books::check(&scene, &run);
+    assert!(run.totals().ledger.unsent.stopped > 400);
+    assert!(run.over_ns < 1_600 * MILLISECOND_NS, "{}", run.over_ns);
+}
+
+#[test]
+fn a_connection_that_died_idle_is_left_alone_while_a_living_one_is_free() {
+    // A connection dies 80 ms after its answer, requests come every 50 ms: one connection lives on.
+    let mut scene = slow(3, 0, SECOND_NS);
+    scene.plan.model = LoadModel::Open { rate_per_s: 20.0, arrivals: Arrivals::Uniform };
+    scene.plan.preconnect = true;
+    scene.script.idle_close_ns = 80 * MILLISECOND_NS;
+    let run = scene.run();
+    books::check(&scene, &run);
+    let totals = run.totals();
+    assert_eq!((totals.ledger.ok, totals.counters.connects), (20, 3));
+}
+
+#[test]
+fn a_host_that_says_nothing_delays_the_start_by_a_second_at_most() {
+    let mut scene = slow(5, 0, 4 * SECOND_NS);
+    scene.plan.preconnect = true;
+    scene.script.connects.silent = 1000;
+    let run = scene.run();
+    books::check(&scene, &run);
+    // The clock begins at 1 s.
+    assert!(run.start_ns <= 2_100 * MILLISECOND_NS, "{}", run.start_ns);
+    assert_eq!(run.totals().ledger.failed.timeout, 5);
 }

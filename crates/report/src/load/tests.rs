@@ -92,6 +92,22 @@ fn in_order(mut seconds: Vec<Interval>) -> Vec<Interval> {
     seconds
 }
 
+#[test]
+fn a_cut_run_has_its_measured_phase_behind_the_warm_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "load", START_US).unwrap();
+    let mut header = RecordHeader { run_id: folder.run_id().to_owned(), ..samples::header() };
+    header.scenario = serde_json::json!({"warmup": "2500ms"});
+    header.phases.remove(0);
+    header.phases[0].from_s = 0.0;
+    folder.begin(&header).unwrap();
+    let mut journal = folder.journal(&header).unwrap();
+    (0..3).for_each(|i| journal.interval(&samples::second(i, 0, 100)).unwrap());
+    let record = load(folder.path()).unwrap().record;
+    assert_eq!((record.phases[0].from_s, record.phases[0].duration_s), (2.5, 3.0));
+    assert_eq!(record.duration_s, 3.0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

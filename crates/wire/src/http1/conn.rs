@@ -13,6 +13,10 @@ const RETAINED_BYTES: usize = 8 << 10;
 /// believed beyond this until it has sent it.
 const RESERVED_BYTES: usize = 256 << 10;
 
+/// How much of the body of a reply that is no success (not 2xx) is kept even when nobody asked for it: what a
+/// server says about its refusal is the first thing that people want to see.
+pub(super) const REFUSAL_BYTES: usize = 512;
+
 /// How many bytes of empty lines are passed over between two replies.
 const BLANK_BYTES: u8 = 16;
 
@@ -77,8 +81,9 @@ impl Kept {
         self.truncated = false;
     }
 
-    fn push_body(&mut self, bytes: &[u8], limits: &Limits) {
-        let room = limits.body_bytes_kept - (self.buffer.len() - self.head_len);
+    /// Keeps what fits into `room`, the most that is kept of the whole body.
+    fn push_body(&mut self, bytes: &[u8], room: usize) {
+        let room = room.saturating_sub(self.buffer.len() - self.head_len);
         let taken = bytes.len().min(room);
         self.truncated |= taken < bytes.len();
         self.buffer.extend_from_slice(&bytes[..taken]);
@@ -185,7 +190,7 @@ impl Conn {
                 Ok(Step::Whole(head, length))
             }
             _ => {
-                if self.keep.head {
+                if self.keep.head || is_refusal(head.status) {
                     let fields = &input[head.fields_from..head.fields_to];
                     self.kept.buffer.extend_from_slice(fields);
                     self.kept.head_len = fields.len();
@@ -224,7 +229,7 @@ impl Conn {
             self.kept.clear();
             return self.interim(&head, part.len());
         }
-        if self.keep.head {
+        if self.keep.head || is_refusal(head.status) {
             self.kept.buffer.truncate(head.fields_to);
             self.kept.buffer.drain(..head.fields_from);
             self.kept.head_len = self.kept.buffer.len();
@@ -254,8 +259,9 @@ impl Conn {
             Framing::Length(length) if length > limits.body_bytes => return Err(BODY_TOO_LONG),
             Framing::Length(length) => {
                 self.body_bytes = length;
-                if self.keep.body {
-                    let kept = length.min(limits.body_bytes_kept as u64) as usize;
+                let room = self.room(head.status, limits);
+                if room > 0 {
+                    let kept = length.min(room as u64) as usize;
                     self.kept.buffer.reserve(kept.min(RESERVED_BYTES));
                 }
                 Place::Length(length)
@@ -269,20 +275,21 @@ impl Conn {
     /// Reads on in a body, from `input[from..]`.
     fn body(&mut self, limits: &Limits, input: &[u8], from: usize) -> Result<Step, Fault> {
         let bytes = &input[from..];
+        let room = self.room(self.status, limits);
         let (used, complete) = match &mut self.place {
             Place::Length(left) => {
                 let here = (*left).min(bytes.len() as u64) as usize;
                 *left -= here as u64;
-                if self.keep.body {
-                    self.kept.push_body(&bytes[..here], limits);
+                if room > 0 {
+                    self.kept.push_body(&bytes[..here], room);
                 }
                 (here, *left == 0)
             }
             Place::Chunked(chunked) => {
-                let (keep, kept) = (self.keep.body, &mut self.kept);
+                let kept = &mut self.kept;
                 chunked.read(bytes, limits, &mut self.body_bytes, |piece| {
-                    if keep {
-                        kept.push_body(piece, limits);
+                    if room > 0 {
+                        kept.push_body(piece, room);
                     }
                 })?
             }
@@ -291,8 +298,8 @@ impl Conn {
                 if self.body_bytes > limits.body_bytes {
                     return Err(BODY_TOO_LONG);
                 }
-                if self.keep.body {
-                    self.kept.push_body(bytes, limits);
+                if room > 0 {
+                    self.kept.push_body(bytes, room);
                 }
                 (bytes.len(), false)
             }
@@ -310,9 +317,11 @@ impl Conn {
         length: u64,
     ) -> Event<Reply<'a>> {
         let consumed = head.len + length as usize;
-        let body = if self.keep.body { &input[head.len..consumed] } else { &[] };
-        let fields = if self.keep.head { &input[head.fields_from..head.fields_to] } else { &[] };
-        let shown = body.len().min(limits.body_bytes_kept);
+        let room = self.room(head.status, limits);
+        let body = if room > 0 { &input[head.len..consumed] } else { &[] };
+        let keep_head = self.keep.head || is_refusal(head.status);
+        let fields = if keep_head { &input[head.fields_from..head.fields_to] } else { &[] };
+        let shown = body.len().min(room);
         self.rest(head.reusable);
         Event::Reply {
             tag: self.tag,
@@ -349,12 +358,28 @@ impl Conn {
         }
     }
 
+    /// How much of the body of a reply with this status is kept, bytes.
+    #[inline]
+    fn room(&self, status: u16, limits: &Limits) -> usize {
+        match self.keep.body {
+            true => limits.body_bytes_kept,
+            false if is_refusal(status) => REFUSAL_BYTES.min(limits.body_bytes_kept),
+            false => 0,
+        }
+    }
+
     /// The reply is through.
     fn rest(&mut self, reusable: bool) {
         self.place = Place::Idle;
         self.closing = !reusable;
         self.blanks = 0;
     }
+}
+
+/// Whether a status is no success.
+#[inline]
+const fn is_refusal(status: u16) -> bool {
+    !matches!(status, 200..=299)
 }
 
 const HEAD_TOO_LONG: Fault = Fault::Protocol("the reply's head exceeds the limit");

@@ -8,18 +8,19 @@ pub struct Reply<'a> {
     /// The final status, `200..=999`; interim (1xx) replies are passed over.
     pub status: u16,
     /// The header lines as they came, each with its line end, without the status line and without
-    /// the empty line. Empty unless [`Keep::head`](super::Keep::head) was asked for.
+    /// the empty line. Empty unless [`Keep::head`](super::Keep::head) was asked for or the status is
+    /// not 2xx.
     pub head: &'a [u8],
     /// The body without chunk framing, still content-encoded. Empty unless
-    /// [`Keep::body`](super::Keep::body) was asked for.
+    /// [`Keep::body`](super::Keep::body) was asked for; its first 512 bytes when the status is not 2xx.
     pub body: &'a [u8],
     /// How the body is coded.
     pub encoding: Encoding,
     /// Length of the body as transferred, without chunk framing, in bytes; known even when the
     /// body was not kept.
     pub body_bytes: u64,
-    /// Whether `body` is only the beginning, because it was longer than
-    /// [`Limits::body_bytes_kept`](super::Limits::body_bytes_kept).
+    /// Whether `body` is only the beginning, because it was longer than what is
+    /// kept: 512 bytes as above, or [`Limits::body_bytes_kept`](super::Limits::body_bytes_kept).
     pub truncated: bool,
 }
 

@@ -207,12 +207,25 @@ fn good_replies_are_read_to_the_byte() {
             assert_eq!(reply.status, *status, "{}", show(bytes));
             assert_eq!(reply.body_bytes, body.len() as u64, "{}", show(bytes));
             assert_eq!(reply.reusable, *reusable, "{}", show(bytes));
-            let kept_body: &[u8] = if keep.body { body } else { b"" };
+            let refused = !matches!(status, 200..=299);
+            let kept_body: &[u8] = if keep.body || refused { body } else { b"" };
             assert_eq!(reply.body, kept_body, "{}", show(bytes));
-            assert!(keep.head || reply.head.is_empty(), "{}", show(bytes));
+            assert!(keep.head || refused || reply.head.is_empty(), "{}", show(bytes));
             assert_eq!((reply.tag, reply.truncated), (7, false));
         });
     }
+}
+
+#[test]
+fn how_a_refusal_begins_is_kept_unasked() {
+    let said = "no ".repeat(300);
+    let bytes = format!("HTTP/1.1 503 Busy\r\nContent-Length: 900\r\nA: b\r\n\r\n{said}");
+    in_every_way(bytes.as_bytes(), get, |log, keep| {
+        let [reply] = &log.replies[..] else { panic!("{log:?}") };
+        assert_eq!(reply.head, b"Content-Length: 900\r\nA: b\r\n");
+        assert_eq!(reply.body, &said.as_bytes()[..if keep.body { 900 } else { 512 }]);
+        assert_eq!((reply.body_bytes, reply.truncated), (900, !keep.body));
+    });
 }
 
 #[test]

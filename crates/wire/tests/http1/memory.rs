@@ -98,6 +98,19 @@ fn a_connection_at_work_again_has_given_a_large_buffer_back() {
 }
 
 #[test]
+fn a_connection_at_rest_holds_no_large_buffer() {
+    let codec = Http1::default();
+    let mut out = Vec::with_capacity(1000);
+    let mut conn = codec.open(&mut out);
+    let (kept, large) = (get(KEEP_ALL), reply(3 << 20));
+    let before = LIVE_BYTES.get();
+    assert_eq!(round(&codec, &mut conn, &mut out, &kept, &large, 64 << 10), 3 << 20);
+    // The reply has been looked at; the caller asks for what comes next, as the contract says.
+    assert_eq!(codec.receive(&mut conn, b"", &mut out), Ok(Event::More));
+    assert_eq!(LIVE_BYTES.get() - before, 0);
+}
+
+#[test]
 fn a_declared_length_is_not_believed_before_it_has_come() {
     let codec = Http1::default();
     let mut out = Vec::with_capacity(1000);

@@ -26,14 +26,21 @@ fn pieces<'a>(rng: &mut Rng, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     made
 }
 
+/// How much of the body of a reply that is not 2xx is kept unasked.
+const REFUSAL_BYTES: usize = 512;
+
 /// `expected`, as it must look when only `keep` was asked for.
 fn as_kept(expected: &[Seen], keep: Keep) -> Vec<Seen> {
     let mut expected = expected.to_vec();
     for reply in &mut expected {
-        if !keep.head {
+        let refused = !(200..300).contains(&reply.status);
+        if !keep.head && !refused {
             reply.head.clear();
         }
-        if !keep.body {
+        if !keep.body && refused {
+            reply.truncated |= reply.body.len() > REFUSAL_BYTES;
+            reply.body.truncate(REFUSAL_BYTES);
+        } else if !keep.body {
             reply.body.clear();
         }
     }

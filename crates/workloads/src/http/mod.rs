@@ -257,8 +257,22 @@ impl Sessions<Http1> for HttpSessions {
                 reply.body_bytes, self.judge.body_min_bytes
             ),
         };
-        (reason, shown(body))
+        (reason, beginning(reply, body))
     }
+}
+
+/// How a reply began: its status, where a redirect leads, and the first bytes of its body where they were kept.
+fn beginning(reply: &Reply<'_>, body: &[u8]) -> String {
+    let mut text = format!("HTTP {}", reply.status);
+    if let Some(location) = reply.header("Location") {
+        text.push_str(", Location: ");
+        text.push_str(&shown(location));
+    }
+    if !body.is_empty() {
+        text.push_str(": ");
+        text.push_str(&shown(body));
+    }
+    text
 }
 
 /// Bytes as text for a person, cut to [`SHOWN_MAX`].
@@ -285,13 +299,10 @@ fn target_of(request: &[u8]) -> &[u8] {
     &line[start..end]
 }
 
-/// RFC 9110, 9.2.2: the methods that may be sent twice.
+/// RFC 9110, 9.2.2: the methods that may be sent twice. Of any other nobody knows, `PURGE` and `DEBIT` included.
 fn is_idempotent(request: &[u8]) -> bool {
-    match request.first() {
-        Some(b'G' | b'H' | b'D' | b'O' | b'T') => true,
-        Some(b'P') => request.get(1) == Some(&b'U'),
-        _ => false,
-    }
+    const METHODS: [&[u8]; 6] = [b"GET ", b"HEAD ", b"PUT ", b"DELETE ", b"OPTIONS ", b"TRACE "];
+    METHODS.iter().any(|method| request.starts_with(method))
 }
 
 #[cfg(test)]
@@ -301,9 +312,28 @@ mod tests {
     #[test]
     fn targets_and_methods_are_read_from_rendered_bytes() {
         assert_eq!(target_of(b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n"), b"/a b");
-        assert!(is_idempotent(b"PUT / HTTP/1.1") && is_idempotent(b"GET /"));
-        assert!(!is_idempotent(b"POST /") && !is_idempotent(b"PATCH /"));
+        let idempotent = |method: &str| is_idempotent(format!("{method} / HTTP/1.1").as_bytes());
+        assert!(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].into_iter().all(idempotent));
+        assert!(
+            !["POST", "PATCH", "PURGE", "DEBIT", "GRANT", "TRANSFER"].into_iter().any(idempotent)
+        );
         assert_eq!(parts_of(b"POST / HTTP/1.1\r\n\r\nbody").1, b"body");
+    }
+
+    #[test]
+    fn a_sample_of_a_refusal_tells_what_the_server_said() {
+        let reply = Reply {
+            status: 301,
+            head: b"Location: /b\r\n",
+            body: b"",
+            encoding: Encoding::Identity,
+            body_bytes: 0,
+            truncated: false,
+        };
+        assert_eq!(beginning(&reply, b""), "HTTP 301, Location: /b");
+        let busy = Reply { status: 503, head: b"", ..reply };
+        assert_eq!(beginning(&busy, b"queue\nfull"), "HTTP 503: queue full");
+        assert_eq!(beginning(&busy, &[b'x'; 9_000]).len(), SHOWN_MAX + "HTTP 503: ".len());
     }
 
     #[test]
