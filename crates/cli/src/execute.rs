@@ -14,18 +14,21 @@ use plimsoll_core::record::{
 };
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::Slo;
-use plimsoll_core::verdict::{Evidence, VerdictKind, judge, warnings};
+use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge, warnings};
 use plimsoll_engine::health::{machine, raise_descriptor_limit};
 use plimsoll_engine::run::{RunEnd, run};
-use plimsoll_engine::shard::{BATCHING_FROM, Slow, is_full_speed};
+use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_report::journal::Journal;
 use plimsoll_wire::http1::Http1;
+use plimsoll_workloads::http::Troubles;
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Where results go, beside stdout.
 #[derive(Clone, Debug, Default)]
@@ -113,10 +116,68 @@ pub fn execute(
     each_second: &mut (dyn FnMut(&Interval) + Send),
     job_results: &dyn Fn(&RunEnd) -> Map<String, Value>,
 ) -> Result<Finished> {
+    let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
+    let about = About { plan: &plan, class_names, distinct_requests, troubles };
+    let progress = Progress::new(scenario.length(), output.quiet);
+    let finished = carry_out(scenario, &about, output, |keeping| {
+        let mut show = |second: &Interval| {
+            progress.show(second);
+            each_second(second);
+        };
+        let end = run(&plan, Http1::default, sessions, keeping.sink, &mut show, &keeping.stop);
+        progress.done();
+        let end = end?;
+        let results = job_results(&end);
+        Ok(JobEnd { end, results, verdict: None })
+    });
+    progress.done();
+    finished
+}
+
+/// What is known of a run before it starts, whatever drives it.
+pub struct About<'a> {
+    /// Targets and connections.
+    pub plan: &'a ShardPlan,
+    /// Names of the classes, by index.
+    pub class_names: Vec<String>,
+    /// How many different requests there are, if known.
+    pub distinct_requests: Option<u64>,
+    /// What the sessions leave to tell at the end.
+    pub troubles: Troubles,
+}
+
+/// What whoever drives the engine is given.
+pub struct Keeping<'a> {
+    /// Takes the seconds and failures.
+    pub sink: &'a mut (dyn Sink + Send),
+    /// Set when the user wants the run to end.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What it gives back.
+pub struct JobEnd {
+    /// What was measured.
+    pub end: RunEnd,
+    /// What the job adds to the record.
+    pub results: Map<String, Value>,
+    /// The job's own judgement, where a run's usual one does not fit.
+    pub verdict: Option<Verdict>,
+}
+
+/// Keeps the record of whatever `job` does.
+///
+/// # Errors
+/// When the run could not take place.
+pub fn carry_out(
+    scenario: &Scenario,
+    about: &About<'_>,
+    output: &Output,
+    job: impl FnOnce(Keeping<'_>) -> Result<JobEnd>,
+) -> Result<Finished> {
     let stop = signals::stop_flag()?;
-    let (plan, names) = (&prepared.plan, &prepared.class_names);
+    let (plan, names) = (about.plan, &about.class_names);
     let descriptors = raise_descriptor_limit();
-    let mut header = header_of(scenario, &prepared);
+    let mut header = header_of(scenario, about);
     let mut notes = Vec::new();
     if u64::from(plan.connections) + 64 > descriptors {
         notes.push(format!(
@@ -132,27 +193,21 @@ pub fn execute(
         None => &mut nowhere,
     };
     let mut sink = Named { inner, names, first: None };
-    let progress = Progress::new(scenario.length(), output.quiet);
-    let mut show = |second: &Interval| {
-        progress.show(second);
-        each_second(second);
-    };
-    let end = run(plan, Http1::default, prepared.sessions, &mut sink, &mut show, &stop);
-    progress.done();
+    let ended = job(Keeping { sink: &mut sink, stop });
     let first_failure = sink.first.take();
-    let end = end?;
+    let JobEnd { end, results, verdict } = ended?;
     if let Some(error) = &end.sink_error {
         notes.push(format!("the run's journal could not be kept in full: {error}"));
     }
-    notes.extend(prepared.troubles.take());
-    let results = job_results(&end);
+    notes.extend(about.troubles.take());
     let record = conclude(
         scenario,
         &header,
         &end,
         Conclusion {
-            distinct_requests: prepared.distinct_requests,
+            distinct_requests: about.distinct_requests,
             notes,
+            verdict,
             first_failure,
             results,
             names,
@@ -208,9 +263,9 @@ fn open_journal(
     }
 }
 
-fn header_of(scenario: &Scenario, prepared: &Prepared) -> RecordHeader {
+fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
     let shown = scenario.without_secrets();
-    let targets = &prepared.plan.targets;
+    let targets = &about.plan.targets;
     let addresses: Vec<String> = targets
         .iter()
         .flat_map(|target| target.addresses.iter().map(ToString::to_string))
@@ -230,7 +285,7 @@ fn header_of(scenario: &Scenario, prepared: &Prepared) -> RecordHeader {
             addresses: if addresses.len() > 1 { addresses } else { Vec::new() },
         },
         machine: machine(),
-        class_names: prepared.class_names.clone(),
+        class_names: about.class_names.clone(),
         phases: vec![PhasePlan {
             name: "steady".to_owned(),
             measured: true,
@@ -245,6 +300,7 @@ fn header_of(scenario: &Scenario, prepared: &Prepared) -> RecordHeader {
 struct Conclusion<'a> {
     distinct_requests: Option<u64>,
     notes: Vec<String>,
+    verdict: Option<Verdict>,
     first_failure: Option<String>,
     results: Map<String, Value>,
     names: &'a [String],
@@ -274,7 +330,7 @@ fn conclude(
     };
     let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
     let slo = scenario.slo.iter().map(|slo: &Slo| (slo.name(), slo.judge(totals, &rate))).collect();
-    let mut verdict = judge(&evidence);
+    let mut verdict = conclusion.verdict.unwrap_or_else(|| judge(&evidence));
     if verdict.kind == VerdictKind::TargetFailed {
         verdict.reasons.extend(conclusion.first_failure);
     }

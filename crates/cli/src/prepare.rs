@@ -49,6 +49,15 @@ pub struct Prepared {
 /// # Errors
 /// One line about the first thing that is wrong.
 pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
+    let (plan, form) = open(scenario)?;
+    form.prepared(scenario, plan)
+}
+
+/// Opens and checks everything, and leaves the sessions to be made.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     check_limits(scenario)?;
     if scenario.targets.is_empty() {
         return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
@@ -67,15 +76,41 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
     };
     let targets = urls.iter().map(|u| Target::resolve(&u.authority.host, u.authority.port));
     let plan = plan_of(scenario, targets.collect(), tls, source.class_names.len());
-    let troubles = Troubles::default();
-    let sessions = sessions_of(scenario, &source, forms, &judge, &troubles)?;
-    Ok(Prepared {
-        plan,
-        sessions,
-        class_names: source.class_names.clone(),
-        distinct_requests: source.distinct(),
-        troubles,
-    })
+    let form = SessionForm { source, forms: Arc::new(forms), judge, troubles: Troubles::default() };
+    Ok((plan, form))
+}
+
+/// What sessions are made from, once or for each part of a run.
+pub struct SessionForm {
+    source: Source,
+    forms: Arc<Vec<Form>>,
+    judge: Judge,
+    troubles: Troubles,
+}
+
+impl SessionForm {
+    /// How many requests there are to choose from, where they can be asked in any order.
+    #[must_use]
+    pub fn length(&self) -> Option<usize> {
+        match &self.source.kind {
+            SourceKind::Rendered(rendered) => Some(rendered.per_target[0].len()),
+            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..) => None,
+        }
+    }
+
+    /// The run of `plan` with sessions that begin anew.
+    ///
+    /// # Errors
+    /// When the source cannot be read in the order that is asked for.
+    pub fn prepared(&self, scenario: &Scenario, plan: ShardPlan) -> Result<Prepared> {
+        Ok(Prepared {
+            plan,
+            sessions: self.sessions(scenario)?,
+            class_names: self.source.class_names.clone(),
+            distinct_requests: self.source.distinct(),
+            troubles: self.troubles.clone(),
+        })
+    }
 }
 
 /// Refuses numbers that make no sense, whether they come from flags or from a file.
@@ -389,59 +424,61 @@ fn order_of(scenario: &Scenario) -> Result<Order> {
     }
 }
 
-/// Sessions for every shard: together they walk the source once, whatever the number of shards.
-fn sessions_of(
-    scenario: &Scenario,
-    source: &Source,
-    forms: Vec<Form>,
-    judge: &Judge,
-    troubles: &Troubles,
-) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
-    let order = order_of(scenario)?;
-    let forms = Arc::new(forms);
-    let shards = u64::from(scenario.threads);
-    let permutation = match (&source.kind, order) {
-        (SourceKind::Rendered(rendered), Order::Shuffle) => {
-            Some(shuffled(rendered.per_target[0].len(), scenario.seed))
-        }
-        (
-            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..),
-            Order::Shuffle | Order::Random,
-        ) => {
-            return Err(usage(
-                "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
+impl SessionForm {
+    /// Sessions for every shard: together they walk the source once, whatever the number of shards.
+    /// # Errors
+    /// When the source cannot be read in the order that is asked for.
+    pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
+        let Self { source, forms, judge, troubles } = self;
+        let order = order_of(scenario)?;
+        let shards = u64::from(scenario.threads);
+        let permutation = match (&source.kind, order) {
+            (SourceKind::Rendered(rendered), Order::Shuffle) => {
+                Some(shuffled(rendered.per_target[0].len(), scenario.seed))
+            }
+            (
+                SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..),
+                Order::Shuffle | Order::Random,
+            ) => {
+                return Err(usage(
+                    "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
                  shuffle the file itself (shuf)",
-            ));
-        }
-        _ => None,
-    };
-    let mut all: Vec<Box<dyn Sessions<Http1> + Send>> = Vec::new();
-    for shard in 0..shards {
-        let range = ByteRange { index: shard, of: shards };
-        let cursor = match &source.kind {
-            SourceKind::Rendered(rendered) => {
-                let length = rendered.per_target[0].len();
-                let mut way = Way::new(0..length, shard, shards, Passes::Unlimited);
-                if let Some(order) = &permutation {
-                    way = way.shuffled(order.clone());
-                } else if order == Order::Random {
-                    way = way.random(scenario.seed, shard);
-                }
-                Cursor::Rendered(rendered.clone(), way)
+                ));
             }
-            SourceKind::RecordStream(file, options, _) => {
-                let reader =
-                    RecordReader::open(&mut file.clone(), options, range, Passes::Unlimited)?;
-                Cursor::Stream(Stream::Records(Box::new(reader), Record::default()))
-            }
-            SourceKind::NdjsonStream(path, _) => {
-                let reader = NdjsonReader::open(path, range, Passes::Unlimited)?;
-                Cursor::Stream(Stream::Ndjson(Box::new(reader)))
-            }
+            _ => None,
         };
-        let sessions =
-            HttpSessions::new(vec![cursor], forms.clone(), source.classes.clone(), judge.clone());
-        all.push(Box::new(sessions.with_troubles(troubles.clone())));
+        let mut all: Vec<Box<dyn Sessions<Http1> + Send>> = Vec::new();
+        for shard in 0..shards {
+            let range = ByteRange { index: shard, of: shards };
+            let cursor = match &source.kind {
+                SourceKind::Rendered(rendered) => {
+                    let length = rendered.per_target[0].len();
+                    let mut way = Way::new(0..length, shard, shards, Passes::Unlimited);
+                    if let Some(order) = &permutation {
+                        way = way.shuffled(order.clone());
+                    } else if order == Order::Random {
+                        way = way.random(scenario.seed, shard);
+                    }
+                    Cursor::Rendered(rendered.clone(), way)
+                }
+                SourceKind::RecordStream(file, options, _) => {
+                    let reader =
+                        RecordReader::open(&mut file.clone(), options, range, Passes::Unlimited)?;
+                    Cursor::Stream(Stream::Records(Box::new(reader), Record::default()))
+                }
+                SourceKind::NdjsonStream(path, _) => {
+                    let reader = NdjsonReader::open(path, range, Passes::Unlimited)?;
+                    Cursor::Stream(Stream::Ndjson(Box::new(reader)))
+                }
+            };
+            let sessions = HttpSessions::new(
+                vec![cursor],
+                forms.clone(),
+                source.classes.clone(),
+                judge.clone(),
+            );
+            all.push(Box::new(sessions.with_troubles(troubles.clone())));
+        }
+        Ok(all)
     }
-    Ok(all)
 }

@@ -124,6 +124,8 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
             phase: self.parts,
             offset_ns: now_ns().saturating_sub(self.began_ns),
             windows: counts.to_vec(),
+            // Late anyway: by the end of an order they have waited for a connection longer than their limit.
+            drop_backlog: true,
             end_early: order.abort.map(|_| Arc::new(AtomicBool::new(false))),
         };
         plan

@@ -1,6 +1,7 @@
 //! `plimsoll load`: requests to any HTTP service, under any load model.
 
-use super::common::{ArrivalsFlag, RunFlags, TlsFlags};
+use super::common::{ArrivalsFlag, RunFlags};
+use super::requests::RequestFlags;
 use crate::execute::run_and_print;
 use crate::usage::usage;
 use anyhow::Result;
@@ -9,7 +10,6 @@ use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Step, Think};
 use plimsoll_core::units::Span;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,9 +30,8 @@ Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 w
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
-    /// http:// or https:// addresses; connections are dealt out to them in turn.
-    #[arg(required = true, value_name = "URL")]
-    urls: Vec<String>,
+    #[command(flatten)]
+    requests: RequestFlags,
 
     /// Clients that each wait for their answer before they ask again (the closed model; default 10).
     #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
@@ -69,67 +68,15 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", help_heading = "Admission")]
     queue_timeout: Option<Span>,
 
-    /// File of requests: URLs, one a line; with --post URLs and bodies; or NDJSON of
-    /// {"method","path","headers","body","class"}. May be gzip.
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
-    queries: Option<PathBuf>,
-    /// The query file holds URLs followed by the lines of their bodies.
-    #[arg(long, help_heading = "Requests")]
-    post: bool,
-    /// In which order requests are asked: file, shuffle (each once, seeded) or random (with replacement).
-    #[arg(long, value_name = "ORDER", default_value = "file", help_heading = "Requests")]
-    order: String,
-    /// Method of requests whose source names none; without it POST where there are bodies, else GET.
-    #[arg(long, value_name = "METHOD", help_heading = "Requests")]
-    method: Option<String>,
-    /// Body of every request; @FILE reads it from a file.
-    #[arg(long, value_name = "TEXT", help_heading = "Requests")]
-    body: Option<String>,
-    /// A header of every request, 'Name: value'; may be repeated.
-    #[arg(long, value_name = "LINE", help_heading = "Requests")]
-    header: Vec<String>,
-    /// A connection for each request.
-    #[arg(long, help_heading = "Requests")]
-    no_keepalive: bool,
-
-    /// A class of requests, by a regular expression on URL and body; first match wins; may be repeated.
-    #[arg(long, value_name = "NAME=REGEX", help_heading = "Judging")]
-    class: Vec<String>,
-    /// What a reply must be: status=2xx, '/json/pointer>=1', '!/json/pointer', body~TEXT, vespa, elasticsearch.
-    #[arg(long, value_name = "CHECK", help_heading = "Judging")]
-    check: Vec<String>,
-    /// How hits are counted: auto (search APIs), off, or a JSON pointer.
-    #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "Judging")]
-    hits: String,
-
     #[command(flatten)]
     run: RunFlags,
-    #[command(flatten)]
-    tls: TlsFlags,
 }
 
 impl LoadArgs {
     fn scenario(&self) -> Result<Scenario> {
-        if self.post && self.queries.is_none() {
-            return Err(usage("--post says how --queries FILE is read; give both, or --body"));
-        }
-        let mut scenario = Scenario {
-            targets: self.urls.clone(),
-            queries: self.queries.clone(),
-            post: self.post,
-            order: self.order.clone(),
-            method: self.method.clone(),
-            body: self.body.as_deref().map(read_body).transpose()?,
-            headers: self.header.clone(),
-            classes: self.class.clone(),
-            checks: self.check.clone(),
-            hits: self.hits.clone(),
-            keepalive: !self.no_keepalive,
-            tls: self.tls.scenario(),
-            admission: self.admission()?,
-            load: self.model()?,
-            ..Scenario::default()
-        };
+        let mut scenario = self.requests.scenario()?;
+        scenario.admission = self.admission()?;
+        scenario.load = self.model()?;
         self.run.fill(&mut scenario);
         Ok(scenario)
     }
@@ -197,14 +144,6 @@ impl LoadArgs {
             )),
             None => Ok(AdmissionModel::Direct),
         }
-    }
-}
-
-fn read_body(text: &str) -> Result<String> {
-    match text.strip_prefix('@') {
-        None => Ok(text.to_owned()),
-        Some(path) => std::fs::read_to_string(path)
-            .map_err(|error| usage(format!("--body @{path}: {error}; give a file of UTF-8 text"))),
     }
 }
 

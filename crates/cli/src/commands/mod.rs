@@ -5,7 +5,9 @@ pub mod corpus;
 pub mod fbench;
 pub mod load;
 pub mod report;
+pub mod requests;
 pub mod result_filter;
 pub mod run;
+
 pub mod serve;
 pub mod split_file;

@@ -353,7 +353,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// connection at the end are the ones that a slow target delayed most: they are still asked, as long as
     /// a timeout lasts, so that their waiting is measured. Who stops a run does not want to wait for them.
     pub(super) fn backlog_until_ns(&self) -> u64 {
-        if self.interrupted || !self.plan.model.is_open() {
+        if self.interrupted || self.plan.part.drop_backlog || !self.plan.model.is_open() {
             return self.end_ns;
         }
         self.end_ns.saturating_add(self.plan.timeouts.request_ns)

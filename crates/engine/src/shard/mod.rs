@@ -84,6 +84,8 @@ pub struct Part {
     pub offset_ns: u64,
     /// Counts by when requests were due, one a shard; empty where nobody asks for them.
     pub windows: Vec<Arc<WindowCounts>>,
+    /// Drops what is due and not sent at the end instead of sending it while a timeout lasts.
+    pub drop_backlog: bool,
     /// Ends the schedule before its time when it is set; what is under way is waited for as usual.
     pub end_early: Option<Arc<AtomicBool>>,
 }
