@@ -6,7 +6,10 @@
 
 mod asker;
 mod books;
+mod closing;
+mod connecting;
 mod scene;
+mod scripted;
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use scene::Scene;
