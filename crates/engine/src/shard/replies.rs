@@ -121,7 +121,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Ok(Event::Progress { consumed }) => input = &input[consumed..],
                 Ok(Event::Reply { tag, reply, consumed, reusable }) => {
                     self.reply(key, tag, &reply, now_ns);
-                    if !reusable {
+                    if !reusable || !self.plan.keep_alive {
                         return Fed::LastReply;
                     }
                     input = &input[consumed..];

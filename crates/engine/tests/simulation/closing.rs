@@ -3,7 +3,7 @@
 use crate::scripted::{Asked, Scripted, Step, Steps, closed_plan, play, to_the_end, whole};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;
-use plimsoll_engine::shard::Timeouts;
+use plimsoll_engine::shard::{ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Arrival, Link};
 use rustls::SupportedProtocolVersion;
 use rustls::version::{TLS12, TLS13};
@@ -169,6 +169,25 @@ fn a_request_is_asked_once_more_and_never_twice_more() {
         let failed = vec![(Failure::Reset, 9)];
         // Only the second request was on a kept connection.
         assert_eq!(ends, Ends { ok: 1, failed, retries: 1, asked: (11, 10) }, "{layer:?}");
+    }
+}
+
+/// Without keep-alive a connection ends with its first reply, also when the server would go on.
+#[test]
+fn without_keep_alive_nothing_follows_the_first_request() {
+    for layer in LAYERS {
+        let server = Scripted::new(|asked| vec![(0, whole(asked))]);
+        let server = match layer {
+            Some(version) => server.with_tls(version),
+            None => server,
+        };
+        let plan = closed_plan(2, 10, PATIENT, layer.is_some());
+        let (outcome, server) =
+            play(ShardPlan { keep_alive: false, ..plan }, Link::default(), 0, server);
+        assert_eq!(outcome.totals().ledger.ok, 10);
+        assert!(server.borrow().asked.iter().all(|asked| asked.prior == 0));
+        assert_eq!(server.borrow().knocked_ns.len(), 10);
+        assert_eq!(outcome.end.round_trips.len(), 10, "each has told of its round trips");
     }
 }
 

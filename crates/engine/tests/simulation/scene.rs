@@ -211,6 +211,7 @@ impl Scene {
             spin_ns: rng.below(2) * 50_000,
             batching: is_full_speed(&model) && rng.below(2) == 0,
             preconnect: rng.below(2) == 0,
+            keep_alive: true,
             model,
         };
         let source = (rng.below(6) == 0).then(|| rng.below(60));
@@ -245,6 +246,7 @@ impl Scene {
                 spin_ns: 0,
                 batching: false,
                 preconnect: false,
+                keep_alive: true,
             },
             script: HttpScript {
                 seed: 1,

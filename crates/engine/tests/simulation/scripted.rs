@@ -218,6 +218,7 @@ pub fn closed_plan(clients: u32, requests: u64, timeouts: Timeouts, tls: bool) -
         spin_ns: 0,
         batching: false,
         preconnect: false,
+        keep_alive: true,
     }
 }
 
