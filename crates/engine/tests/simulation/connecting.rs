@@ -91,3 +91,18 @@ fn a_door_that_stays_shut_does_not_hold_up_the_start() {
     assert_eq!(outcome.totals().ledger.failed.timeout, 8);
     assert_eq!(server.borrow().asked.len(), 0);
 }
+
+/// Connecting and answering may both take almost as long as they may; the run does not wait for the sum.
+#[test]
+fn a_run_ends_within_its_duration_and_one_timeout_and_two_seconds() {
+    let timeouts = Timeouts { connect_ns: 10 * SECOND_NS, request_ns: 10 * SECOND_NS };
+    let limits = Limits::after(SECOND_NS);
+    let plan = ShardPlan { limits, ..closed_plan(2, 1, timeouts, false) };
+    let server =
+        Scripted::new(|_| Vec::new()).arriving(|_| Arrival::Accepted { after_ns: 9 * SECOND_NS });
+    let (outcome, server) = play(plan, Link::default(), 0, server);
+    assert_eq!((server.borrow().asked.len(), outcome.totals().ledger.failed.timeout), (2, 2));
+    let most_ns = limits.duration_ns + timeouts.request_ns + 2 * SECOND_NS;
+    let took_ns = outcome.over_ns - outcome.start_ns;
+    assert!(took_ns <= most_ns, "over after {} s", took_ns / SECOND_NS);
+}
