@@ -121,6 +121,7 @@ fn a_codec_is_asked_until_nothing_is_left() {
         spin_ns: 0,
         batching: false,
         preconnect: true,
+        keep_alive: true,
     };
     let shard =
         Shard::new(plan, Strict, net, clock, Box::new(Asker), Box::new(|_| None), Arc::default());

@@ -10,7 +10,7 @@ use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan, Timeouts, is_f
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
 };
-use plimsoll_engine::sim::{Link, SimNet};
+use plimsoll_engine::sim::{Link, Peer, SimNet};
 use plimsoll_engine::target::Target;
 use plimsoll_wire::http1::Http1;
 use std::cell::RefCell;
@@ -66,7 +66,7 @@ impl Outcome {
     }
 }
 
-fn address(target: usize, index: usize) -> SocketAddr {
+pub fn address(target: usize, index: usize) -> SocketAddr {
     SocketAddr::from(([127, 0, target as u8, 1 + index as u8], 80))
 }
 
@@ -211,6 +211,7 @@ impl Scene {
             spin_ns: rng.below(2) * 50_000,
             batching: is_full_speed(&model) && rng.below(2) == 0,
             preconnect: rng.below(2) == 0,
+            keep_alive: true,
             model,
         };
         let source = (rng.below(6) == 0).then(|| rng.below(60));
@@ -245,6 +246,7 @@ impl Scene {
                 spin_ns: 0,
                 batching: false,
                 preconnect: false,
+                keep_alive: true,
             },
             script: HttpScript {
                 seed: 1,
@@ -268,10 +270,40 @@ impl Scene {
 
     /// Carries the run out.
     pub fn run(&self) -> Outcome {
+        let peer = Rc::new(RefCell::new(HttpPeer::new(self.script.clone())));
+        let cast = Cast {
+            plan: self.plan.clone(),
+            link: self.link,
+            seed: self.seed,
+            source: self.source,
+            stop_ns: self.stop_ns,
+            posts: self.posts,
+        };
+        let mut outcome = cast.play(peer.clone());
+        let mut peer = peer.borrow_mut();
+        outcome.seen = std::mem::take(&mut peer.seen);
+        outcome.knocks = std::mem::take(&mut peer.knocks);
+        outcome
+    }
+}
+
+/// A run but for its servers.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    pub plan: ShardPlan,
+    pub link: Link,
+    pub seed: u64,
+    pub source: Option<u64>,
+    pub stop_ns: Option<u64>,
+    pub posts: u64,
+}
+
+impl Cast {
+    /// Carries the run out against `peer`, which keeps its own list of what it saw.
+    pub fn play<P: Peer + 'static>(self, peer: Rc<RefCell<P>>) -> Outcome {
         let clock = VirtualClock::new();
         clock.advance_to(SECOND_NS);
-        let peer = Rc::new(RefCell::new(HttpPeer::new(self.script.clone())));
-        let mut net = SimNet::new(clock.clone(), peer.clone(), self.link, self.seed);
+        let mut net = SimNet::new(clock.clone(), peer, self.link, self.seed);
         let stop = Arc::new(AtomicBool::new(false));
         if let Some(stop_ns) = self.stop_ns {
             let stop = stop.clone();
@@ -298,7 +330,7 @@ impl Scene {
             }
         };
         let shard = Shard::new(
-            self.plan.clone(),
+            self.plan,
             Http1::default(),
             net,
             clock.clone(),
@@ -315,12 +347,9 @@ impl Scene {
             })
             .unwrap();
         let (seconds, failures_told) = seconds.take();
-        let (seen, knocks) = {
-            let mut peer = peer.borrow_mut();
-            (std::mem::take(&mut peer.seen), std::mem::take(&mut peer.knocks))
-        };
         let diary = diary.take();
         let over_ns = clock.now_ns();
+        let (seen, knocks) = (Vec::new(), Vec::new());
         Outcome { end, seconds, diary, seen, knocks, start_ns, over_ns, failures_told }
     }
 }
