@@ -5,7 +5,7 @@ use crate::certificates::{Authority, Signed};
 use crate::nginx::Nginx;
 use crate::process::{Ended, Place};
 use crate::record::Record;
-use crate::server::Server;
+use crate::server::{Server, send};
 
 /// nginx with this certificate, and further lines of its server block.
 fn nginx(place: &Place, signed: &Signed, more: &str) -> Nginx {
@@ -111,15 +111,16 @@ fn a_client_certificate() {
 
 #[test]
 fn a_server_without_tls_is_a_tls_failure() {
-    let (place, server) = (Place::new(), Server::ok());
+    // As a web server answers what it takes for a broken request.
+    let place = Place::new();
+    let server = Server::greeting(send("HTTP/1.1 400 Bad Request\r\n\r\n"));
     let ca = Authority::new("plimsoll test CA");
     place.file("ca.pem", ca.pem());
     let port: u16 = server.port().parse().unwrap();
-    let flags = ["-T", "ca.pem", "--json", "-", "--connect-timeout", "1s"];
-    let ended = run(&place, "localhost", port, &flags).expect(4);
+    let ended = run(&place, "127.0.0.1", port, &["-T", "ca.pem", "--json", "-"]).expect(4);
     let record = Record::of(&ended);
     record.expect_balanced();
-    assert_eq!(record.ok(), 0);
+    record.expect_failed("tls", 10);
 }
 
 #[test]

@@ -85,3 +85,31 @@ fn slots_bound_what_is_under_way() {
         assert!(gap_ms > 40.0, "four requests within {gap_ms} ms where three may be under way");
     }
 }
+
+/// Everything that is due waits for one of two slots, ten times as long as it is served: that is the
+/// target's time, in the response time, and none of the generator's lag.
+#[test]
+fn waiting_for_a_slot_is_not_the_generators_lag() {
+    for model in [&["--burst", "40", "--every", "1s"][..], &["--rate", "90"]] {
+        let place = Place::new();
+        let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
+        let slots = ["--duration", "3s", "--slots", "2", "--queue", "1000"];
+        let more = ["--queue-timeout", "30s", "--connections", "20"];
+        let flags = [model, &slots, &more].concat();
+        let record = record(&place, &target.url, &flags, 0);
+        assert_eq!(record.verdict(), "valid", "{:#}", record.0["verdict"]);
+        let due = if model[0] == "--burst" { 120 } else { 270 };
+        assert_eq!(record.count("/ledger/scheduled"), due);
+        if model[0] == "--burst" {
+            // 20 pairs one after the other: the last of each burst waits for 19 of them.
+            assert_eq!(record.ok(), due);
+            assert!(record.number("/latency_ms/response/p99") >= 380.0);
+            assert!(record.number("/latency_ms/response/p50") >= 180.0);
+        }
+        assert!(record.number("/latency_ms/service/p50") < 40.0, "waiting is not service");
+        // No request waited inside the target: never more than two were there.
+        let stats = target.stats();
+        assert_eq!(stats["answered"].as_u64(), Some(record.ok()));
+        assert_eq!(record.count("/ledger/refused/queue_full"), 0);
+    }
+}

@@ -1,6 +1,6 @@
 //! Connections that are kept, lost, dealt out and named.
 
-use super::record;
+use super::{on_time_or_late, record, record_on_time_or_late};
 use crate::process::Place;
 use crate::server::{Server, Step, ok};
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn a_kept_connection_that_dies_between_requests_fails_nothing() {
     let server = Server::start(|_| vec![Step::Send(ok("x")), Step::Close]);
     let place = Place::new();
     let flags = ["--clients", "2", "--think", "30ms", "--requests", "20"];
-    let record = record(&place, &server.url(), &flags, 0);
+    let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
     assert_eq!((record.ok(), server.requests()), (20, 20));
     assert!((20..=22).contains(&server.connections()), "{}", server.connections());
 }
@@ -133,11 +133,61 @@ fn a_server_that_comes_back_is_asked_again() {
     let running = place.start(args);
     std::thread::sleep(Duration::from_millis(1200));
     let server = Server::on(&format!("127.0.0.1:{port}"), |_| vec![Step::Send(ok("x"))]);
-    let record = crate::record::Record::of(&running.wait(Duration::from_secs(20)).expect(0));
-    record.expect_balanced();
+    let record = on_time_or_late(running.wait(Duration::from_secs(20)), 0);
     assert_eq!(record.count("/ledger/scheduled"), 200);
     assert_eq!(record.ok(), server.requests() as u64);
     assert!(record.ok() >= 100, "{:#}", record.0["ledger"]);
     let failed = record.failures();
     assert!(failed.len() == 1 && failed[0].0 == "connect", "{failed:?}");
+}
+
+#[test]
+fn all_connections_are_opened_though_few_are_needed() {
+    let few = ["--rate", "5", "--duration", "1s", "--connections", "16"];
+    let (place, server) = (Place::new(), Server::ok());
+    record_on_time_or_late(&place, &server.url(), &few, 0);
+    assert_eq!((server.requests(), server.connections()), (5, 16));
+    // Without keep-alive there is nothing that could be opened before it is needed.
+    let server = Server::ok();
+    record_on_time_or_late(&place, &server.url(), &[&few[..], &["--no-keepalive"]].concat(), 0);
+    assert_eq!((server.requests(), server.connections()), (5, 5));
+}
+
+/// The line of the report about the network.
+fn network_line(place: &Place) -> String {
+    let text = place.run(["report"]).expect(0).stdout;
+    let line = text.lines().find(|line| line.starts_with("Network"));
+    line.unwrap_or_else(|| panic!("nothing about the network in\n{text}")).to_owned()
+}
+
+#[test]
+fn each_connection_tells_its_round_trips() {
+    for (flags, connections) in [
+        (&["--clients", "7", "--requests", "70"][..], 7),
+        (&["--clients", "7", "--requests", "70", "--threads", "3"], 7),
+        (&["--clients", "2", "--requests", "30", "--no-keepalive"], 30),
+    ] {
+        let (place, server) = (Place::new(), Server::ok());
+        let record = record(&place, &server.url(), flags, 0);
+        assert_eq!(record.count("/network/connections"), connections, "{flags:?}");
+        let us = |figure: &str| record.number(&format!("/network/{figure}"));
+        let (least, floor, median) =
+            (us("rtt_min_us"), us("rtt_floor_median_us"), us("rtt_median_us"));
+        assert!(0.0 < least && least <= floor && floor <= median, "{:#}", record.0["network"]);
+        // The kernel's floor is below what any request can take.
+        assert!(floor / 1e3 <= record.number("/latency_ms/service/max"));
+        let line = network_line(&place);
+        assert!(line.contains("round-trip floor"), "{line}");
+        assert!(line.contains(&format!("median of {connections} connections")), "{line}");
+    }
+}
+
+#[test]
+fn without_a_connection_there_is_no_round_trip() {
+    let place = Place::new();
+    let url = format!("http://127.0.0.1:{}/", crate::server::closed_port());
+    let record = record(&place, &url, &TEN, 4);
+    assert!(record.0.get("network").is_none_or(serde_json::Value::is_null));
+    let text = place.run(["report"]).expect(0).stdout;
+    assert!(!text.contains("round-trip"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! Load models: how many requests, and when.
 
-use super::record;
+use super::{record, record_on_time_or_late};
 use crate::process::Place;
 use crate::server::{Server, Step, ok};
 
@@ -14,7 +14,8 @@ fn arrivals_ms(server: &Server) -> Vec<f64> {
 #[test]
 fn uniform_arrivals_are_exact_in_number() {
     let (place, server) = (Place::new(), Server::ok());
-    let record = record(&place, &server.url(), &["--rate", "200", "--duration", "2s"], 0);
+    let record =
+        record_on_time_or_late(&place, &server.url(), &["--rate", "200", "--duration", "2s"], 0);
     assert_eq!(record.count("/ledger/scheduled"), 400);
     assert_eq!((record.ok(), server.requests()), (400, 400));
     assert!((record.number("/rate/offered_per_s") - 200.0).abs() < 1e-6);
@@ -26,15 +27,16 @@ fn uniform_arrivals_are_exact_in_number() {
 fn a_rate_is_counted_over_the_time_that_was_asked_for() {
     let (place, server) = (Place::new(), Server::ok());
     // The last request of the second is due at 0.9 s; the second is one second long all the same.
-    let slow = record(&place, &server.url(), &["--rate", "10", "--duration", "1s"], 0);
+    let slow =
+        record_on_time_or_late(&place, &server.url(), &["--rate", "10", "--duration", "1s"], 0);
     assert!((slow.number("/duration_s") - 1.0).abs() < 1e-6);
     assert!((slow.number("/rate/offered_per_s") - 10.0).abs() < 1e-6);
     let burst = ["--burst", "10", "--every", "1s", "--duration", "2s"];
-    let burst = record(&place, &server.url(), &burst, 0);
+    let burst = record_on_time_or_late(&place, &server.url(), &burst, 0);
     assert!((burst.number("/rate/achieved_per_s") - 10.0).abs() < 1e-6);
     // With a number of requests, the run is as long as they take.
     let counted = ["--rate", "100", "--requests", "50", "--duration", "30s"];
-    let counted = record(&place, &server.url(), &counted, 0);
+    let counted = record_on_time_or_late(&place, &server.url(), &counted, 0);
     assert!(counted.number("/duration_s") < 5.0);
 }
 
@@ -42,7 +44,7 @@ fn a_rate_is_counted_over_the_time_that_was_asked_for() {
 fn a_warmup_is_a_phase_before_the_measured_one() {
     let (place, server) = (Place::new(), Server::ok());
     let flags = ["--rate", "50", "--warmup", "1s", "--duration", "2s"];
-    let record = record(&place, &server.url(), &flags, 0);
+    let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
     assert_eq!((record.ok(), server.requests()), (100, 150));
     for (phase, from_s, duration_s) in [(0, 0.0, 1.0), (1, 1.0, 2.0)] {
         let of = |figure: &str| record.number(&format!("/phases/{phase}/{figure}"));
@@ -58,7 +60,7 @@ fn poisson_arrivals_are_the_same_for_a_seed() {
     let run = |seed: &str| {
         let server = Server::ok();
         let flags = ["--rate", "300", "--arrivals", "poisson", "--duration", "2s", "--seed", seed];
-        let record = record(&place, &server.url(), &flags, 0);
+        let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
         assert_eq!(record.ok(), server.requests() as u64);
         record.count("/ledger/scheduled")
     };
@@ -72,7 +74,7 @@ fn poisson_arrivals_are_the_same_for_a_seed() {
 fn bursts_come_at_once() {
     let (place, server) = (Place::new(), Server::ok());
     let flags = ["--burst", "30", "--every", "500ms", "--duration", "2s", "--connections", "30"];
-    let record = record(&place, &server.url(), &flags, 0);
+    let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
     assert_eq!((record.ok(), server.requests()), (120, 120));
     let at = arrivals_ms(&server);
     for burst in 0..4 {
@@ -86,7 +88,7 @@ fn bursts_come_at_once() {
 fn a_profile_is_the_area_under_its_line() {
     let (place, server) = (Place::new(), Server::ok());
     let flags = ["--profile", "0-200:1s,200:1s,200-0:1s"];
-    let record = record(&place, &server.url(), &flags, 0);
+    let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
     let scheduled = record.count("/ledger/scheduled");
     assert!((399..=401).contains(&scheduled), "{scheduled} requests");
     assert_eq!(server.requests() as u64, scheduled);
@@ -115,11 +117,11 @@ fn think_time_and_cycles() {
     let place = Place::new();
     let server = Server::ok();
     let flags = ["--clients", "2", "--think", "100ms", "--duration", "2s"];
-    let thinking = record(&place, &server.url(), &flags, 0).ok();
+    let thinking = record_on_time_or_late(&place, &server.url(), &flags, 0).ok();
     assert!((34..=42).contains(&thinking), "{thinking} requests with 100 ms between them");
     let server = Server::ok();
     let flags = ["--clients", "2", "--cycle", "100ms", "--duration", "2s"];
-    assert_eq!(record(&place, &server.url(), &flags, 0).ok(), 40);
+    assert_eq!(record_on_time_or_late(&place, &server.url(), &flags, 0).ok(), 40);
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn threads_share_the_schedule_without_losing_any() {
     for threads in ["1", "3"] {
         let server = Server::ok();
         let flags = ["--rate", "100", "--duration", "2s", "--threads", threads];
-        let open = record(&place, &server.url(), &flags, 0);
+        let open = record_on_time_or_late(&place, &server.url(), &flags, 0);
         assert_eq!((open.count("/ledger/scheduled"), server.requests()), (200, 200));
         let server = Server::ok();
         let flags = ["--clients", "7", "--requests", "100", "--threads", threads];
@@ -141,7 +143,7 @@ fn threads_share_the_schedule_without_losing_any() {
 fn the_warm_up_is_not_counted() {
     let (place, server) = (Place::new(), Server::ok());
     let flags = ["--rate", "100", "--duration", "1s", "--warmup", "1s"];
-    let record = record(&place, &server.url(), &flags, 0);
+    let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
     assert_eq!((record.count("/ledger/scheduled"), server.requests()), (100, 200));
     assert!(
         (0.95..1.1).contains(&record.number("/duration_s")),

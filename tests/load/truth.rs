@@ -4,7 +4,7 @@
 //! host may take a core away: a run in which that shows is repeated, a few times at most. Only the
 //! noise decides, never the result.
 
-use super::record;
+use super::{on_time_or_late, record_on_time_or_late};
 use crate::process::{Place, Target};
 use crate::record::Record;
 
@@ -31,8 +31,7 @@ fn try_quiet(place: &Place, target: &Target, noise: &Noise, flags: &[&str]) -> (
         crate::process::curl(&[&format!("{}/_stats?reset=1", target.url)]);
         let mut args = vec!["load", target.url.as_str(), "--json", "-"];
         args.extend(flags);
-        let record = Record::of(&place.run(args));
-        record.expect_balanced();
+        let record = on_time_or_late(place.run(args), 0);
         let measured_ms = record.number(figure);
         let was_quiet = measured_ms <= *limit_ms;
         if was_quiet || tries == TRIES {
@@ -64,13 +63,29 @@ fn a_server_that_stalls_is_measured_by_the_schedule() {
         ["--servers", "0", "--service", "fixed:0ms", "--stall", "1s", "--stall-every", "5s"];
     let target = place.serve(&[["queue"].as_slice(), &stall].concat());
     let flags = ["--rate", "1000", "--duration", "20s", "--connections", "1100"];
-    let record = quiet(&place, &target, &LATE_IN_CROWDS, &flags);
+    let truths = [("p90", 500.0), ("p95", 750.0), ("p99", 950.0), ("max", 1000.0)];
+    let mut tries = 0;
+    let (record, off_ms) = loop {
+        let record = quiet(&place, &target, &LATE_IN_CROWDS, &flags);
+        let stats = target.stats();
+        // How far the server was from its own closed form, by its own clock.
+        let off_ms = truths.map(|(name, truth)| {
+            (stats["response"][format!("{name}_ms")].as_f64().unwrap() - truth).abs()
+        });
+        tries += 1;
+        if off_ms.iter().all(|off_ms| *off_ms <= 3.0) || tries == 3 {
+            break (record, off_ms);
+        }
+        eprintln!("the server is off by {off_ms:.1?} ms: the machine was busy, once more");
+    };
     assert_eq!(record.count("/ledger/scheduled"), 20_000);
     assert_eq!(record.ok(), 20_000);
     eprintln!("lag p99 {} ms", record.number("/generator/lag_ms/p99"));
-    for (name, truth) in [("p90", 500.0), ("p95", 750.0), ("p99", 950.0), ("max", 1000.0)] {
+    for ((name, truth), off_ms) in truths.into_iter().zip(off_ms) {
         let measured = record.number(&format!("/latency_ms/response/{name}"));
-        within(&format!("stall, {name} ms"), measured, truth, 0.01, 2.0);
+        // What the server itself was late is no error of the measurement.
+        let floor_ms = if off_ms <= 3.0 { 2.0 } else { 2.0 + off_ms };
+        within(&format!("stall, {name} ms"), measured, truth, 0.01, floor_ms);
     }
 }
 
@@ -97,51 +112,97 @@ fn a_stall_is_in_the_response_time_whatever_the_number_of_connections() {
 
 #[test]
 fn exponential_service_is_found_again() {
+    let (mean_ms, requests) = (5.0, 15_000.0_f64);
     let place = Place::alone();
-    let service = ["queue", "--servers", "0", "--service", "exponential:5ms"];
-    let target = place.serve(&service);
-    let flags =
-        ["--rate", "400", "--arrivals", "poisson", "--duration", "15s", "--connections", "64"];
-    let record = quiet(&place, &target, &LATE, &flags);
+    let load = ["--rate", "1000", "--arrivals", "poisson", "--connections", "64"];
+    // What the way there and back costs on this machine, in this build: the same load on a server
+    // that takes no time. `make bench` shows the same without that allowance.
+    let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:0ms"]);
+    let way = quiet(&place, &target, &LATE, &[&load[..], &["--duration", "3s"]].concat());
+    let way_ms = way.number("/latency_ms/response/p50");
+    assert!(way_ms < 1.0, "half of all answers that take no time take {way_ms} ms");
+    drop(target);
+
+    let target = place.serve(&["queue", "--servers", "0", "--service", "exponential:5ms"]);
+    let record = quiet(&place, &target, &LATE, &[&load[..], &["--duration", "15s"]].concat());
     let stats = target.stats();
     assert_eq!(stats["answered"].as_u64(), Some(record.ok()));
-    for name in ["p50", "p90", "p95", "p99"] {
-        let truth = stats["service"][format!("{name}_ms")].as_f64().unwrap();
-        let measured = record.number(&format!("/latency_ms/response/{name}"));
-        // The way there and back takes a moment too, more of it in a build without optimisation;
-        // `make bench` shows the same without that allowance.
-        within(&format!("exponential, {name} ms"), measured, truth, 0.03, 0.4);
+    for (name, quantile) in [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99_f64)] {
+        let measured = record.number(&format!("/latency_ms/response/{name}")) - way_ms;
+        // The way is not the same for each request; it has its median, and varies by less than that.
+        let way_floor_ms = 0.05 + way_ms / 2.0;
+        let drawn = stats["service"][format!("{name}_ms")].as_f64().unwrap();
+        within(&format!("exponential, {name} ms, as drawn"), measured, drawn, 0.03, way_floor_ms);
+        // The quantile q of an exponential time is -m ln(1 - q), and that of a sample of n has the
+        // standard error m sqrt(q / (1 - q) / n). Three of these, 3.5 % at p50 and 5.3 % at p99.
+        let truth = -mean_ms * (1.0 - quantile).ln();
+        let error_ms = mean_ms * (quantile / (1.0 - quantile) / requests).sqrt();
+        let floor_ms = 3.0 * error_ms + way_floor_ms;
+        within(&format!("exponential, {name} ms"), measured, truth, 0.03, floor_ms);
     }
+}
+
+/// The sizes of the gaps between arrivals, us, and the share of the gaps that is no larger.
+fn gap_sizes_us(stats: &serde_json::Value) -> [(f64, f64); 5] {
+    [(0.01, "p1_us"), (0.10, "p10_us"), (0.50, "p50_us"), (0.90, "p90_us"), (0.99, "p99_us")]
+        .map(|(quantile, name)| (quantile, stats["gaps"][name].as_f64().unwrap()))
 }
 
 #[test]
 fn poisson_arrivals_pass_for_poisson() {
-    let place = Place::alone();
-    let target = place.serve(&["null"]);
-    // The cv of 5000 gaps varies by 0.014 from seed to seed; the schedule of seed 5 has 1.010 itself.
-    let flags = ["--rate", "1000", "--arrivals", "poisson", "--duration", "5s", "--seed", "5"];
-    let (record, was_quiet) = try_quiet(&place, &target, &PAUSED, &flags);
-    let stats = target.stats();
-    assert_eq!(stats["requests"].as_u64(), Some(record.ok()));
-    let cv = stats["gaps"]["cv"].as_f64().unwrap();
-    // A pause makes one long gap and a crowd behind it, which only adds to the variation: on a
-    // machine that paused in every try, that there is enough of it can still be seen.
-    let above = if was_quiet { 0.05 } else { f64::INFINITY };
-    eprintln!("Poisson, cv {cv:.3}, quiet: {was_quiet}");
-    assert!(cv > 0.95 && cv < 1.0 + above, "coefficient of variation {cv}");
+    let rate_per_s = 500.0;
+    for seed in ["1", "2", "3"] {
+        let place = Place::alone();
+        let target = place.serve(&["null"]);
+        let flags = ["--rate", "500", "--arrivals", "poisson", "--duration", "6s", "--seed", seed];
+        let (record, was_quiet) = try_quiet(&place, &target, &PAUSED, &flags);
+        let stats = target.stats();
+        assert_eq!(stats["requests"].as_u64(), Some(record.ok()));
+        let gaps = stats["gaps"]["count"].as_f64().unwrap();
+        // The distance of Kolmogorov and Smirnov at five places: four standard errors of a share of
+        // so many gaps, whatever the seed, and one gap in twenty that the machine moved elsewhere:
+        // all that fall due while it pauses, a few in a hundred where it is busy.
+        for (quantile, size_us) in gap_sizes_us(&stats) {
+            let reached = 1.0 - (-size_us / 1e6 * rate_per_s).exp();
+            let allowed = 4.0 * (quantile * (1.0 - quantile) / gaps).sqrt() + 0.05;
+            eprintln!("Poisson, seed {seed}, share {quantile}: {size_us:.0} us, {reached:.4}");
+            let distance = (reached - quantile).abs();
+            assert!(distance <= allowed, "{quantile} of the gaps, not {reached}, {size_us} us");
+        }
+        // A pause makes one long gap and a crowd behind it, which only adds to the variation: that
+        // there is enough of it can be seen on any machine. Its standard error is 1 / sqrt(gaps).
+        let cv = stats["gaps"]["cv"].as_f64().unwrap();
+        let error = 4.0 / gaps.sqrt();
+        let above = if was_quiet { error + 0.03 } else { f64::INFINITY };
+        eprintln!("Poisson, seed {seed}, cv {cv:.3}, quiet: {was_quiet}");
+        assert!(cv > 1.0 - error && cv < 1.0 + above, "coefficient of variation {cv}");
+    }
 }
 
 #[test]
 fn uniform_arrivals_are_even_at_the_server() {
     let place = Place::alone();
     let target = place.serve(&["null"]);
-    let flags = ["--rate", "500", "--duration", "2s"];
+    // A gap that is no whole number of milliseconds: a timer that knows only those would miss it.
+    let flags = ["--rate", "700", "--duration", "4s"];
     let (record, was_quiet) = try_quiet(&place, &target, &PAUSED, &flags);
-    let cv = target.stats()["gaps"]["cv"].as_f64().unwrap();
-    let lag_p50 = record.number("/generator/lag_ms/p50");
-    eprintln!("uniform, cv {cv:.3}, lag p50 {lag_p50:.3} ms, quiet: {was_quiet}");
-    // Half of all gaps of 2 ms are even to a quarter, whatever else the machine does.
-    assert!(lag_p50 < 0.5, "half of the requests are {lag_p50} ms late");
+    let stats = target.stats();
+    assert_eq!(stats["requests"].as_u64(), Some(2800));
+    let (ideal_us, lag_p50) = (1e6 / 700.0, record.number("/generator/lag_ms/p50"));
+    for (quantile, size_us) in gap_sizes_us(&stats) {
+        eprintln!("uniform, share {quantile}: {size_us:.0} us, quiet: {was_quiet}");
+        // A pause of the machine moves a few gaps in a hundred. All others are even.
+        let allowed_us = match (quantile > 0.05 && quantile < 0.95, was_quiet) {
+            (true, _) => 0.10 * ideal_us + 50.0,
+            (false, true) => 0.50 * ideal_us,
+            (false, false) => f64::INFINITY,
+        };
+        let off_us = (size_us - ideal_us).abs();
+        assert!(off_us <= allowed_us, "{quantile} of the gaps are up to {size_us} us");
+    }
+    assert!(lag_p50 < 0.25, "half of the requests are {lag_p50} ms late");
+    let cv = stats["gaps"]["cv"].as_f64().unwrap();
+    eprintln!("uniform, cv {cv:.3}, lag p50 {lag_p50:.3} ms");
     assert!(!was_quiet || cv < 0.5, "coefficient of variation {cv}");
 }
 
@@ -161,7 +222,8 @@ fn one_server_with_a_queue_has_the_mean_of_the_textbook() {
 fn latency_in_text_and_json_agree() {
     let place = Place::new();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
-    let record = record(&place, &target.url, &["--rate", "50", "--duration", "2s"], 0);
+    let flags = ["--rate", "50", "--duration", "2s"];
+    let record = record_on_time_or_late(&place, &target.url, &flags, 0);
     let p50 = record.number("/latency_ms/response/p50");
     assert!((20.0..30.0).contains(&p50), "{p50}");
     let text = place.run(["report"]).expect(0).stdout;

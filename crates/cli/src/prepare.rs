@@ -175,6 +175,7 @@ pub fn plan_of(
         spin_ns: scenario.spin.ns,
         batching: scenario.batching && is_full_speed(&scenario.load),
         preconnect: scenario.keepalive,
+        keep_alive: scenario.keepalive,
         part: Part::default(),
     }
 }

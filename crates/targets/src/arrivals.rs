@@ -2,6 +2,7 @@
 //! regularly they came, so that a generator's arrival process can be audited from the other side.
 
 use crate::http::Method;
+use plimsoll_core::histogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -56,6 +57,17 @@ pub struct GapSummary {
     /// Coefficient of variation, `sd / mean`: 0 for a perfectly uniform process, 1 for a Poisson
     /// process, above 1 for bursts.
     pub cv: f64,
+    /// One gap in a hundred is at most this long, in microseconds; as the others from a histogram
+    /// with three digits and steps of at least 1 us.
+    pub p1_us: f64,
+    /// One gap in ten is at most this long.
+    pub p10_us: f64,
+    /// Half of the gaps are at most this long.
+    pub p50_us: f64,
+    /// Nine gaps in ten are at most this long.
+    pub p90_us: f64,
+    /// 99 gaps in a hundred are at most this long.
+    pub p99_us: f64,
 }
 
 /// The arrivals of a target since its start or the last reset.
@@ -76,13 +88,15 @@ pub struct ArrivalSummary {
 }
 
 /// Counts arrivals. All times are on the monotonic scale of `plimsoll_core::clock`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ArrivalTally {
     by_method: [u64; 8],
     first_ns: Option<u64>,
     last_ns: u64,
     /// Gaps in microseconds.
     gaps: Moments,
+    /// The same gaps by their size.
+    sizes: Histogram,
 }
 
 impl ArrivalTally {
@@ -91,10 +105,19 @@ impl ArrivalTally {
     pub(crate) fn add(&mut self, method: Method, now_ns: u64, previous_ns: Option<u64>) {
         self.by_method[method as usize] += 1;
         if let Some(previous_ns) = previous_ns {
-            self.gaps.add(now_ns.saturating_sub(previous_ns) as f64 / 1e3);
+            let gap_ns = now_ns.saturating_sub(previous_ns);
+            self.gaps.add(gap_ns as f64 / 1e3);
+            self.sizes.record(gap_ns);
         }
         self.first_ns.get_or_insert(now_ns);
         self.last_ns = now_ns;
+    }
+
+    /// Forgets everything and keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        let mut sizes = std::mem::take(&mut self.sizes);
+        sizes.clear();
+        *self = Self { sizes, ..Self::default() };
     }
 
     /// The latest arrival counted here.
@@ -114,6 +137,7 @@ impl ArrivalTally {
             *ours += theirs;
         }
         self.gaps.merge(&other.gaps);
+        self.sizes.merge(&other.sizes);
         self.last_ns = self.last_ns.max(other.last_ns);
         self.first_ns = match (self.first_ns, other.first_ns) {
             (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
@@ -128,6 +152,9 @@ impl ArrivalTally {
         let span_s = self.first_ns.map_or(0, |first_ns| self.last_ns - first_ns) as f64 / 1e9;
         let mean_us = self.gaps.mean();
         let sd_us = self.gaps.standard_deviation();
+        let size_us = |quantile| {
+            if self.sizes.is_empty() { 0.0 } else { self.sizes.quantile_ns(quantile) as f64 / 1e3 }
+        };
         ArrivalSummary {
             requests,
             by_method: Method::NAMES
@@ -143,6 +170,11 @@ impl ArrivalTally {
                 mean_us,
                 sd_us,
                 cv: if mean_us > 0.0 { sd_us / mean_us } else { 0.0 },
+                p1_us: size_us(0.01),
+                p10_us: size_us(0.10),
+                p50_us: size_us(0.50),
+                p90_us: size_us(0.90),
+                p99_us: size_us(0.99),
             },
         }
     }
@@ -178,6 +210,41 @@ mod tests {
         let mut rng = Rng::new(1);
         let poisson = tally((0..100_000).map(|_| 200.0 * rng.exponential())).summary(0);
         assert!((poisson.gaps.cv - 1.0).abs() < 0.02, "{}", poisson.gaps.cv);
+    }
+
+    fn sizes_us(gaps: &GapSummary) -> [(f64, f64); 5] {
+        [
+            (0.01, gaps.p1_us),
+            (0.10, gaps.p10_us),
+            (0.50, gaps.p50_us),
+            (0.90, gaps.p90_us),
+            (0.99, gaps.p99_us),
+        ]
+    }
+
+    #[test]
+    fn gaps_are_told_by_their_size() {
+        let near =
+            |size_us: f64, exact_us: f64| (size_us - exact_us).abs() <= 0.002 * exact_us + 1.0;
+        // 1, 2, ... 1000 us, in an order of no meaning, counted by two threads.
+        let gap_us = |i: u64| (i * 607 % 1_000 + 1) as f64;
+        let mut left = tally((0..500).map(gap_us));
+        left.merge(&tally((500..1_000).map(gap_us)));
+        let gaps = left.summary(0).gaps;
+        for (quantile, size_us) in sizes_us(&gaps) {
+            assert!(near(size_us, quantile * 1_000.0), "{quantile}: {size_us}");
+        }
+        let mut rng = Rng::new(3);
+        let poisson = tally((0..100_000).map(|_| 2_000.0 * rng.exponential())).summary(0).gaps;
+        for (quantile, size_us) in sizes_us(&poisson) {
+            // Four standard errors of a share of 100,000.
+            let reached = 1.0 - (-size_us / 2_000.0).exp();
+            let allowed = 4.0 * (quantile * (1.0 - quantile) / 100_000.0_f64).sqrt() + 1e-3;
+            assert!((reached - quantile).abs() < allowed, "{quantile}: {size_us}");
+        }
+        left.clear();
+        assert_eq!(left.summary(0), ArrivalTally::default().summary(0));
+        assert_eq!(left.summary(0).gaps.p50_us, 0.0, "no gap has no size");
     }
 
     #[test]

@@ -247,6 +247,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Gives a connection up: what was under way on it has failed, or is sent once more.
     pub(super) fn lose(&mut self, key: u32, failure: Failure, reason: &str) {
         let now_ns = self.clock.now_ns();
+        // Where connections do not last until the end, this is the last time that they can be asked.
+        if self.round_trips.len() < ROUND_TRIPS_MAX && self.connections[key as usize].carried > 0 {
+            self.round_trips.extend(self.net.round_trip(key));
+        }
         self.net.close(key);
         let connection = &mut self.connections[key as usize];
         let under_way = std::mem::take(&mut connection.under_way);
@@ -388,9 +392,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let to_ns = if ran_out { self.last_ended_ns } else { self.end_ns };
         let to_ns = to_ns.max(from_ns);
         let relative_ns = now_ns.saturating_sub(from_ns) + self.plan.part.offset_ns;
-        let round_trips = (0..self.connections.len().min(ROUND_TRIPS_MAX) as u32)
+        let mut round_trips: Vec<_> = (0..self.connections.len() as u32)
             .filter_map(|key| self.net.round_trip(key))
+            .take(ROUND_TRIPS_MAX)
             .collect();
+        self.round_trips.truncate(ROUND_TRIPS_MAX - round_trips.len());
+        round_trips.append(&mut self.round_trips);
         let idle_ns = self.net.idle_ns().saturating_sub(self.idle_before_ns) as f64;
         let lived_ns = now_ns.saturating_sub(self.start_ns).max(1) as f64;
         let busy = 1.0 - (idle_ns / lived_ns).min(1.0);

@@ -71,6 +71,9 @@ pub struct ShardPlan {
     pub batching: bool,
     /// Open all connections before the first request.
     pub preconnect: bool,
+    /// Use a connection for the next request when the server lets it open. Requests that ask for its end
+    /// want this off: a server may not heed them, and nothing may follow them (RFC 9112, 9.6).
+    pub keep_alive: bool,
     /// Where it stands in a run of several parts.
     pub part: Part,
 }
@@ -115,7 +118,8 @@ pub struct ShardEnd {
     pub warmup: Option<Interval>,
     /// The slowest requests.
     pub slowest: Vec<Slow>,
-    /// The kernel's view of the connections' round trips.
+    /// The kernel's view of the round trips of connections: of those open at the end first, then of those
+    /// closed before, at most a thousand.
     pub round_trips: Vec<RoundTrip>,
     /// When the measured stretch began and ended, ns on the engine's clock.
     pub measured_ns: (u64, u64),
@@ -169,6 +173,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     buffer: Vec<u8>,
     decrypted: Vec<u8>,
     slowest: Slowest,
+    /// Of connections that were closed.
+    round_trips: Vec<RoundTrip>,
     failures_told: [u32; plimsoll_core::outcome::Failure::COUNT],
     client_ended: Vec<u32>,
     client_from_ns: Vec<u64>,
@@ -253,6 +259,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             buffer: vec![0; RECEIVE_BYTES],
             decrypted: Vec::new(),
             slowest: Slowest::new(),
+            round_trips: Vec::new(),
             failures_told: Default::default(),
             client_ended: vec![0; clients],
             client_from_ns: vec![0; clients],

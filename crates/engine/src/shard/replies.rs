@@ -32,7 +32,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                     self.broken(key, error);
                 }
             }
-            Completion::Closed => self.peer_closed(key),
+            Completion::Closed => {
+                // TLS that was closed in order has ended the connection before its socket is closed.
+                let in_order = self.connections[key as usize].tls.is_none();
+                self.peer_closed(key, in_order);
+            }
             Completion::Failed(error) => self.broken(key, error),
         }
     }
@@ -64,7 +68,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                     self.feed(key, &plain, now_ns);
                 }
                 if closed && self.connections[key as usize].state != State::Closed {
-                    self.peer_closed(key);
+                    self.peer_closed(key, true);
                 }
             }
         }
@@ -124,7 +128,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Ok(Event::Progress { consumed }) => input = &input[consumed..],
                 Ok(Event::Reply { tag, reply, consumed, reusable }) => {
                     self.reply(key, tag, &reply, now_ns);
-                    if !reusable {
+                    if !reusable || !self.plan.keep_alive {
                         return Fed::LastReply;
                     }
                     input = &input[consumed..];
@@ -260,30 +264,32 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.spare = spare.or_else(|| self.spare.take());
     }
 
-    /// The peer closed its side in order.
-    fn peer_closed(&mut self, key: u32) {
+    /// The peer closed its side; `in_order` unless TLS was left open, as it is when somebody on the way cuts
+    /// the connection.
+    fn peer_closed(&mut self, key: u32, in_order: bool) {
         match self.connections[key as usize].state {
             State::Connecting => self.open_failed(key, Failure::Connect, "closed while connecting"),
             State::Handshaking => {
                 self.open_failed(key, Failure::Tls, "the peer closed during the TLS handshake");
             }
-            State::Open => self.ended_by_close(key),
+            State::Open => self.ended_by_close(key, in_order),
             State::Closed | State::Resting => {}
         }
     }
 
-    /// An open connection was closed: a reply may end here.
-    fn ended_by_close(&mut self, key: u32) {
+    /// An open connection was closed: a reply may end here, unless the close may be forged (RFC 9112, 9.8).
+    fn ended_by_close(&mut self, key: u32, in_order: bool) {
         let now_ns = self.clock.now_ns();
         let Some(mut codec) = self.connections[key as usize].codec.take() else { return };
         let fault = if self.connections[key as usize].under_way.is_empty() {
             None
         } else {
             match self.protocol.end(&mut codec) {
-                Ok(Event::Reply { tag, reply, .. }) => {
+                Ok(Event::Reply { tag, reply, .. }) if in_order => {
                     self.reply(key, tag, &reply, now_ns);
                     None
                 }
+                Ok(Event::Reply { .. }) => Some(Fault::Closed { began: true }),
                 Ok(_) => Some(Fault::Closed { began: false }),
                 Err(fault) => Some(fault),
             }

@@ -7,7 +7,7 @@ use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
-use plimsoll_engine::shard::{Shard, ShardPlan, Timeouts};
+use plimsoll_engine::shard::{Part, Shard, ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
 use plimsoll_wire::{Event, Fault, Judgement, Protocol, Sessions, Submission, Turn};
 use std::cell::RefCell;
@@ -121,6 +121,8 @@ fn a_codec_is_asked_until_nothing_is_left() {
         spin_ns: 0,
         batching: false,
         preconnect: true,
+        keep_alive: true,
+        part: Part::default(),
     };
     let shard =
         Shard::new(plan, Strict, net, clock, Box::new(Asker), Box::new(|_| None), Arc::default());

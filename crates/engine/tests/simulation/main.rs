@@ -6,8 +6,11 @@
 
 mod asker;
 mod books;
+mod closing;
+mod connecting;
 mod contract;
 mod scene;
+mod scripted;
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::schedule::{Arrivals, LoadModel};

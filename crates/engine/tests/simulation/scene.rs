@@ -11,7 +11,7 @@ use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
 };
-use plimsoll_engine::sim::{Link, SimNet};
+use plimsoll_engine::sim::{Link, Peer, SimNet};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::windows::WindowCounts;
 use plimsoll_wire::http1::Http1;
@@ -74,7 +74,7 @@ impl Outcome {
     }
 }
 
-fn address(target: usize, index: usize) -> SocketAddr {
+pub fn address(target: usize, index: usize) -> SocketAddr {
     SocketAddr::from(([127, 0, target as u8, 1 + index as u8], 80))
 }
 
@@ -219,6 +219,7 @@ impl Scene {
             spin_ns: rng.below(2) * 50_000,
             batching: is_full_speed(&model) && rng.below(2) == 0,
             preconnect: rng.below(2) == 0,
+            keep_alive: true,
             part: Part::default(),
             model,
         };
@@ -254,6 +255,7 @@ impl Scene {
                 spin_ns: 0,
                 batching: false,
                 preconnect: false,
+                keep_alive: true,
                 part: Part::default(),
             },
             script: HttpScript {
@@ -278,10 +280,40 @@ impl Scene {
 
     /// Carries the run out.
     pub fn run(&self) -> Outcome {
+        let peer = Rc::new(RefCell::new(HttpPeer::new(self.script.clone())));
+        let cast = Cast {
+            plan: self.plan.clone(),
+            link: self.link,
+            seed: self.seed,
+            source: self.source,
+            stop_ns: self.stop_ns,
+            posts: self.posts,
+        };
+        let mut outcome = cast.play(peer.clone());
+        let mut peer = peer.borrow_mut();
+        outcome.seen = std::mem::take(&mut peer.seen);
+        outcome.knocks = std::mem::take(&mut peer.knocks);
+        outcome
+    }
+}
+
+/// A run but for its servers.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    pub plan: ShardPlan,
+    pub link: Link,
+    pub seed: u64,
+    pub source: Option<u64>,
+    pub stop_ns: Option<u64>,
+    pub posts: u64,
+}
+
+impl Cast {
+    /// Carries the run out against `peer`, which keeps its own list of what it saw.
+    pub fn play<P: Peer + 'static>(self, peer: Rc<RefCell<P>>) -> Outcome {
         let clock = VirtualClock::new();
         clock.advance_to(SECOND_NS);
-        let peer = Rc::new(RefCell::new(HttpPeer::new(self.script.clone())));
-        let mut net = SimNet::new(clock.clone(), peer.clone(), self.link, self.seed);
+        let mut net = SimNet::new(clock.clone(), peer, self.link, self.seed);
         let stop = Arc::new(AtomicBool::new(false));
         if let Some(stop_ns) = self.stop_ns {
             let stop = stop.clone();
@@ -329,14 +361,11 @@ impl Scene {
             })
             .unwrap();
         let (seconds, failures_told) = seconds.take();
-        let (seen, knocks) = {
-            let mut peer = peer.borrow_mut();
-            (std::mem::take(&mut peer.seen), std::mem::take(&mut peer.knocks))
-        };
         let diary = diary.take();
         let over_ns = clock.now_ns();
         let mut windows = vec![Window::default(); WINDOWS];
         counts.add_to(&mut windows);
+        let (seen, knocks) = (Vec::new(), Vec::new());
         Outcome { end, seconds, diary, seen, knocks, start_ns, over_ns, failures_told, windows }
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::io;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 /// The largest body of a reply, in bytes.
@@ -137,7 +137,7 @@ const NEVER: u64 = u64::MAX;
 struct Shared {
     start_ns: u64,
     canned: Canned,
-    /// Each thread's tally as it last published it.
+    /// Each thread's tally: its own to count in, or as it last published it when it is alone.
     slots: Vec<Mutex<Published>>,
     /// How often the statistics were reset.
     epoch: AtomicU64,
@@ -146,10 +146,18 @@ struct Shared {
     connections: Arc<ConnectionCounters>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Published {
     epoch: u64,
     tally: ArrivalTally,
+}
+
+impl Published {
+    /// Forgets what was counted before the reset number `epoch`.
+    fn begin(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.tally.clear();
+    }
 }
 
 impl Shared {
@@ -157,7 +165,7 @@ impl Shared {
         let epoch = self.epoch.load(Ordering::Acquire);
         let mut tally = ArrivalTally::default();
         for slot in &self.slots {
-            let published = *slot.lock().unwrap_or_else(PoisonError::into_inner);
+            let published = slot.lock().unwrap_or_else(PoisonError::into_inner);
             if published.epoch == epoch {
                 tally.merge(&published.tally);
             }
@@ -183,31 +191,38 @@ impl NullService {
         Self { slot, own: Published::default(), shared }
     }
 
-    fn publish(&self) {
-        *self.shared.slots[self.slot].lock().unwrap_or_else(PoisonError::into_inner) = self.own;
+    fn is_alone(&self) -> bool {
+        self.shared.slots.len() == 1
+    }
+
+    /// What the others see of this thread.
+    fn published(&self) -> MutexGuard<'_, Published> {
+        self.shared.slots[self.slot].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn publish_last(self) {
-        self.publish();
+        if self.is_alone() {
+            self.published().clone_from(&self.own);
+        }
     }
 
-    /// With one thread the tally is the thread's own business; with several each arrival is
-    /// published, so that whichever thread is asked knows all replies that were sent.
+    /// With one thread the tally is the thread's own business; with several each arrival is counted
+    /// where the others see it, so that whichever thread is asked knows all replies that were sent.
     #[inline]
     fn count(&mut self, asked: &Asked, now_ns: u64) {
-        if self.shared.slots.len() == 1 {
+        if self.is_alone() {
             let previous_ns = self.own.tally.last_ns();
             self.own.tally.add(asked.method, now_ns, previous_ns);
             return;
         }
         let epoch = self.shared.epoch.load(Ordering::Acquire);
-        if self.own.epoch != epoch {
-            self.own = Published { epoch, ..Published::default() };
-        }
         let previous_ns = self.shared.last_arrival_ns.swap(now_ns, Ordering::AcqRel);
         let previous_ns = Some(previous_ns).filter(|at_ns| *at_ns != NEVER);
-        self.own.tally.add(asked.method, now_ns, previous_ns);
-        self.publish();
+        let mut published = self.published();
+        if published.epoch != epoch {
+            published.begin(epoch);
+        }
+        published.tally.add(asked.method, now_ns, previous_ns);
     }
 
     fn stats(&mut self, query: StatsQuery, asked: &Asked, out: &mut Vec<u8>) {
@@ -215,8 +230,8 @@ impl NullService {
             let text = br#"{"error":"the query of /_stats on this target is reset=1 or nothing"}"#;
             return write_json("400 Bad Request", text.to_vec(), asked, out);
         }
-        if self.shared.slots.len() == 1 {
-            self.publish();
+        if self.is_alone() {
+            self.published().clone_from(&self.own);
         }
         match serde_json::to_vec(&self.shared.summary()) {
             Ok(text) => write_json("200 OK", text, asked, out),
@@ -225,8 +240,8 @@ impl NullService {
         if query.reset {
             let epoch = self.shared.epoch.fetch_add(1, Ordering::AcqRel) + 1;
             self.shared.last_arrival_ns.store(NEVER, Ordering::Release);
-            self.own = Published { epoch, ..Published::default() };
-            self.publish();
+            self.own.begin(epoch);
+            self.published().begin(epoch);
         }
     }
 }

@@ -144,7 +144,7 @@ impl QueueStats {
     }
 
     pub(super) fn reset(&mut self) {
-        self.arrivals = ArrivalTally::default();
+        self.arrivals.clear();
         self.rejected = Rejections::default();
         (self.errors, self.abandoned) = (0, 0);
         self.service.clear();

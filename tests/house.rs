@@ -1,0 +1,101 @@
+//! The house itself: the newcomer's commands, and which room may know which.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// All Rust sources under a folder, with their text.
+fn sources(dir: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            found.push((path, text));
+        }
+    }
+    found
+}
+
+#[test]
+fn two_commands_do_all_the_set_up() {
+    let readme = read("README.md");
+    let first = readme.split("```").nth(1).unwrap().trim();
+    assert_eq!(first, "make run\nmake test", "the first thing that README.md says to type");
+    let makefile = read("Makefile");
+    for target in ["run", "test", "check", "bench"] {
+        assert!(makefile.contains(&format!("\n{target}:")), "no target {target} in the Makefile");
+    }
+    assert!(makefile.contains("\nrun: build\n\t$(BIN) run quickstart\n"));
+    // What a test needs is installed before the tests run.
+    assert!(makefile.contains("\ntest: test-tools\n"));
+    for program in ["nginx", "openssl", "curl"] {
+        assert!(makefile.contains(&format!("{program}:")), "{program} is nobody's to install");
+    }
+    assert!(read(".ci/run").lines().any(|line| line == "make test"));
+    for program in [".ci/run", ".ci/tools"] {
+        let mode = std::fs::metadata(root().join(program)).unwrap().permissions().mode();
+        assert!(mode & 0o111 != 0, "{program} cannot be executed");
+    }
+}
+
+#[test]
+fn the_compiler_is_the_machines_own() {
+    let workspace: toml::Value = read("Cargo.toml").parse::<toml::Table>().unwrap().into();
+    assert_eq!(workspace["workspace"]["package"]["rust-version"].as_str(), Some("1.90"));
+    assert_eq!(workspace["workspace"]["package"]["license"].as_str(), Some("Apache-2.0"));
+    assert!(read("LICENSE").contains("Version 2.0, January 2004"));
+    for file in ["rust-toolchain", "rust-toolchain.toml"] {
+        assert!(!root().join(file).exists(), "{file} ties the build to one compiler");
+    }
+}
+
+/// The crates of the house that a crate depends on, not counting those of its tests.
+fn arrows(room: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = read(&format!("crates/{room}/Cargo.toml")).parse().unwrap();
+    let names = manifest["dependencies"].as_table().unwrap().keys();
+    names.filter_map(|name| name.strip_prefix("plimsoll-")).map(str::to_owned).collect()
+}
+
+#[test]
+fn arrows_point_down_only() {
+    let may: [(&str, &[&str]); 7] = [
+        ("core", &[]),
+        ("wire", &["core"]),
+        ("engine", &["core", "wire"]),
+        ("workloads", &["core", "wire"]),
+        ("report", &["core"]),
+        ("targets", &["core", "wire"]),
+        ("cli", &["core", "wire", "engine", "workloads", "report", "targets"]),
+    ];
+    for (room, allowed) in may {
+        for arrow in arrows(room) {
+            assert!(allowed.contains(&arrow.as_str()), "{room} may not know {arrow}");
+        }
+    }
+}
+
+#[test]
+fn core_and_wire_have_no_sockets_and_no_threads() {
+    for room in ["core", "wire"] {
+        for (path, text) in sources(&root().join("crates").join(room).join("src")) {
+            for word in ["std::net", "TcpStream", "thread::spawn", "async fn", "rustix::net"] {
+                assert!(!text.contains(word), "{word} in {}", path.display());
+            }
+        }
+    }
+    // A defect of the generator must not hide behind the same defect in the target.
+    for (path, text) in sources(&root().join("crates/targets/src")) {
+        assert!(!text.contains("plimsoll_engine"), "{}", path.display());
+    }
+}
