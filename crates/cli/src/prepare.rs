@@ -125,7 +125,7 @@ fn check_limits(scenario: &Scenario) -> Result<()> {
     } else if scenario.connections == Some(0) {
         "--connections 0 cannot carry a request; use at least 1"
     } else if scenario.connection_count() > CLIENTS_MAX {
-        "--connections: use a number from 1 to 100000"
+        "--connections: use a number from 1 to 100,000"
     } else if scenario.duration == Some(Span::default()) {
         "--duration 0s asks for nothing; use a longer time, such as 10s"
     } else if slots == Some(0) {
