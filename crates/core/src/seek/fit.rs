@@ -4,13 +4,22 @@
 //! of the rate, q what the limit allows, s the slope and x0 the line. Counts are fitted by quasi-likelihood
 //! (Wedderburn 1974): the binomial score, which is unbiased whatever the counts' variance, with that variance
 //! taken from the blocks themselves. Late requests come in bursts, so it is tens to thousands of times the
-//! binomial one, and successive blocks may share a burst; both are estimated and paid for.
+//! binomial one, and successive blocks may share a burst; both are estimated and paid for, together with what
+//! heavy-traffic theory expects of them, since a few blocks that happen to hold no burst look better than they are.
+//!
+//! The arrivals that really were offered are a control variate with a known coefficient: for Poisson arrivals the
+//! derivative of an expectation to the rate is its covariance with the number of arrivals over the rate, so the
+//! best correction is to take the line's rate in arrivals per second as counted, not as planned.
+
+use super::traffic::{normal_quantile, slope, student_quantile};
 
 /// Counts of one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// Offered, requests per second.
     pub rate_per_s: f64,
+    /// Its length, s.
+    pub seconds: f64,
     /// Requests due in it.
     pub scheduled: f64,
     /// Late ones, for one limit.
@@ -60,17 +69,19 @@ pub struct Prior {
 
 impl Prior {
     /// The slope's middle for a line at this logarithm of the rate, and the logarithm of the line's own prior.
-    ///
-    /// In heavy traffic the tail of the waiting time is exponential with an exponent in proportion to the idle
-    /// share (Kingman 1962), so that the logarithm of the late share falls from 0 at capacity to ln q at the line
-    /// in nearly a straight line; of single queues with 1 to 24 servers the slope is 0.5 to 1 of that.
     fn at(&self, line: f64, allowed: f64) -> (f64, f64) {
         let (low, high) = (self.bracket.0.ln() - 0.15, self.bracket.1.ln());
         let outside = ((low - line).max(line - high).max(0.0) / 0.07).powi(2);
         let Some((capacity, error)) = self.capacity else { return (15.0, -0.5 * outside) };
-        let room = (capacity / self.center_per_s - 1.0).max(0.8 * error).max(0.005);
+        let room = Self::room((capacity, error), self.center_per_s);
         let beyond = (line - capacity.ln()).max(0.0) / error.max(0.002);
-        (0.75 * (1.0 / allowed).ln() / room, -0.5 * (beyond * beyond + outside))
+        (slope(room, allowed), -0.5 * (beyond * beyond + outside))
+    }
+
+    /// How far the capacity, with its standard error, is above a rate, as a share of the rate.
+    #[must_use]
+    pub fn room((capacity, error): (f64, f64), rate_per_s: f64) -> f64 {
+        (capacity / rate_per_s - 1.0).max(0.8 * error).max(0.005)
     }
 }
 
@@ -126,13 +137,28 @@ pub fn fit(blocks: &[Block], allowed: f64, prior: &Prior) -> Fit {
         let (from, to) = posterior.support();
         posterior = Posterior::new(&cells, allowed, prior, dispersion, (from, to));
     }
+    // The dispersion is estimated too: the tails are those of Student's t.
+    let freedom = (blocks.len() as f64 - 1.0).max(0.0) + prior.dispersion.1;
+    let wide = student_quantile(0.5 + prior.confidence / 2.0, freedom.max(4.0))
+        / normal_quantile(0.5 + prior.confidence / 2.0);
     let tail = (1.0 - prior.confidence) / 2.0;
+    let middle = posterior.quantile(0.5);
+    let end = |share: f64| {
+        (middle + wide * (posterior.quantile(share) - middle) + counted_over_planned(blocks)).exp()
+    };
     Fit {
-        estimate_per_s: posterior.quantile(0.5).exp(),
-        interval_per_s: (posterior.quantile(tail).exp(), posterior.quantile(1.0 - tail).exp()),
+        estimate_per_s: end(0.5),
+        interval_per_s: (end(tail), end(1.0 - tail)),
         slope: posterior.mode.1,
         dispersion,
     }
+}
+
+/// Logarithm of the arrivals that were counted over those that the rates mean.
+fn counted_over_planned(blocks: &[Block]) -> f64 {
+    let planned: f64 = blocks.iter().map(|b| b.rate_per_s * b.seconds).sum();
+    let counted: f64 = blocks.iter().map(|b| b.scheduled).sum();
+    if planned > 0.0 && counted > 0.0 { (counted / planned).ln() } else { 0.0 }
 }
 
 /// Pearson's dispersion around the fit, with what neighbouring blocks share, and the prior's worth.
