@@ -14,18 +14,23 @@ fn main() {
     }
     println!("{}", table::HEAD);
     for model in chosen.iter().filter(|model| model.name.starts_with(argument(2))) {
-        let outcomes: Vec<Outcome> = (first_seed..first_seed + seeds)
-            .map(|seed| {
-                let (outcome, found) = table::search(model, seed);
-                if argument(3) == "trace" {
-                    println!("{seed} {outcome:.3?} {:?} {}", found.verdict, found.reason);
-                    for span in &found.phases {
-                        println!("    {:?} {:.0}-{:.0}", span.phase, span.from_s, span.until_s);
-                    }
+        let outcomes: Vec<Outcome> = {
+            if let Ok(f) = std::env::var("FIRST") {
+                first_seed = f.parse().unwrap();
+            }
+            (first_seed..first_seed + seeds)
+        }
+        .map(|seed| {
+            let (outcome, found) = table::search(model, seed);
+            if argument(3) == "trace" {
+                println!("{seed} {outcome:.3?} {:?} {}", found.verdict, found.reason);
+                for span in &found.phases {
+                    println!("    {:?} {:.0}-{:.0}", span.phase, span.from_s, span.until_s);
                 }
-                outcome
-            })
-            .collect();
+            }
+            outcome
+        })
+        .collect();
         println!("{}", table::line(model.name, &outcomes));
     }
 }

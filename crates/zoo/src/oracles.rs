@@ -64,8 +64,7 @@ pub fn dmk_late(servers: usize, service_s: f64, rate_per_s: f64, t: f64) -> f64 
         let phi = transform(j_ * mu);
         product *= phi / (1.0 - phi);
         choose *= (k - j_ + 1.0) / j_;
-        sum += choose / (product * (1.0 - phi)) * (k * (1.0 - phi) - j_)
-            / (k * (1.0 - sigma) - j_);
+        sum += choose / (product * (1.0 - phi)) * (k * (1.0 - phi) - j_) / (k * (1.0 - sigma) - j_);
     }
     let waits = 1.0 / sum / (1.0 - sigma);
     wait_and_service(waits, k * mu * (1.0 - sigma), mu, t)

@@ -25,7 +25,20 @@ pub struct Outcome {
 #[must_use]
 pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
     let mut plant = model.plant(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1000));
-    let found = seek(&mut plant, &model.goal(seed), &mut |_| ());
+    let mut show = |event: &plimsoll_core::seek::finding::Event| {
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("{event:?}")
+        }
+    };
+    let found = seek(&mut plant, &model.goal(seed), &mut show);
+    if std::env::var("TRACE").is_ok() {
+        for c in &found.curve {
+            eprintln!(
+                "  {:.2} {:.0}s n {} late {:.4}",
+                c.rate_per_s, c.seconds, c.scheduled, c.late_share[0]
+            );
+        }
+    }
     let off = |rate: Option<f64>| rate.unwrap_or(0.0) / model.line_per_s - 1.0;
     let outcome = Outcome {
         error: off(found.estimate_per_s),

@@ -202,7 +202,10 @@ impl Search<'_> {
     /// lateness rises towards it.
     pub(super) fn overload(&mut self) -> Result<(), Stop> {
         let limit_s = self.goal.limit_s;
-        let length_s = (12.0 * limit_s).max(3.0).min(0.03 * self.goal.budget_s);
+        // A thousand completions are good for 2 to 4 % of the capacity.
+        let length_s = |per_s: f64| {
+            (12.0 * limit_s).max(3.0).max(1000.0 / per_s).min(0.05 * self.goal.budget_s)
+        };
         let mut rate_per_s = 1.15 * self.bracket.1;
         let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
         let mut measuring = false;
@@ -230,7 +233,7 @@ impl Search<'_> {
             // Once it is saturated, a little more than it can is enough, and quickly worked off again.
             rate_per_s = if saturated { 1.2 * per_s } else { 1.5 * rate_per_s };
             if saturated {
-                duration_s = round_to(length_s, self.window_s);
+                duration_s = round_to(length_s(per_s), self.window_s);
             }
         }
         Ok(())

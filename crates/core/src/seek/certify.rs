@@ -11,9 +11,9 @@ const STEP: f64 = 0.0075;
 const RUNS: usize = 8;
 
 impl Search<'_> {
-    /// Blocks of a certifying run: about a tenth of the budget.
+    /// Blocks of a certifying run: about a twelfth of the budget.
     fn run_blocks(&self) -> usize {
-        ((0.1 * self.goal.budget_s / (self.settle_s + self.block_s)).round() as usize).max(1)
+        ((0.08 * self.goal.budget_s / self.block_s).round() as usize).max(1)
     }
 
     /// Runs at rates closely below the estimate, each a little lower, until one holds.
@@ -32,6 +32,20 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// When no run of this phase held: the highest rate closely below the estimate at which an earlier run did.
+    pub(super) fn certify_from_before(&mut self) {
+        let Some((found, _)) = self.fit else { return };
+        let highest = found.estimate_per_s * (1.0 - 0.5 * BELOW);
+        let whole_s = 0.9 * self.run_blocks().min(2) as f64 * self.block_s;
+        self.certified = self
+            .runs
+            .iter()
+            .filter(|run| run.rate_per_s <= highest && run.seconds >= whole_s)
+            .filter(|run| self.excess(&run.counts) <= 1.0)
+            .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
+            .copied();
+    }
+
     /// Runs at a rate that short looks saw hold, when nothing better is known.
     pub(super) fn certify_below(&mut self, rate_per_s: f64) -> Result<(), Stop> {
         let mut rate = rate_per_s;
@@ -46,16 +60,10 @@ impl Search<'_> {
 
     /// One contiguous run. Its blocks count for the estimate whether it holds or not.
     fn run(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
-        let first = self.blocks.len();
-        self.offer_blocks(&vec![rate_per_s; self.run_blocks()], None)?;
-        let mut blocks = self.blocks[first..].iter();
-        let Some(mut run) = blocks.next().copied() else { return Err(Stop::Budget) };
-        for block in blocks {
-            run.counts.add(&block.counts);
-            run.seconds += block.seconds;
-        }
+        let known = self.runs.len();
+        self.offer_runs(&[rate_per_s], self.run_blocks(), None)?;
+        let Some(&run) = self.runs[known..].first() else { return Err(Stop::Budget) };
         let held = self.excess(&run.counts) <= 1.0;
-        self.runs.push(run);
         if held {
             self.certified = Some(run);
         }

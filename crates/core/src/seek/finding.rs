@@ -56,7 +56,10 @@ impl Measured {
             rate_per_s,
             seconds,
             scheduled: counts.scheduled,
-            late_share: counts.late[..limits.min(LIMITS_MAX)].iter().map(|l| *l as f64 / n).collect(),
+            late_share: counts.late[..limits.min(LIMITS_MAX)]
+                .iter()
+                .map(|l| *l as f64 / n)
+                .collect(),
             response_mean_s: counts.response_sum_s / n,
             failed: counts.failed,
         }

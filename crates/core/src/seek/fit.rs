@@ -1,7 +1,8 @@
 //! From blocks of load near the line to the line: an estimate that pays for correlation.
 //!
-//! The share of late requests is modelled as `p(x) = logistic(logit(q) + s (x - x0))`, where x is the logarithm
-//! of the rate, q what the limit allows, s the slope and x0 the line. Counts are fitted by quasi-likelihood
+//! The share of late requests is modelled as `p(x) = f + (1 - f) logistic(b + s (x - x0))`, where x is the
+//! logarithm of the rate, f the share that is late at low load already, s the slope, x0 the line, and b such that
+//! p(x0) is what the limit allows. Counts are fitted by quasi-likelihood
 //! (Wedderburn 1974): the binomial score, which is unbiased whatever the counts' variance, with that variance
 //! taken from the blocks themselves. Late requests come in bursts, so it is tens to thousands of times the
 //! binomial one, and successive blocks may share a burst; both are estimated and paid for, together with what
@@ -59,6 +60,8 @@ pub struct Prior {
     pub center_per_s: f64,
     /// Its standard deviation, of the logarithm.
     pub slope_log_sd: f64,
+    /// Share of requests that is late at low load already, below what the limit allows.
+    pub floor: f64,
     /// A dispersion to begin with, and how many blocks it is worth.
     pub dispersion: (f64, f64),
     /// Share of intervals that shall hold the line, 0 to 1.
@@ -75,7 +78,26 @@ impl Prior {
         let Some((capacity, error)) = self.capacity else { return (15.0, -0.5 * outside) };
         let room = Self::room((capacity, error), self.center_per_s);
         let beyond = (line - capacity.ln()).max(0.0) / error.max(0.002);
-        (slope(room, allowed), -0.5 * (beyond * beyond + outside))
+        (slope(room, above_floor(allowed, self.floor)), -0.5 * (beyond * beyond + outside))
+    }
+
+    /// How far a rate's logarithm is above the line's, bent as lateness is.
+    ///
+    /// Lateness rises ever faster towards capacity. To second order its logit follows
+    /// `-m ln(1 - u / m) = u + u^2 / (2 m)` with the room m; a straight line would make the middle of two rates
+    /// look too late.
+    fn bent(&self, u: f64) -> f64 {
+        let Some(capacity) = self.capacity else { return u };
+        let room = Self::room(capacity, self.center_per_s);
+        let z = (u / room).clamp(-1.0 / BEND, 2.0);
+        u.max(-room / BEND) + 0.5 * BEND * room * z * z
+    }
+
+    /// The late share so far above the line, in the logarithm of the rate.
+    #[must_use]
+    pub fn late_share(&self, above: f64, slope: f64, allowed: f64) -> f64 {
+        let eta = logit(above_floor(allowed, self.floor)) + slope * self.bent(above);
+        self.floor + (1.0 - self.floor) / (1.0 + (-eta).exp())
     }
 
     /// How far the capacity, with its standard error, is above a rate, as a share of the rate.
@@ -85,6 +107,8 @@ impl Prior {
     }
 }
 
+/// How much of the second order is taken.
+const BEND: f64 = 0.6;
 /// Grid of the line's logarithm.
 const LINES: usize = 81;
 /// Grid of slopes.
@@ -94,6 +118,12 @@ const CELL: f64 = 0.003;
 
 fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
+}
+
+/// What of an allowed share is left for lateness that comes from load.
+#[must_use]
+pub fn above_floor(allowed: f64, floor: f64) -> f64 {
+    (allowed - floor) / (1.0 - floor)
 }
 
 /// Logarithm of the logistic function, without overflow.
@@ -166,8 +196,9 @@ fn pooled_dispersion(blocks: &[Block], allowed: f64, line: f64, slope: f64, prio
     let residuals: Vec<f64> = blocks
         .iter()
         .map(|block| {
-            let p =
-                1.0 / (1.0 + (-(logit(allowed) + slope * (block.rate_per_s.ln() - line))).exp());
+            let p = 1.0
+                / (1.0
+                    + (-(logit(allowed) + slope * prior.bent(block.rate_per_s.ln() - line))).exp());
             // A burst at a rate where the model expects next to nothing must not outweigh all other blocks.
             let expected = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
             let variance = block.scheduled * expected * (1.0 - expected);
@@ -200,23 +231,30 @@ impl Posterior {
         (from, to): (f64, f64),
     ) -> Self {
         let scale = 1.0 / (dispersion * prior.inflation);
-        let base = logit(allowed);
+        let (base, floor) = (logit(above_floor(allowed, prior.floor)), prior.floor);
         let step = (to - from) / (LINES - 1) as f64;
         let mut logs = vec![[0.0f64; SLOPES]; LINES];
         let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
         for (at, row) in logs.iter_mut().enumerate() {
             let line = from + at as f64 * step;
             let (middle, bound) = prior.at(line, allowed);
+            let bent: Vec<f64> = cells.iter().map(|cell| prior.bent(cell.0 - line)).collect();
             for (j, log) in row.iter_mut().enumerate() {
                 let z = (j as f64 / (SLOPES - 1) as f64 - 0.5) * 5.0;
                 let slope = middle * (z * prior.slope_log_sd).exp();
-                let mut sum = 0.0;
-                for (x, scheduled, late) in cells {
-                    let eta = base + slope * (x - line);
+                let (mut sum, mut information) = (0.0, 0.0);
+                for ((_, scheduled, late), bent) in cells.iter().zip(&bent) {
+                    let eta = base + slope * bent;
                     // ln(1 - p) is ln p - eta.
-                    sum += scheduled * ln_logistic(eta) - (scheduled - late) * eta;
+                    let ln_share = ln_logistic(eta);
+                    let (share, not) = (ln_share.exp(), (ln_share - eta).exp());
+                    let p = floor + (1.0 - floor) * share;
+                    sum += late * p.max(1e-300).ln()
+                        + (scheduled - late) * (ln_share - eta + (1.0 - floor).ln());
+                    information += scheduled * (1.0 - floor) * share * share * not / p.max(1e-300);
                 }
-                *log = scale * sum - 0.5 * z * z + bound;
+                // Jeffreys' prior: with few bursts a flat one would put the line too high.
+                *log = scale * sum + 0.5 * information.max(1e-9).ln() - 0.5 * z * z + bound;
                 if *log > best.0 {
                     best = (*log, line, slope);
                 }

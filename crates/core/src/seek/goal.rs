@@ -122,7 +122,10 @@ impl Goal {
     /// One sentence that names the field and what it may be.
     pub fn check(&self) -> Result<(), String> {
         if self.limits.is_empty() || self.limits.len() > LIMITS_MAX {
-            return Err(format!("a search takes 1 to {LIMITS_MAX} limits, not {}", self.limits.len()));
+            return Err(format!(
+                "a search takes 1 to {LIMITS_MAX} limits, not {}",
+                self.limits.len()
+            ));
         }
         for limit in &self.limits {
             let sound = match limit.bound {
@@ -149,7 +152,10 @@ impl Goal {
             }
         }
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            return Err(format!("the confidence must be between 0 and 1, it is {}", self.confidence));
+            return Err(format!(
+                "the confidence must be between 0 and 1, it is {}",
+                self.confidence
+            ));
         }
         Ok(())
     }

@@ -77,6 +77,9 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
         let ended = outcome;
         outcome = search.certify_below(search.bracket.0).and(ended);
     }
+    if search.certified.is_none() {
+        search.certify_from_before();
+    }
     search.enter(None);
     search.finding(outcome, None)
 }
@@ -179,8 +182,10 @@ impl<'a> Search<'a> {
                 break;
             }
             left_s -= duration_s;
-            affordable
-                .push(Segment { rate_per_s: segment.rate_per_s.min(self.goal.most_per_s), duration_s });
+            affordable.push(Segment {
+                rate_per_s: segment.rate_per_s.min(self.goal.most_per_s),
+                duration_s,
+            });
         }
         self.orders += 1;
         let trial = self.plant.run(&Order {
@@ -262,4 +267,3 @@ impl<'a> Search<'a> {
         merged.iter().map(|stretch| self.measured(stretch)).collect()
     }
 }
-

@@ -25,26 +25,17 @@ pub fn dispersion(rate_per_s: f64, backlog_time_s: f64, allowed: f64) -> f64 {
 /// Slope of the late share's logit over the logarithm of the rate, at a line with this room to capacity.
 ///
 /// The logarithm of the late share falls from 0 at capacity to ln q at the line; of queues with 1 to 24 servers
-/// the slope there is 0.5 to 1 of a straight line's.
+/// the slope there is 0.6 to 1.1 of a straight line's.
 #[must_use]
 pub fn slope(room: f64, allowed: f64) -> f64 {
-    0.75 * (1.0 / allowed).ln() / room
+    0.85 * (1.0 / allowed).ln() / room
 }
 
-/// Time at the line, s, until the interval's half-width is `width` of the rate: `V (z / (slope width))^2` where V
-/// is the relative variance of the late share after one second.
+/// Time at the line, s, until the interval's half-width is `width` of the rate: `variance` is that of the late share
+/// after one second, `rise` the share's slope over the logarithm of the rate.
 #[must_use]
-pub fn time_to_width_s(
-    rate_per_s: f64,
-    dispersion: f64,
-    slope: f64,
-    allowed: f64,
-    width: f64,
-    confidence: f64,
-) -> f64 {
-    // The slope of the share itself is that of its logit times 1 - q, so that both forms agree.
-    let variance = dispersion / (rate_per_s * allowed * (1.0 - allowed));
-    variance * (normal_quantile(0.5 + confidence / 2.0) / (slope * width)).powi(2)
+pub fn time_to_width_s(variance: f64, rise: f64, width: f64, confidence: f64) -> f64 {
+    variance * (normal_quantile(0.5 + confidence / 2.0) / (rise * width)).powi(2)
 }
 
 /// Quantile of the standard normal distribution for a probability between 0 and 1 (Acklam's rational
@@ -128,7 +119,7 @@ mod tests {
             let ratio = dispersion(rate, time_s, 0.05) / measured;
             assert!((0.7..1.5).contains(&ratio), "{ratio}");
             let logit_slope = slope_true / 0.95;
-            let t = time_to_width_s(rate, measured, logit_slope, 0.05, 0.05, 0.95);
+            let t = time_to_width_s(measured * 0.05 * 0.95 / rate, slope_true * 0.05, 0.05, 0.95);
             assert!((t / seconds - 1.0).abs() < 0.15, "{t} for {seconds}");
             let ratio = slope(capacity / rate - 1.0, 0.05) / logit_slope;
             assert!((0.6..1.6).contains(&ratio), "{ratio}");

@@ -129,7 +129,10 @@ impl Search<'_> {
         let known = match self.fit {
             Some((fit, _)) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
             None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
-                format!("short looks put the line at {:.1} to {:.1}/s", self.bracket.0, self.bracket.1)
+                format!(
+                    "short looks put the line at {:.1} to {:.1}/s",
+                    self.bracket.0, self.bracket.1
+                )
             }
             None if self.bracket.0 > 0.0 => {
                 format!("the limits held at {:.1}/s in a short look", self.bracket.0)
@@ -151,14 +154,14 @@ impl Search<'_> {
     fn drift(&self) -> f64 {
         let Some((fit, limit)) = self.fit else { return 0.0 };
         let bound = &self.goal.limits[limit];
+        let prior = self.prior(limit, fit.estimate_per_s);
         let residuals: Vec<(f64, f64)> = self
             .blocks
             .iter()
             .map(|block| {
                 let (n, late, allowed) = bound.as_share(limit, &block.counts);
                 let x = (block.rate_per_s / fit.estimate_per_s).ln();
-                let base = (allowed / (1.0 - allowed)).ln();
-                let p = 1.0 / (1.0 + (-(base + fit.slope * x)).exp());
+                let p = prior.late_share(x, fit.slope, allowed);
                 let spread = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
                 let variance = fit.dispersion * n * spread * (1.0 - spread);
                 (block.at_s, (late - n * p) / variance.max(1.0).sqrt())
