@@ -1,4 +1,7 @@
-//! Plants with known load lines.
+//! Plants with known load lines, on virtual time, and the tables of what search methods make of them.
 
 pub mod draw;
+pub mod models;
+pub mod oracles;
 pub mod plant;
+pub mod table;

@@ -1,16 +1,26 @@
 //! From blocks of load near the line to the line: an estimate that pays for correlation.
 //!
-//! The share of late requests is modelled as `p(x) = logistic(logit(q) + s (x - x0))`, where x is the logarithm
-//! of the rate, q what the limit allows, s the slope and x0 the line. Counts are fitted by quasi-likelihood
+//! The share of late requests is modelled as `p(x) = f + (1 - f) logistic(b + s (x - x0))`, where x is the
+//! logarithm of the rate, f the share that is late at low load already, s the slope, x0 the line, and b such that
+//! p(x0) is what the limit allows. Counts are fitted by quasi-likelihood
 //! (Wedderburn 1974): the binomial score, which is unbiased whatever the counts' variance, with that variance
 //! taken from the blocks themselves. Late requests come in bursts, so it is tens to thousands of times the
-//! binomial one, and successive blocks may share a burst; both are estimated and paid for.
+//! binomial one, and successive blocks may share a burst; both are estimated and paid for, together with what
+//! heavy-traffic theory expects of them, since a few blocks that happen to hold no burst look better than they are.
+//!
+//! The arrivals that really were offered are a control variate with a known coefficient: for Poisson arrivals the
+//! derivative of an expectation to the rate is its covariance with the number of arrivals over the rate, so the
+//! best correction is to take the line's rate in arrivals per second as counted, not as planned.
+
+use super::traffic::{normal_quantile, slope, student_quantile};
 
 /// Counts of one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// Offered, requests per second.
     pub rate_per_s: f64,
+    /// Its length, s.
+    pub seconds: f64,
     /// Requests due in it.
     pub scheduled: f64,
     /// Late ones, for one limit.
@@ -50,6 +60,8 @@ pub struct Prior {
     pub center_per_s: f64,
     /// Its standard deviation, of the logarithm.
     pub slope_log_sd: f64,
+    /// Share of requests that is late at low load already, below what the limit allows.
+    pub floor: f64,
     /// A dispersion to begin with, and how many blocks it is worth.
     pub dispersion: (f64, f64),
     /// Share of intervals that shall hold the line, 0 to 1.
@@ -60,20 +72,43 @@ pub struct Prior {
 
 impl Prior {
     /// The slope's middle for a line at this logarithm of the rate, and the logarithm of the line's own prior.
-    ///
-    /// In heavy traffic the tail of the waiting time is exponential with an exponent in proportion to the idle
-    /// share (Kingman 1962), so that the logarithm of the late share falls from 0 at capacity to ln q at the line
-    /// in nearly a straight line; of single queues with 1 to 24 servers the slope is 0.5 to 1 of that.
     fn at(&self, line: f64, allowed: f64) -> (f64, f64) {
         let (low, high) = (self.bracket.0.ln() - 0.15, self.bracket.1.ln());
         let outside = ((low - line).max(line - high).max(0.0) / 0.07).powi(2);
         let Some((capacity, error)) = self.capacity else { return (15.0, -0.5 * outside) };
-        let room = (capacity / self.center_per_s - 1.0).max(0.8 * error).max(0.005);
+        let room = Self::room((capacity, error), self.center_per_s);
         let beyond = (line - capacity.ln()).max(0.0) / error.max(0.002);
-        (0.75 * (1.0 / allowed).ln() / room, -0.5 * (beyond * beyond + outside))
+        (slope(room, above_floor(allowed, self.floor)), -0.5 * (beyond * beyond + outside))
+    }
+
+    /// How far a rate's logarithm is above the line's, bent as lateness is.
+    ///
+    /// Lateness rises ever faster towards capacity. To second order its logit follows
+    /// `-m ln(1 - u / m) = u + u^2 / (2 m)` with the room m; a straight line would make the middle of two rates
+    /// look too late.
+    fn bent(&self, u: f64) -> f64 {
+        let Some(capacity) = self.capacity else { return u };
+        let room = Self::room(capacity, self.center_per_s);
+        let z = (u / room).clamp(-1.0 / BEND, 2.0);
+        u.max(-room / BEND) + 0.5 * BEND * room * z * z
+    }
+
+    /// The late share so far above the line, in the logarithm of the rate.
+    #[must_use]
+    pub fn late_share(&self, above: f64, slope: f64, allowed: f64) -> f64 {
+        let eta = logit(above_floor(allowed, self.floor)) + slope * self.bent(above);
+        self.floor + (1.0 - self.floor) / (1.0 + (-eta).exp())
+    }
+
+    /// How far the capacity, with its standard error, is above a rate, as a share of the rate.
+    #[must_use]
+    pub fn room((capacity, error): (f64, f64), rate_per_s: f64) -> f64 {
+        (capacity / rate_per_s - 1.0).max(0.8 * error).max(0.005)
     }
 }
 
+/// How much of the second order is taken.
+const BEND: f64 = 0.6;
 /// Grid of the line's logarithm.
 const LINES: usize = 81;
 /// Grid of slopes.
@@ -83,6 +118,12 @@ const CELL: f64 = 0.003;
 
 fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
+}
+
+/// What of an allowed share is left for lateness that comes from load.
+#[must_use]
+pub fn above_floor(allowed: f64, floor: f64) -> f64 {
+    (allowed - floor) / (1.0 - floor)
 }
 
 /// Logarithm of the logistic function, without overflow.
@@ -126,13 +167,28 @@ pub fn fit(blocks: &[Block], allowed: f64, prior: &Prior) -> Fit {
         let (from, to) = posterior.support();
         posterior = Posterior::new(&cells, allowed, prior, dispersion, (from, to));
     }
+    // The dispersion is estimated too: the tails are those of Student's t.
+    let freedom = (blocks.len() as f64 - 1.0).max(0.0) + prior.dispersion.1;
+    let wide = student_quantile(0.5 + prior.confidence / 2.0, freedom.max(4.0))
+        / normal_quantile(0.5 + prior.confidence / 2.0);
     let tail = (1.0 - prior.confidence) / 2.0;
+    let middle = posterior.quantile(0.5);
+    let end = |share: f64| {
+        (middle + wide * (posterior.quantile(share) - middle) + counted_over_planned(blocks)).exp()
+    };
     Fit {
-        estimate_per_s: posterior.quantile(0.5).exp(),
-        interval_per_s: (posterior.quantile(tail).exp(), posterior.quantile(1.0 - tail).exp()),
+        estimate_per_s: end(0.5),
+        interval_per_s: (end(tail), end(1.0 - tail)),
         slope: posterior.mode.1,
         dispersion,
     }
+}
+
+/// Logarithm of the arrivals that were counted over those that the rates mean.
+fn counted_over_planned(blocks: &[Block]) -> f64 {
+    let planned: f64 = blocks.iter().map(|b| b.rate_per_s * b.seconds).sum();
+    let counted: f64 = blocks.iter().map(|b| b.scheduled).sum();
+    if planned > 0.0 && counted > 0.0 { (counted / planned).ln() } else { 0.0 }
 }
 
 /// Pearson's dispersion around the fit, with what neighbouring blocks share, and the prior's worth.
@@ -140,8 +196,9 @@ fn pooled_dispersion(blocks: &[Block], allowed: f64, line: f64, slope: f64, prio
     let residuals: Vec<f64> = blocks
         .iter()
         .map(|block| {
-            let p =
-                1.0 / (1.0 + (-(logit(allowed) + slope * (block.rate_per_s.ln() - line))).exp());
+            let p = 1.0
+                / (1.0
+                    + (-(logit(allowed) + slope * prior.bent(block.rate_per_s.ln() - line))).exp());
             // A burst at a rate where the model expects next to nothing must not outweigh all other blocks.
             let expected = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
             let variance = block.scheduled * expected * (1.0 - expected);
@@ -174,23 +231,30 @@ impl Posterior {
         (from, to): (f64, f64),
     ) -> Self {
         let scale = 1.0 / (dispersion * prior.inflation);
-        let base = logit(allowed);
+        let (base, floor) = (logit(above_floor(allowed, prior.floor)), prior.floor);
         let step = (to - from) / (LINES - 1) as f64;
         let mut logs = vec![[0.0f64; SLOPES]; LINES];
         let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
         for (at, row) in logs.iter_mut().enumerate() {
             let line = from + at as f64 * step;
             let (middle, bound) = prior.at(line, allowed);
+            let bent: Vec<f64> = cells.iter().map(|cell| prior.bent(cell.0 - line)).collect();
             for (j, log) in row.iter_mut().enumerate() {
                 let z = (j as f64 / (SLOPES - 1) as f64 - 0.5) * 5.0;
                 let slope = middle * (z * prior.slope_log_sd).exp();
-                let mut sum = 0.0;
-                for (x, scheduled, late) in cells {
-                    let eta = base + slope * (x - line);
+                let (mut sum, mut information) = (0.0, 0.0);
+                for ((_, scheduled, late), bent) in cells.iter().zip(&bent) {
+                    let eta = base + slope * bent;
                     // ln(1 - p) is ln p - eta.
-                    sum += scheduled * ln_logistic(eta) - (scheduled - late) * eta;
+                    let ln_share = ln_logistic(eta);
+                    let (share, not) = (ln_share.exp(), (ln_share - eta).exp());
+                    let p = floor + (1.0 - floor) * share;
+                    sum += late * p.max(1e-300).ln()
+                        + (scheduled - late) * (ln_share - eta + (1.0 - floor).ln());
+                    information += scheduled * (1.0 - floor) * share * share * not / p.max(1e-300);
                 }
-                *log = scale * sum - 0.5 * z * z + bound;
+                // Jeffreys' prior: with few bursts a flat one would put the line too high.
+                *log = scale * sum + 0.5 * information.max(1e-9).ln() - 0.5 * z * z + bound;
                 if *log > best.0 {
                     best = (*log, line, slope);
                 }

@@ -1,5 +1,15 @@
-//! The load line: the highest rate at which every limit holds.
+//! The load line: the highest rate at which every limit holds, sought with as little load as it takes.
+//!
+//! [`search::seek`] drives any [`plant::Plant`] and returns a [`finding::Finding`]; `docs/seek.md` has the method
+//! and what it was measured to be worth.
 
+mod bracket;
+mod certify;
+pub mod finding;
 pub mod fit;
+mod focus;
+pub mod goal;
 pub mod plant;
 pub mod search;
+pub mod traffic;
+mod verdicts;

@@ -1,0 +1,299 @@
+//! From nothing known to a rate that holds and one that does not, not far apart.
+
+use super::finding::Event;
+use super::plant::{Abort, Segment, Trial, Window};
+use super::search::{Search, Stop, Stretch, round_to};
+
+/// What the target completes under overload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Capacity {
+    /// Requests per second.
+    pub per_s: f64,
+    /// Standard error as a share.
+    pub error: f64,
+}
+
+/// How a short look ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Held,
+    Broke,
+    /// The generator could not do it.
+    Starved,
+}
+
+/// The ratio at which short looks stop: nearer to each other they say nothing.
+const NARROW: f64 = 1.15;
+
+impl Search<'_> {
+    /// Low load until the response times of its second half are no longer below those of its first.
+    pub(super) fn warm_up(&mut self) -> Result<(), Stop> {
+        let rate_per_s = self.goal.start_per_s.min(self.goal.most_per_s);
+        let length_s = (8.0 * self.goal.limit_s)
+            .max(2.0)
+            .max(20.0 / rate_per_s)
+            .min(0.03 * self.goal.budget_s)
+            .max(4.0 * self.window_s);
+        let duration_s = round_to(length_s, self.window_s);
+        loop {
+            let trial = self.offer(&[Segment { rate_per_s, duration_s }], None)?;
+            let all = self.stretch(&trial, rate_per_s, 0, usize::MAX);
+            if let Some(all) = all {
+                self.curve.push(all);
+                self.note_floor(&all);
+            }
+            let means: Vec<f64> = trial
+                .windows
+                .iter()
+                .filter(|w| w.scheduled > 0)
+                .map(|w| w.response_sum_s / w.scheduled as f64)
+                .collect();
+            if !falls(&means) || self.elapsed_s > 0.2 * self.goal.budget_s {
+                return Ok(());
+            }
+        }
+    }
+
+    fn note_floor(&mut self, stretch: &Stretch) {
+        let mean_s = stretch.counts.response_sum_s / stretch.counts.scheduled.max(1) as f64;
+        if stretch.counts.scheduled >= 10 && stretch.counts.failed < stretch.counts.scheduled {
+            self.floor_s = self.floor_s.min(mean_s);
+        }
+    }
+
+    /// A short look at one rate. Looks longer while it breaks a limit by a few requests only.
+    fn look(&mut self, rate_per_s: f64, settle_s: f64, duration_s: f64) -> Result<Look, Stop> {
+        let mut sum: Option<Stretch> = None;
+        let mut length_s = duration_s;
+        let mut look = Look::Held;
+        for _ in 0..3 {
+            let whole_s = round_to(settle_s + length_s, self.window_s);
+            let segments = [Segment { rate_per_s, duration_s: whole_s }];
+            let trial = self.offer(&segments, Some(Abort { excess: 3.0, late_min: 20 }))?;
+            if self.starved(&trial) {
+                self.starved_at_per_s = self.starved_at_per_s.min(rate_per_s);
+                look = Look::Starved;
+            }
+            let skip = if trial.aborted { 0 } else { self.windows_in(settle_s) };
+            if let Some(new) = self.stretch(&trial, rate_per_s, skip, usize::MAX) {
+                match &mut sum {
+                    Some(sum) => {
+                        sum.counts.add(&new.counts);
+                        sum.seconds += new.seconds;
+                    }
+                    None => sum = Some(new),
+                }
+            }
+            if trial.aborted || look == Look::Starved {
+                look = if look == Look::Starved { look } else { Look::Broke };
+                break;
+            }
+            let Some(seen) = &sum else { break };
+            look = if self.excess(&seen.counts) <= 1.0 { Look::Held } else { Look::Broke };
+            let late = seen.counts.late.iter().copied().max().unwrap_or(0);
+            if look == Look::Held || late >= 12 {
+                break;
+            }
+            length_s *= 2.0;
+        }
+        if let Some(seen) = sum {
+            self.curve.push(seen);
+            self.note_floor(&seen);
+            let seen = self.measured(&seen);
+            self.tell(&Event::Probed { seen, held: look == Look::Held });
+        }
+        Ok(look)
+    }
+
+    fn step_s(&self, rate_per_s: f64) -> f64 {
+        (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s).min(self.goal.budget_s / 30.0)
+    }
+
+    /// Doubles the rate until a limit breaks; goes down first if the first rate breaks one already.
+    pub(super) fn ramp(&mut self) -> Result<(), Stop> {
+        let most = self.goal.most_per_s;
+        // Fewer requests than this in a step say nothing.
+        let least = (1.0 / self.goal.budget_s * 30.0).min(self.goal.start_per_s);
+        let mut rate = self.goal.start_per_s.min(most);
+        let mut broken = f64::INFINITY;
+        while self.bracket.0 == 0.0 {
+            match self.look(rate, 0.0, self.step_s(rate))? {
+                Look::Held => self.bracket.0 = rate,
+                Look::Starved => return Err(Stop::GeneratorLimited),
+                Look::Broke => {
+                    broken = broken.min(rate);
+                    rate /= 4.0;
+                    if rate < least {
+                        rate = self.above_a_bad_beginning()?;
+                    }
+                }
+            }
+        }
+        if broken > rate && broken.is_finite() {
+            // The line is between the two, no need to double.
+            self.bracket.1 = broken;
+        }
+        while self.bracket.1.is_infinite() {
+            if self.bracket.0 >= most {
+                return Err(Stop::NeverViolated);
+            }
+            let next = (2.0 * self.bracket.0).min(most);
+            match self.look(next, 0.0, self.step_s(next))? {
+                Look::Held => self.bracket.0 = next,
+                Look::Broke => self.bracket.1 = next,
+                Look::Starved => return self.narrow_below_starvation(next),
+            }
+        }
+        self.tell_bracket();
+        Ok(())
+    }
+
+    fn tell_bracket(&mut self) {
+        let (low_per_s, high_per_s) = self.bracket;
+        self.tell(&Event::Bracket { low_per_s, high_per_s });
+    }
+
+    /// No low rate holds. A target that collects work before it starts may still hold at higher ones, up to where
+    /// it completes no more.
+    fn above_a_bad_beginning(&mut self) -> Result<f64, Stop> {
+        let mut rate = self.goal.start_per_s;
+        let mut completed_most = 0.0f64;
+        while rate < self.goal.most_per_s {
+            rate = (2.0 * rate).min(self.goal.most_per_s);
+            let duration_s = round_to(self.step_s(rate), self.window_s);
+            let trial = self.offer(&[Segment { rate_per_s: rate, duration_s }], None)?;
+            let skip = trial.windows.len() / 2;
+            let Some(seen) = self.stretch(&trial, rate, skip, usize::MAX) else { break };
+            self.curve.push(seen);
+            let held = self.excess(&seen.counts) <= 1.0;
+            let told = self.measured(&seen);
+            self.tell(&Event::Probed { seen: told, held });
+            if held {
+                self.non_monotone = true;
+                return Ok(rate);
+            }
+            let completed = seen.counts.completed as f64 / seen.seconds;
+            // Far beyond what it can, more load will not help.
+            if completed < 1.2 * completed_most || self.starved(&trial) {
+                break;
+            }
+            completed_most = completed;
+        }
+        Err(Stop::Infeasible)
+    }
+
+    /// The generator gave out before the target: the highest rate that it can, in a few halvings.
+    fn narrow_below_starvation(&mut self, starved: f64) -> Result<(), Stop> {
+        self.bracket.1 = starved;
+        let mut starves = true;
+        while self.bracket.1 / self.bracket.0 > NARROW {
+            let mid = (self.bracket.0 * self.bracket.1).sqrt();
+            match self.look(mid, 0.0, self.step_s(mid))? {
+                Look::Held => self.bracket.0 = mid,
+                Look::Broke => (self.bracket.1, starves) = (mid, false),
+                Look::Starved => (self.bracket.1, starves) = (mid, true),
+            }
+        }
+        self.tell_bracket();
+        if starves { Err(Stop::GeneratorLimited) } else { Ok(()) }
+    }
+
+    /// A little overload: what is completed then is what the target can. It bounds the line and says how steep
+    /// lateness rises towards it.
+    pub(super) fn overload(&mut self) -> Result<(), Stop> {
+        let limit_s = self.goal.limit_s;
+        // A thousand completions are good for 2 to 4 % of the capacity.
+        let length_s = |per_s: f64| {
+            (12.0 * limit_s).max(3.0).max(1000.0 / per_s).min(0.05 * self.goal.budget_s)
+        };
+        let mut rate_per_s = 1.15 * self.bracket.1;
+        let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
+        let mut measuring = false;
+        for _ in 0..8 {
+            let trial = self.offer(&[Segment { rate_per_s, duration_s }], None)?;
+            if self.starved(&trial) {
+                return Ok(());
+            }
+            let skip = trial.windows.len() / 3;
+            let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
+                return Ok(());
+            };
+            self.curve.push(seen);
+            let per_s = seen.counts.completed as f64 / seen.seconds;
+            if per_s <= 0.0 || rate_per_s >= self.goal.most_per_s {
+                return Ok(());
+            }
+            let saturated = per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds;
+            if saturated && measuring {
+                self.capacity = Some(Capacity { per_s, error: error_of(&trial, skip) });
+                self.tell(&Event::Capacity { per_s });
+                return Ok(());
+            }
+            measuring = saturated;
+            // Once it is saturated, a little more than it can is enough, and quickly worked off again.
+            rate_per_s = if saturated { 1.2 * per_s } else { 1.5 * rate_per_s };
+            if saturated {
+                duration_s = round_to(length_s(per_s), self.window_s);
+            }
+        }
+        Ok(())
+    }
+
+    /// Halves the bracket in the logarithm until short looks say nothing more.
+    pub(super) fn narrow(&mut self) -> Result<(), Stop> {
+        let limit_s = self.goal.limit_s;
+        if let Some(capacity) = self.capacity {
+            self.bracket.1 = self.bracket.1.min(capacity.per_s * (1.0 + capacity.error));
+        }
+        self.bracket.0 = self.bracket.0.min(0.8 * self.bracket.1);
+        while self.bracket.1 / self.bracket.0 > NARROW {
+            let mid = (self.bracket.0 * self.bracket.1).sqrt();
+            let duration_s = (8.0 * limit_s).max(1.5).min(self.goal.budget_s / 30.0);
+            match self.look(mid, limit_s, duration_s)? {
+                Look::Held => self.bracket.0 = mid,
+                Look::Broke => self.bracket.1 = mid,
+                Look::Starved => return self.narrow_below_starvation(mid),
+            }
+            self.tell_bracket();
+        }
+        Ok(())
+    }
+}
+
+/// Standard error of the completions per window, as a share of their mean.
+fn error_of(trial: &Trial, skip: usize) -> f64 {
+    let counts: Vec<f64> =
+        trial.windows[skip..].iter().map(|w: &Window| w.completed as f64).collect();
+    let n = counts.len() as f64;
+    let mean = counts.iter().sum::<f64>() / n;
+    let variance = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    (variance / n).sqrt() / mean.max(1e-9)
+}
+
+/// Whether the second half of the values is clearly below the first: by three standard errors and a tenth.
+fn falls(values: &[f64]) -> bool {
+    if values.len() < 6 {
+        return false;
+    }
+    let (first, second) = values.split_at(values.len() / 2);
+    let moments = |part: &[f64]| {
+        let n = part.len() as f64;
+        let mean = part.iter().sum::<f64>() / n;
+        (mean, part.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0) / n)
+    };
+    let ((before, before_error), (after, after_error)) = (moments(first), moments(second));
+    before - after > 3.0 * (before_error + after_error).sqrt() && after < 0.9 * before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::falls;
+
+    #[test]
+    fn only_a_clear_fall_prolongs_the_warm_up() {
+        assert!(falls(&[9.0, 8.1, 7.2, 4.0, 3.1, 3.0]));
+        assert!(!falls(&[5.0, 4.0, 6.0, 5.0, 4.5, 5.5]));
+        assert!(!falls(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+        assert!(!falls(&[9.0, 1.0]));
+    }
+}

@@ -1,0 +1,195 @@
+//! What a search ends with, and what it tells on the way.
+
+use super::plant::{LIMITS_MAX, Window};
+use serde::{Deserialize, Serialize};
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The line was found, to the wanted width or with the width that is told.
+    Ok,
+    /// The generator could not send as planned before the target broke a limit.
+    GeneratorLimited,
+    /// No rate was found that holds the limits.
+    Infeasible,
+    /// The limits held at the highest rate that may be offered.
+    NeverViolated {
+        /// That rate, per second.
+        at_least_per_s: f64,
+    },
+    /// A limit is broken at a low rate and holds at a higher one.
+    NonMonotone,
+    /// The target got faster or slower while it was measured.
+    Drifting,
+    /// The time was over before the line was known to the wanted width.
+    BudgetTooSmall,
+    /// The target stopped answering.
+    TargetFailed,
+    /// Somebody asked for the end.
+    Interrupted,
+}
+
+/// A rate at which one contiguous run was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Offered, requests per second.
+    pub rate_per_s: f64,
+    /// Length of the run, s.
+    pub seconds: f64,
+    /// Requests due.
+    pub scheduled: u64,
+    /// Late share for each limit of the goal.
+    pub late_share: Vec<f64>,
+    /// Mean response time, s.
+    pub response_mean_s: f64,
+    /// Requests that failed.
+    pub failed: u64,
+}
+
+impl Measured {
+    /// From counts.
+    #[must_use]
+    pub fn new(rate_per_s: f64, seconds: f64, limits: usize, counts: &Window) -> Self {
+        let n = counts.scheduled.max(1) as f64;
+        Self {
+            rate_per_s,
+            seconds,
+            scheduled: counts.scheduled,
+            late_share: counts.late[..limits.min(LIMITS_MAX)]
+                .iter()
+                .map(|l| *l as f64 / n)
+                .collect(),
+            response_mean_s: counts.response_sum_s / n,
+            failed: counts.failed,
+        }
+    }
+}
+
+/// What the search is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Low load until response times stand still.
+    WarmUp,
+    /// Doubling until a limit breaks.
+    Ramp,
+    /// A little overload: what the target can at most.
+    Capacity,
+    /// Short looks between the highest rate that held and the lowest that did not.
+    Bracket,
+    /// The first blocks near the line: how bursty lateness is there, and how long the rest will take.
+    Pilot,
+    /// Blocks on both sides of the line.
+    Focus,
+    /// Contiguous runs closely below the line until one holds.
+    Certify,
+}
+
+/// When a phase was.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseSpan {
+    /// Which.
+    pub phase: Phase,
+    /// Its beginning since the search's start, s.
+    pub from_s: f64,
+    /// Its end, s.
+    pub until_s: f64,
+}
+
+/// How long it takes to know the line to the wanted width.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// Load at the line, s.
+    pub measuring_s: f64,
+    /// The whole search, s, with all that was spent before and certification after.
+    pub total_s: f64,
+}
+
+/// What a search ends with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// One sentence: why, and what can be done.
+    pub reason: String,
+    /// The headline: the rate whose final run held every limit. None if no run did.
+    pub certified: Option<Measured>,
+    /// The lowest rate above it at which a run was measured that broke a limit.
+    pub failing: Option<Measured>,
+    /// Best estimate of the line, requests per second.
+    pub estimate_per_s: Option<f64>,
+    /// The interval that holds the line with the wanted confidence, requests per second.
+    pub interval_per_s: Option<(f64, f64)>,
+    /// The confidence, above 0 and below 1.
+    pub confidence: f64,
+    /// Half of the interval's width over the estimate.
+    pub half_width: Option<f64>,
+    /// The last forecast.
+    pub forecast: Option<Forecast>,
+    /// The first forecast, made after the pilot.
+    pub forecast_first: Option<Forecast>,
+    /// Requests per second that the overloaded target completed, if it was overloaded.
+    pub capacity_per_s: Option<f64>,
+    /// Mean response time at the lowest load, s.
+    pub floor_s: Option<f64>,
+    /// The limit that breaks first, by its label.
+    pub binding: Option<String>,
+    /// How steep the late share's logit rises with the logarithm of the rate, at the line.
+    pub slope: Option<f64>,
+    /// Every rate that was measured, in ascending order.
+    pub curve: Vec<Measured>,
+    /// The phases in order.
+    pub phases: Vec<PhaseSpan>,
+    /// Time it took, s.
+    pub elapsed_s: f64,
+}
+
+/// Something to show while a search runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A phase begins.
+    Phase {
+        /// Which.
+        phase: Phase,
+        /// Since the start, s.
+        at_s: f64,
+    },
+    /// A look at one rate.
+    Probed {
+        /// What was seen.
+        seen: Measured,
+        /// Whether all limits held.
+        held: bool,
+    },
+    /// The line is between these rates, as far as short looks can say; the upper one may be infinite.
+    Bracket {
+        /// Highest rate that held, per second.
+        low_per_s: f64,
+        /// Lowest rate that did not, per second.
+        high_per_s: f64,
+    },
+    /// What the target completes under overload, per second.
+    Capacity {
+        /// Requests per second.
+        per_s: f64,
+    },
+    /// The line as it is thought to be after another order of blocks.
+    Estimate {
+        /// Requests per second.
+        per_s: f64,
+        /// Its interval, requests per second.
+        interval_per_s: (f64, f64),
+        /// Since the start, s.
+        at_s: f64,
+    },
+    /// How long it will take.
+    Forecast(Forecast),
+    /// A certifying run ended.
+    Certified {
+        /// What was seen.
+        seen: Measured,
+        /// Whether all limits held.
+        held: bool,
+    },
+}

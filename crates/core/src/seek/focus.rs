@@ -1,0 +1,208 @@
+//! Blocks of load near the line: the pilot that says how long it will take, and the estimate itself.
+
+use super::finding::{Event, Forecast};
+use super::fit::{Block, Fit, Prior, above_floor, fit};
+use super::plant::{Abort, Segment, Window};
+use super::search::{Search, Stop, Stretch};
+use super::traffic;
+
+/// Blocks at either rate of an order.
+const HALF: usize = 3;
+/// Share of the budget that is kept for certification.
+pub(super) const RESERVE: f64 = 0.24;
+/// Prior knowledge of the dispersion is worth so many blocks.
+const WORTH: f64 = 10.0;
+/// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
+const INFLATION: f64 = 1.6;
+/// What is late below this share of the line is late without load.
+const FLOOR_BELOW: f64 = 0.8;
+/// Standard deviation of the slope's logarithm around what theory says.
+const SLOPE_LOG_SD: f64 = 0.5;
+
+impl Search<'_> {
+    /// Blocks at the lower end of the bracket, or below it if that is too much.
+    pub(super) fn pilot(&mut self) -> Result<(), Stop> {
+        let mut center = self.bracket.0;
+        while !self.offer_runs(&[center], 2, Some(Abort { excess: 8.0, late_min: 50 }))? {
+            center *= 0.93;
+            self.bracket = (self.bracket.0.min(0.8 * center), center * 1.2);
+        }
+        self.bracket = (0.8 * center, 1.25 * center);
+        self.estimate(center);
+        self.foresee();
+        self.forecast_first = self.forecast;
+        Ok(())
+    }
+
+    /// Blocks on both sides of the line until it is known well enough or the time for it is over.
+    pub(super) fn focus(&mut self) -> Result<(), Stop> {
+        let Some((mut found, _)) = self.fit else { return Err(Stop::Budget) };
+        let mut center = self.bracket.0 / 0.8;
+        loop {
+            let near = found.estimate_per_s.clamp(0.94 * center, 1.12 * center);
+            // The bracket of the short looks is a prior, not a wall.
+            self.bracket = (self.bracket.0.min(0.8 * near), self.bracket.1.max(1.2 * near));
+            center = near;
+            let order_s = self.order_s(2 * HALF);
+            if self.left_s() < self.reserve_s() + 0.6 * order_s {
+                break;
+            }
+            let slope = found.slope;
+            let step = (0.4 / slope).min(found.half_width().max(0.2 / slope)).clamp(0.003, 0.05);
+            let (below, above) = (center * (-step).exp(), center * step.exp());
+            self.offer_runs(&[below, above], HALF, None)?;
+            found = self.estimate(center);
+            self.foresee();
+            if self.known_well_enough(&found) {
+                self.width_reached = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn reserve_s(&self) -> f64 {
+        RESERVE * self.goal.budget_s
+    }
+
+    fn known_well_enough(&self, found: &Fit) -> bool {
+        self.blocks.len() >= 2 + 2 * HALF && found.half_width() <= self.goal.width
+    }
+
+    /// Time of an order with so many blocks.
+    pub(super) fn order_s(&self, blocks: usize) -> f64 {
+        self.fill_s() + self.settle_s + blocks as f64 * self.block_s + 2.0 * self.goal.limit_s
+    }
+
+    /// An order begins with an empty target: this long until its backlog is what it will be.
+    fn fill_s(&self) -> f64 {
+        self.block_s
+    }
+
+    /// Offers runs of `blocks` blocks at each of these rates, back to back, with time to settle before each, and
+    /// keeps their counts. Of an order that the abort rule ended nothing is kept: what it dropped would be missing
+    /// among the bad blocks.
+    pub(super) fn offer_runs(
+        &mut self,
+        rates: &[f64],
+        blocks: usize,
+        abort: Option<Abort>,
+    ) -> Result<bool, Stop> {
+        let (fill, settle) = (self.windows_in(self.fill_s()), self.windows_in(self.settle_s));
+        let block = self.windows_in(self.block_s);
+        let lead = |at: usize| if at == 0 { fill } else { settle };
+        let segment = |(at, rate_per_s): (usize, &f64)| Segment {
+            rate_per_s: *rate_per_s,
+            duration_s: (lead(at) + blocks * block) as f64 * self.window_s,
+        };
+        let segments: Vec<Segment> = rates.iter().enumerate().map(segment).collect();
+        let trial = self.offer(&segments, abort)?;
+        if trial.aborted {
+            let all = self.stretch(&trial, rates[0], 0, usize::MAX);
+            self.curve.extend(all);
+            return Ok(false);
+        }
+        if self.starved(&trial) {
+            self.starved_at_per_s = self.starved_at_per_s.min(rates[0]);
+            return Err(Stop::GeneratorLimited);
+        }
+        let mut from = 0;
+        for (at, &rate) in rates.iter().enumerate() {
+            from += lead(at);
+            self.runs.extend(self.stretch(&trial, rate, from, blocks * block));
+            for _ in 0..blocks {
+                let seen = self.stretch(&trial, rate, from, block);
+                self.blocks.extend(seen);
+                self.curve.extend(seen);
+                from += block;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Fits every limit and keeps the one whose line is lowest.
+    pub(super) fn estimate(&mut self, center_per_s: f64) -> Fit {
+        let lowest = (0..self.goal.limits.len())
+            .map(|limit| (self.fit_limit(limit, center_per_s), limit))
+            .min_by(|a, b| a.0.estimate_per_s.total_cmp(&b.0.estimate_per_s))
+            .expect("a goal has a limit");
+        self.fit = Some(lowest);
+        self.tell(&Event::Estimate {
+            per_s: lowest.0.estimate_per_s,
+            interval_per_s: lowest.0.interval_per_s,
+            at_s: self.elapsed_s,
+        });
+        lowest.0
+    }
+
+    fn fit_limit(&self, limit: usize, center_per_s: f64) -> Fit {
+        let bound = &self.goal.limits[limit];
+        let block = |stretch: &Stretch| {
+            let (scheduled, late, _) = bound.as_share(limit, &stretch.counts);
+            Block { rate_per_s: stretch.rate_per_s, seconds: stretch.seconds, scheduled, late }
+        };
+        let blocks: Vec<Block> = self.blocks.iter().map(block).collect();
+        fit(&blocks, self.allowed(limit), &self.prior(limit, center_per_s))
+    }
+
+    fn allowed(&self, limit: usize) -> f64 {
+        self.goal.limits[limit].as_share(limit, &Window::default()).2
+    }
+
+    /// What is believed of a limit before the blocks.
+    pub(super) fn prior(&self, limit: usize, center_per_s: f64) -> Prior {
+        let allowed = self.allowed(limit);
+        let floor = self.floor_share(limit, allowed, center_per_s);
+        let above = above_floor(allowed, floor);
+        let capacity = self.capacity.map(|c| (c.per_s, c.error));
+        let room = capacity.map_or(0.15, |c| Prior::room(c, center_per_s));
+        let slack_s = (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s);
+        let time_s = traffic::backlog_time_s(slack_s, room / (1.0 + room), above);
+        let ratio = above * (1.0 - above) / (allowed * (1.0 - allowed));
+        // Measured ones are 0.4 to 1.4 of this.
+        let dispersion = 0.8 * ratio * traffic::dispersion(center_per_s, time_s, above);
+        Prior {
+            capacity,
+            bracket: self.bracket,
+            center_per_s,
+            slope_log_sd: SLOPE_LOG_SD,
+            floor,
+            dispersion: (dispersion, WORTH),
+            confidence: self.goal.confidence,
+            inflation: INFLATION,
+        }
+    }
+
+    /// Share of requests that is late well below the line already, with half a request's doubt.
+    fn floor_share(&self, limit: usize, allowed: f64, center_per_s: f64) -> f64 {
+        let (mut scheduled, mut late) = (0.0, 0.0);
+        for stretch in self.curve.iter().filter(|s| s.rate_per_s < FLOOR_BELOW * center_per_s) {
+            let (n, l, _) = self.goal.limits[limit].as_share(limit, &stretch.counts);
+            scheduled += n;
+            late += l;
+        }
+        if scheduled > 0.0 { (late / scheduled).min(0.7 * allowed) } else { 0.0 }
+    }
+
+    /// Says how long it will take.
+    fn foresee(&mut self) {
+        let Some((found, limit)) = self.fit else { return };
+        let (allowed, rate) = (self.allowed(limit), found.estimate_per_s);
+        let floor = self.prior(limit, rate).floor;
+        let above = above_floor(allowed, floor);
+        let rise = found.slope * above * (1.0 - above) * (1.0 - floor);
+        let variance = found.dispersion * allowed * (1.0 - allowed) / rate;
+        let (width, confidence) = (self.goal.width, self.goal.confidence);
+        let measuring_s = traffic::time_to_width_s(variance, rise, width, confidence);
+        let spent_s = self
+            .phases
+            .iter()
+            .find(|span| span.phase == super::finding::Phase::Pilot)
+            .map_or(0.0, |span| span.from_s);
+        let order_share = self.order_s(2 * HALF) / (2.0 * HALF as f64 * self.block_s);
+        let total_s = spent_s + measuring_s * INFLATION * order_share + 0.4 * self.reserve_s();
+        let forecast = Forecast { measuring_s, total_s };
+        self.forecast = Some(forecast);
+        self.tell(&Event::Forecast(forecast));
+    }
+}

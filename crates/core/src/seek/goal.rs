@@ -1,0 +1,172 @@
+//! What is sought.
+
+use super::plant::{LIMITS_MAX, Window};
+use serde::{Deserialize, Serialize};
+
+/// What one limit bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// The share of requests that miss it, as the plant counts them: late ones for a quantile, failed ones for
+    /// an error limit. `allowed` is above 0 and below 1.
+    Late {
+        /// Share of requests that may miss the limit.
+        allowed: f64,
+    },
+    /// The mean response time, failed requests included, s.
+    Mean {
+        /// Longest mean, s, above 0.
+        limit_s: f64,
+    },
+}
+
+/// One thing that must hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// What the user called it, such as `p95=500ms`.
+    pub label: String,
+    /// What it bounds.
+    pub bound: Bound,
+}
+
+impl Limit {
+    /// A limit on the share of requests that the plant counts as late.
+    #[must_use]
+    pub fn late(label: &str, allowed: f64) -> Self {
+        Self { label: label.to_owned(), bound: Bound::Late { allowed } }
+    }
+
+    /// A limit on the mean response time, s.
+    #[must_use]
+    pub fn mean(label: &str, limit_s: f64) -> Self {
+        Self { label: label.to_owned(), bound: Bound::Mean { limit_s } }
+    }
+
+    /// The share that the plant's abort rule allows; a mean never aborts.
+    #[must_use]
+    pub fn allowed(&self) -> f64 {
+        match self.bound {
+            Bound::Late { allowed } => allowed,
+            Bound::Mean { .. } => 1.0,
+        }
+    }
+
+    /// What was seen of it over what it allows: at most 1 if it held. `at` is the limit's place in the plant.
+    #[must_use]
+    pub fn excess(&self, at: usize, counts: &Window) -> f64 {
+        let n = counts.scheduled.max(1) as f64;
+        match self.bound {
+            Bound::Late { allowed } => counts.late[at] as f64 / (allowed * n),
+            Bound::Mean { limit_s } => counts.response_sum_s / (limit_s * n),
+        }
+    }
+
+    /// The counts as a share that shall not pass a target: (scheduled, late, target).
+    ///
+    /// A mean m against a limit L goes in as the share m / (m + L), which is one half at the line and whose logit
+    /// is ln(m / L), so that one estimator serves both.
+    #[must_use]
+    pub fn as_share(&self, at: usize, counts: &Window) -> (f64, f64, f64) {
+        let n = counts.scheduled as f64;
+        match self.bound {
+            Bound::Late { allowed } => (n, counts.late[at] as f64, allowed),
+            Bound::Mean { limit_s } => {
+                let mean_s = counts.response_sum_s / n.max(1.0);
+                (n, n * mean_s / (mean_s + limit_s), 0.5)
+            }
+        }
+    }
+}
+
+/// A search's task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// What must hold, in the plant's order; 1 to [`LIMITS_MAX`].
+    pub limits: Vec<Limit>,
+    /// The longest time limit, s: how long after its intended start a request's verdict is open.
+    pub limit_s: f64,
+    /// Time for everything, s. It may be passed by one block of load and the wait for its replies.
+    pub budget_s: f64,
+    /// Half-width of the interval that is good enough, as a share of the rate.
+    pub width: f64,
+    /// Share of intervals that shall hold the line, above 0 and below 1.
+    pub confidence: f64,
+    /// Seed of the arrivals.
+    pub seed: u64,
+    /// Where to begin, requests per second.
+    pub start_per_s: f64,
+    /// Highest rate that may be offered, requests per second.
+    pub most_per_s: f64,
+}
+
+impl Goal {
+    /// A goal with one quantile limit: at most `allowed` of the requests may take longer than `limit_s`.
+    #[must_use]
+    pub fn late(allowed: f64, limit_s: f64, budget_s: f64, seed: u64) -> Self {
+        let label = format!("p{}={}ms", (1.0 - allowed) * 100.0, limit_s * 1e3);
+        Self {
+            limits: vec![Limit::late(&label, allowed)],
+            limit_s,
+            budget_s,
+            width: 0.03,
+            confidence: 0.95,
+            seed,
+            start_per_s: 8.0,
+            most_per_s: 1e6,
+        }
+    }
+
+    /// Says what is wrong with the goal, if anything.
+    ///
+    /// # Errors
+    /// One sentence that names the field and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        if self.limits.is_empty() || self.limits.len() > LIMITS_MAX {
+            return Err(format!(
+                "a search takes 1 to {LIMITS_MAX} limits, not {}",
+                self.limits.len()
+            ));
+        }
+        for limit in &self.limits {
+            let sound = match limit.bound {
+                Bound::Late { allowed } => allowed > 0.0 && allowed < 1.0,
+                Bound::Mean { limit_s } => limit_s > 0.0 && limit_s.is_finite(),
+            };
+            if !sound {
+                return Err(format!(
+                    "limit {}: the share must be above 0 and below 1, a mean above 0",
+                    limit.label
+                ));
+            }
+        }
+        let positive = [
+            ("the longest time limit", self.limit_s),
+            ("the budget", self.budget_s),
+            ("the width", self.width),
+            ("the start rate", self.start_per_s),
+            ("the highest rate", self.most_per_s),
+        ];
+        for (name, value) in positive {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(format!("{name} must be above 0, it is {value}"));
+            }
+        }
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            return Err(format!(
+                "the confidence must be between 0 and 1, it is {}",
+                self.confidence
+            ));
+        }
+        Ok(())
+    }
+
+    /// The worst limit's [`Limit::excess`] and its place.
+    #[must_use]
+    pub fn excess(&self, counts: &Window) -> (f64, usize) {
+        self.limits
+            .iter()
+            .enumerate()
+            .map(|(at, limit)| (limit.excess(at, counts), at))
+            .fold((0.0, 0), |worst, next| if next.0 > worst.0 { next } else { worst })
+    }
+}

@@ -1,0 +1,183 @@
+//! What a search says at its end, and why.
+
+use super::finding::{Finding, Verdict};
+use super::search::{Search, Stop};
+
+/// Standard deviations that a trend over time must have to be called a drift.
+const DRIFT: f64 = 3.5;
+
+impl Search<'_> {
+    /// Everything that is known, with the verdict.
+    pub(super) fn finding(&self, outcome: Result<(), Stop>, invalid: Option<String>) -> Finding {
+        let (verdict, reason) = match invalid {
+            Some(reason) => (Verdict::Infeasible, reason),
+            None => self.verdict(outcome),
+        };
+        let fit = self.fit.map(|(fit, _)| fit);
+        Finding {
+            verdict,
+            reason,
+            certified: self.certified.as_ref().map(|run| self.measured(run)),
+            failing: self.failing().as_ref().map(|run| self.measured(run)),
+            estimate_per_s: fit.map(|fit| fit.estimate_per_s),
+            interval_per_s: fit.map(|fit| fit.interval_per_s),
+            confidence: self.goal.confidence,
+            half_width: fit.map(|fit| fit.half_width()),
+            forecast: self.forecast,
+            forecast_first: self.forecast_first,
+            capacity_per_s: self.capacity.map(|capacity| capacity.per_s),
+            floor_s: self.floor_s.is_finite().then_some(self.floor_s),
+            binding: self.fit.map(|(_, limit)| self.goal.limits[limit].label.clone()),
+            slope: fit.map(|fit| fit.slope),
+            curve: self.curve_by_rate(),
+            phases: self.phases.clone(),
+            elapsed_s: self.elapsed_s,
+        }
+    }
+
+    fn verdict(&self, outcome: Result<(), Stop>) -> (Verdict, String) {
+        let held = self.bracket.0;
+        match outcome {
+            Err(Stop::Interrupted) => (
+                Verdict::Interrupted,
+                "the search was interrupted; what it knew by then is reported".to_owned(),
+            ),
+            Err(Stop::TargetFailed) => (
+                Verdict::TargetFailed,
+                format!(
+                    "the target answered nothing any more, {:.0} s into the search; look at its log",
+                    self.elapsed_s
+                ),
+            ),
+            Err(Stop::Infeasible) => (Verdict::Infeasible, self.why_infeasible()),
+            Err(Stop::NeverViolated) => (
+                Verdict::NeverViolated { at_least_per_s: held },
+                format!(
+                    "all limits held at {held:.1}/s, the highest rate allowed; the line is above it"
+                ),
+            ),
+            Err(Stop::GeneratorLimited) => (
+                Verdict::GeneratorLimited,
+                format!(
+                    "the generator did not send as planned at {:.1}/s, where the target still held; \
+                     give it more cores or connections",
+                    self.starved_at_per_s
+                ),
+            ),
+            Err(Stop::Budget) => (Verdict::BudgetTooSmall, self.why_too_small()),
+            Ok(()) => self.verdict_at_the_end(),
+        }
+    }
+
+    fn verdict_at_the_end(&self) -> (Verdict, String) {
+        let Some((fit, _)) = self.fit else {
+            return (Verdict::BudgetTooSmall, self.why_too_small());
+        };
+        if self.non_monotone {
+            return (
+                Verdict::NonMonotone,
+                format!(
+                    "limits break at low rates and hold closely below {:.1}/s; the line is that of \
+                     the upper side",
+                    fit.estimate_per_s
+                ),
+            );
+        }
+        let drift = self.drift();
+        if drift.abs() > DRIFT {
+            let how = if drift > 0.0 { "slower" } else { "faster" };
+            return (
+                Verdict::Drifting,
+                format!(
+                    "the target got {how} while it was measured ({:.1} standard deviations); warm \
+                     it up longer or find out why",
+                    drift.abs()
+                ),
+            );
+        }
+        let told = format!("the line is known to {:.1} %", 100.0 * fit.half_width());
+        if self.certified.is_none() {
+            return (
+                Verdict::BudgetTooSmall,
+                format!("{told}, but the time was over before a run closely below it held"),
+            );
+        }
+        if fit.half_width() > self.goal.width {
+            return (Verdict::BudgetTooSmall, self.why_too_small());
+        }
+        (Verdict::Ok, told)
+    }
+
+    fn why_infeasible(&self) -> String {
+        let lowest = self.curve.iter().min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+        match lowest {
+            Some(stretch) => {
+                let (excess, limit) = self.goal.excess(&stretch.counts);
+                format!(
+                    "{} is broken {excess:.1} times over at {:.2}/s already, where requests take \
+                     {:.1} ms on average; no rate holds it",
+                    self.goal.limits[limit].label,
+                    stretch.rate_per_s,
+                    1e3 * stretch.counts.response_sum_s / stretch.counts.scheduled.max(1) as f64
+                )
+            }
+            None => "no rate holds the limits".to_owned(),
+        }
+    }
+
+    fn why_too_small(&self) -> String {
+        let known = match self.fit {
+            Some((fit, _)) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
+            None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
+                format!(
+                    "short looks put the line at {:.1} to {:.1}/s",
+                    self.bracket.0, self.bracket.1
+                )
+            }
+            None if self.bracket.0 > 0.0 => {
+                format!("the limits held at {:.1}/s in a short look", self.bracket.0)
+            }
+            None => "nothing is known".to_owned(),
+        };
+        match self.forecast {
+            Some(forecast) => format!(
+                "{known} after {:.0} s; {:.1} % would take about {:.0} s",
+                self.elapsed_s,
+                100.0 * self.goal.width,
+                forecast.total_s
+            ),
+            None => format!("{known} after {:.0} s of {:.0} s", self.elapsed_s, self.goal.budget_s),
+        }
+    }
+
+    /// Trend of lateness over time beyond what the rates explain, in standard deviations; positive is slower.
+    fn drift(&self) -> f64 {
+        let Some((fit, limit)) = self.fit else { return 0.0 };
+        let bound = &self.goal.limits[limit];
+        let prior = self.prior(limit, fit.estimate_per_s);
+        let residuals: Vec<(f64, f64)> = self
+            .blocks
+            .iter()
+            .map(|block| {
+                let (n, late, allowed) = bound.as_share(limit, &block.counts);
+                let x = (block.rate_per_s / fit.estimate_per_s).ln();
+                let p = prior.late_share(x, fit.slope, allowed);
+                let spread = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
+                let variance = fit.dispersion * n * spread * (1.0 - spread);
+                (block.at_s, (late - n * p) / variance.max(1.0).sqrt())
+            })
+            .collect();
+        let n = residuals.len() as f64;
+        if n < 8.0 {
+            return 0.0;
+        }
+        let middle = residuals.iter().map(|r| r.0).sum::<f64>() / n;
+        let mean = residuals.iter().map(|r| r.1).sum::<f64>() / n;
+        let (mut cross, mut square) = (0.0, 0.0);
+        for (at, residual) in &residuals {
+            cross += (at - middle) * (residual - mean);
+            square += (at - middle).powi(2);
+        }
+        cross / square.max(1e-9).sqrt()
+    }
+}

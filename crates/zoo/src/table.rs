@@ -1,0 +1,122 @@
+//! Many searches of one model, as a line of the table.
+
+use crate::models::Model;
+use plimsoll_core::seek::finding::Finding;
+use plimsoll_core::seek::search::seek;
+
+/// What is kept of one search.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// The rate it names, over the line, less one; -1 if it names none.
+    pub error: f64,
+    /// The certified rate's, likewise.
+    pub certified_error: f64,
+    /// Whether the interval holds the line.
+    pub covers: bool,
+    /// Half-width of the interval as a share.
+    pub half_width: f64,
+    /// Time it took, s.
+    pub elapsed_s: f64,
+    /// The first forecast of the measuring time for the wanted width, s.
+    pub forecast_s: f64,
+}
+
+/// Searches a model with one seed.
+#[must_use]
+pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
+    let mut plant = model.plant(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1000));
+    let mut show = |event: &plimsoll_core::seek::finding::Event| {
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("{event:?}")
+        }
+    };
+    let found = seek(&mut plant, &model.goal(seed), &mut show);
+    if std::env::var("TRACE").is_ok() {
+        for c in &found.curve {
+            eprintln!(
+                "  {:.2} {:.0}s n {} late {:.4}",
+                c.rate_per_s, c.seconds, c.scheduled, c.late_share[0]
+            );
+        }
+    }
+    let off = |rate: Option<f64>| rate.unwrap_or(0.0) / model.line_per_s - 1.0;
+    let outcome = Outcome {
+        error: off(found.estimate_per_s),
+        certified_error: off(found.certified.as_ref().map(|c| c.rate_per_s)),
+        covers: found
+            .interval_per_s
+            .is_some_and(|(low, high)| low <= model.line_per_s && model.line_per_s <= high),
+        half_width: found.half_width.unwrap_or(f64::INFINITY),
+        elapsed_s: found.elapsed_s,
+        forecast_s: found.forecast_first.map_or(f64::INFINITY, |f| f.measuring_s),
+    };
+    (outcome, found)
+}
+
+/// A value at a share of the sorted values.
+#[must_use]
+pub fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.is_empty() {
+        return f64::NAN;
+    }
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+}
+
+/// Share of the values for which something holds.
+#[must_use]
+pub fn share(values: &[Outcome], holds: impl Fn(&Outcome) -> bool) -> f64 {
+    values.iter().filter(|value| holds(value)).count() as f64 / values.len().max(1) as f64
+}
+
+/// Half-width of a share's binomial 95 % interval.
+#[must_use]
+pub fn binomial_error(share: f64, n: usize) -> f64 {
+    // Agresti and Coull (1998): two successes and two failures more, so that 100 % has an error too.
+    let n = n as f64 + 4.0;
+    let p = (share * (n - 4.0) + 2.0) / n;
+    1.96 * (p * (1.0 - p) / n).sqrt()
+}
+
+/// Errors as p5 / median / p95 %, and the shares within 3 %, within 5 %, and off by more than 20 %.
+#[must_use]
+pub fn errors(outcomes: &[Outcome], error: impl Fn(&Outcome) -> f64) -> String {
+    let at = |share| 100.0 * quantile(outcomes.iter().map(&error), share);
+    let within = |width: f64| 100.0 * share(outcomes, |o| error(o).abs() <= width);
+    format!(
+        "{:+5.1}/{:+5.1}/{:+5.1} {:5.1} {:5.1} {:4.1}",
+        at(0.05),
+        at(0.5),
+        at(0.95),
+        within(0.03),
+        within(0.05),
+        100.0 * share(outcomes, |o| error(o).abs() > 0.2)
+    )
+}
+
+/// The table's head for [`line`].
+pub const HEAD: &str = "model          | estimate p5/med/p95 %  <3%   <5%  >20% | certified p5/med/p95 % <3%   <5%  \
+                        >20% | covers %    half % | time med/p95/max s | forecast s";
+
+/// One line of the table.
+#[must_use]
+pub fn line(name: &str, outcomes: &[Outcome]) -> String {
+    let covered = share(outcomes, |o| o.covers);
+    let time = |share| quantile(outcomes.iter().map(|o| o.elapsed_s), share);
+    let forecast = |share| quantile(outcomes.iter().map(|o| o.forecast_s), share);
+    format!(
+        "{name:14} | {} | {} | {:5.1} ±{:3.1} {:5.1} | {:4.0} {:4.0} {:4.0} | {:4.0} ({:.0}-{:.0})",
+        errors(outcomes, |o| o.error),
+        errors(outcomes, |o| o.certified_error),
+        100.0 * covered,
+        100.0 * binomial_error(covered, outcomes.len()),
+        100.0 * quantile(outcomes.iter().map(|o| o.half_width), 0.5),
+        time(0.5),
+        time(0.95),
+        time(1.0),
+        forecast(0.5),
+        forecast(0.05),
+        forecast(0.95),
+    )
+}
