@@ -28,7 +28,11 @@ pub const USAGE: u8 = 64;
 pub fn of_record(record: &RunRecord) -> u8 {
     match record.verdict.kind {
         VerdictKind::TargetFailed => TARGET_FAILED,
-        VerdictKind::GeneratorLimited | VerdictKind::Partial | VerdictKind::Void => NOT_VALID,
+        VerdictKind::GeneratorLimited
+        | VerdictKind::Partial
+        | VerdictKind::Unstable
+        | VerdictKind::Void => NOT_VALID,
+        VerdictKind::Infeasible => SLO_MISSED,
         VerdictKind::Valid if record.slo.values().any(|slo| !slo.held) => SLO_MISSED,
         VerdictKind::Valid => FINE,
     }

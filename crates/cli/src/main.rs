@@ -7,6 +7,7 @@ mod fbench_source;
 mod prepare;
 mod progress;
 mod quickstart;
+mod search_progress;
 mod signals;
 mod url;
 mod usage;
@@ -28,6 +29,8 @@ plimsoll measures how much load a search, recommendation or database system hold
                      a real search server, a real text, a real query mix, half a minute
   Any HTTP service   plimsoll load http://127.0.0.1:8080/ --rate 1000 --duration 30s
                      closed, open, bursts, profiles; classes, checks, limits
+  The load line      plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --budget 5m
+                     the highest rate that holds the limits, with an interval
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
   A target to try    plimsoll serve null | queue | search
@@ -49,6 +52,7 @@ struct Cli {
 enum Command {
     Run(run::RunArgs),
     Load(Box<load::LoadArgs>),
+    Seek(Box<commands::seek::SeekArgs>),
     Fbench(Box<fbench::FbenchArgs>),
     Serve(Box<serve::ServeArgs>),
     Report(report::ReportArgs),
@@ -62,6 +66,7 @@ impl Command {
         match self {
             Command::Run(args) => run::run(args),
             Command::Load(args) => load::run(args),
+            Command::Seek(args) => commands::seek::run(args),
             Command::Fbench(args) => fbench::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Report(args) => report::run(args),

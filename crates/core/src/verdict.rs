@@ -16,6 +16,10 @@ pub enum VerdictKind {
     TargetFailed,
     /// The run was cut short; the numbers cover what was done until then.
     Partial,
+    /// No rate holds the limits.
+    Infeasible,
+    /// The target did not stay the same while it was measured, or got better with load.
+    Unstable,
     /// The books do not balance: a defect of plimsoll.
     Void,
 }
@@ -29,6 +33,8 @@ impl VerdictKind {
             VerdictKind::GeneratorLimited => "generator-limited",
             VerdictKind::TargetFailed => "target-failed",
             VerdictKind::Partial => "partial",
+            VerdictKind::Infeasible => "infeasible",
+            VerdictKind::Unstable => "unstable",
             VerdictKind::Void => "void",
         }
     }

@@ -8,6 +8,7 @@ pub mod report;
 pub mod requests;
 pub mod result_filter;
 pub mod run;
+pub mod seek;
 
 pub mod serve;
 pub mod split_file;

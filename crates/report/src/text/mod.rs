@@ -5,6 +5,7 @@
 
 mod number;
 mod page;
+mod seek;
 mod tables;
 
 use crate::plain::printable;
@@ -55,10 +56,26 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
     }
     page.line(&when, Tone::Plain);
     page.blank();
+    if let Some(finding) = seek::finding(record) {
+        seek::line(&mut page, &finding);
+        page.blank();
+        return page.finish() + &search_figures(record, folder, style);
+    }
     headline(&mut page, record);
     page.blank();
     let head = page.finish();
     head + &figures(record, folder, style)
+}
+
+/// What a search's page has below its line: the books of all its requests, and not their times, which are those of
+/// very different loads.
+fn search_figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
+    let mut page = Page::new(style);
+    ledger(&mut page, &record.ledger);
+    statuses(&mut page, record);
+    generator(&mut page, record);
+    ending(&mut page, record, folder);
+    page.finish()
 }
 
 /// The page without its head: from the times to where the record lies.
@@ -94,15 +111,20 @@ pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Stri
         let tone = if slo.held { Tone::Good } else { Tone::Bad };
         page.entry("SLO", &format!("{name} {}: {measured}, {held}", slo.limit), tone);
     }
+    ending(&mut page, record, folder);
+    page.finish()
+}
+
+/// What a reader should know before the figures are used, and where the rest is.
+fn ending(page: &mut Page<'_>, record: &RunRecord, folder: Option<&Path>) {
     for (index, warning) in record.warnings.iter().enumerate() {
         let label = if index == 0 { "Warning" } else { "" };
         page.entry(label, &printable(warning), Tone::Warn);
     }
-    verdict(&mut page, record);
+    verdict(page, record);
     if let Some(folder) = folder {
         page.entry("Record", &folder.display().to_string(), Tone::Plain);
     }
-    page.finish()
 }
 
 /// Rate and response time in one line; it says less than a number when there is no number to be had.
@@ -121,7 +143,8 @@ fn headline(page: &mut Page<'_>, record: &RunRecord) {
         VerdictKind::GeneratorLimited => format!("at least {rate}: the generator was the limit"),
         VerdictKind::Void => format!("{rate}: VOID, do not use"),
         VerdictKind::Partial => format!("{rate} until it was cut short"),
-        VerdictKind::Valid | VerdictKind::TargetFailed => rate,
+        VerdictKind::Unstable => format!("{rate} from a target that did not stay the same"),
+        VerdictKind::Valid | VerdictKind::TargetFailed | VerdictKind::Infeasible => rate,
     };
     let points = headline_points(response)
         .iter()
@@ -301,6 +324,8 @@ fn verdict(page: &mut Page<'_>, record: &RunRecord) {
         }
         VerdictKind::TargetFailed => ("the target did not serve, so it has no speed", Tone::Bad),
         VerdictKind::Partial => ("the numbers cover what was done until it ended", Tone::Warn),
+        VerdictKind::Infeasible => ("no rate holds the limits", Tone::Bad),
+        VerdictKind::Unstable => ("the target did not stay the same", Tone::Warn),
         VerdictKind::Void => ("do not use these numbers", Tone::Bad),
     };
     page.entry("Verdict", &format!("{}: {meaning}", verdict.kind.name()), tone);

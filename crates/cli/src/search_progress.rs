@@ -1,0 +1,99 @@
+//! The lines on stderr that show a search closing in.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::seek::finding::{Event, Measured, Phase};
+use plimsoll_core::seek::goal::Goal;
+
+/// A status line under the lines of what was found; hidden when stderr is not a terminal or `--quiet` was given.
+pub struct SearchProgress {
+    bar: ProgressBar,
+    budget_s: f64,
+}
+
+impl SearchProgress {
+    /// For a search with this goal.
+    #[must_use]
+    pub fn new(goal: &Goal, quiet: bool) -> Self {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(4)
+        };
+        let bar = ProgressBar::with_draw_target(Some(goal.budget_s.ceil() as u64), target);
+        if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} [{bar:28}] {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message("connecting");
+        Self { bar, budget_s: goal.budget_s }
+    }
+
+    /// Shows one finished second.
+    pub fn second(&self, second: &Interval) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        self.bar.set_position(second.to_ns / 1_000_000_000);
+        let all = second.all_classes();
+        self.bar.set_message(format!(
+            "{:>9.0}/s   p50 {:>8.2} ms   p95 {:>8.2} ms   failed {}",
+            second.ledger.ok as f64 / second.seconds().max(1e-9),
+            all.response.quantile_ns(0.5) as f64 / 1e6,
+            all.response.quantile_ns(0.95) as f64 / 1e6,
+            second.ledger.failed.total()
+        ));
+    }
+
+    /// Shows what the search tells.
+    pub fn event(&self, event: &Event) {
+        if let Some(line) = line(event, self.budget_s) {
+            self.bar.println(line);
+        }
+    }
+
+    /// Takes the status line away.
+    pub fn done(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn line(event: &Event, budget_s: f64) -> Option<String> {
+    let share = |seen: &Measured| {
+        let worst = seen.late_share.iter().copied().fold(0.0, f64::max);
+        format!("late {:.1} % of {}", 100.0 * worst, seen.scheduled)
+    };
+    let held = |held: bool| if held { "holds" } else { "breaks" };
+    Some(match event {
+        Event::Phase { phase, at_s } => {
+            let name = match phase {
+                Phase::WarmUp => "warm-up: low load until the response time stands still",
+                Phase::Ramp => "ramp: doubling until a limit breaks",
+                Phase::Capacity => "capacity: what it completes when overloaded",
+                Phase::Bracket => "bracket: short looks",
+                Phase::Pilot => "pilot: how bursty is lateness here?",
+                Phase::Focus => "focus: blocks on both sides of the line",
+                Phase::Certify => "certify: a contiguous run below the line",
+            };
+            format!("{at_s:>5.0} s  {name}")
+        }
+        Event::Probed { seen, held: ok } => {
+            format!("         {:.1}/s {} ({})", seen.rate_per_s, held(*ok), share(seen))
+        }
+        Event::Bracket { low_per_s, high_per_s } => {
+            format!("         the line is between {low_per_s:.1}/s and {high_per_s:.1}/s")
+        }
+        Event::Capacity { per_s } => format!("         completes {per_s:.1}/s"),
+        Event::Estimate { per_s, interval_per_s: (low, high), .. } => {
+            format!("         {per_s:.1}/s, between {low:.1} and {high:.1}")
+        }
+        Event::Forecast(forecast) => {
+            let fits = if forecast.total_s <= budget_s { "" } else { ", more than the budget" };
+            let minutes = (forecast.total_s / 60.0).floor();
+            let seconds = forecast.total_s - 60.0 * minutes;
+            format!("         the wanted width needs about {minutes:.0}:{seconds:02.0}{fits}")
+        }
+        Event::Certified { seen, held: ok } => {
+            format!("         {:.1}/s {} ({})", seen.rate_per_s, held(*ok), share(seen))
+        }
+    })
+}

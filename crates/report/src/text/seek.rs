@@ -1,0 +1,132 @@
+//! The page of a search for the load line.
+
+use super::number::{count, millis, percent, significant};
+use super::page::{Column, Page, Tone};
+use crate::plain::printable;
+use plimsoll_core::record::RunRecord;
+use plimsoll_core::seek::finding::{Finding, Measured};
+
+/// Rows of the curve on the page; the record holds all.
+const CURVE_MAX: usize = 16;
+
+/// What the search found, where the record is one of a search.
+pub fn finding(record: &RunRecord) -> Option<Finding> {
+    record.job_results.get("seek").and_then(|found| serde_json::from_value(found.clone()).ok())
+}
+
+/// The line, how sure it is, and the curve that it was read from.
+pub fn line(page: &mut Page<'_>, finding: &Finding) {
+    match &finding.certified {
+        Some(certified) => {
+            let text =
+                format!("  {} requests/s hold the limits", significant(certified.rate_per_s));
+            page.line(&text, Tone::Strong);
+            page.blank();
+            page.entry("Certified", &seen(certified), Tone::Good);
+        }
+        None => {
+            page.line("  no rate was certified", Tone::Strong);
+            page.blank();
+        }
+    }
+    if let Some(failing) = &finding.failing {
+        let text = format!("{}/s and above: {}", significant(failing.rate_per_s), seen(failing));
+        page.entry("Fails at", &text, Tone::Plain);
+    }
+    if let (Some(estimate), Some((low, high))) = (finding.estimate_per_s, finding.interval_per_s) {
+        let confidence = percent(finding.confidence);
+        let half =
+            finding.half_width.map_or(String::new(), |half| format!(" (+- {})", percent(half)));
+        let text = format!(
+            "{}/s; with a confidence of {confidence} between {} and {}{half}",
+            significant(estimate),
+            significant(low),
+            significant(high)
+        );
+        page.entry("Estimate", &text, Tone::Plain);
+    }
+    if let Some(binding) = &finding.binding {
+        page.entry("Limit", &format!("{} breaks first", printable(binding)), Tone::Plain);
+    }
+    if let Some(capacity) = finding.capacity_per_s {
+        let text = format!("{}/s when overloaded", significant(capacity));
+        page.entry("Capacity", &text, Tone::Plain);
+    }
+    if let Some(floor_s) = finding.floor_s.filter(|floor_s| floor_s.is_finite()) {
+        let text = format!("{} ms mean response at the lowest load", millis(floor_s * 1e3));
+        page.entry("Floor", &text, Tone::Plain);
+    }
+    time(page, finding);
+    page.blank();
+    curve(page, finding);
+}
+
+fn seen(measured: &Measured) -> String {
+    format!(
+        "late {} of {} in {} s, mean {} ms",
+        shares(measured),
+        count(measured.scheduled),
+        significant(measured.seconds),
+        millis(measured.response_mean_s * 1e3)
+    )
+}
+
+/// One share a limit.
+fn shares(measured: &Measured) -> String {
+    measured.late_share.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
+}
+
+fn time(page: &mut Page<'_>, finding: &Finding) {
+    let phases = finding
+        .phases
+        .iter()
+        .map(|span| {
+            let name = serde_json::to_value(span.phase).ok();
+            let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or("phase").to_owned();
+            format!("{name} {}", significant(span.until_s - span.from_s))
+        })
+        .collect::<Vec<_>>()
+        .join(", ");
+    let mut text = format!("{} s: {phases}", significant(finding.elapsed_s));
+    if let Some(forecast) = &finding.forecast_first {
+        text += &format!("; forecast after the pilot {} s", significant(forecast.total_s));
+    }
+    page.entry("Time", &text, Tone::Plain);
+}
+
+fn curve(page: &mut Page<'_>, finding: &Finding) {
+    let number = |name, goes| Column { name, right: true, goes };
+    let columns = [
+        number("Rate/s", 0),
+        number("seconds", 3),
+        number("requests", 1),
+        number("late", 0),
+        number("failed", 2),
+        number("mean, ms", 0),
+    ];
+    // An even choice of a long curve, with both of its ends.
+    let points = finding.curve.len();
+    let shown = points.min(CURVE_MAX);
+    let rows: Vec<(Vec<String>, Tone)> = (0..shown)
+        .map(|row| &finding.curve[if shown > 1 { row * (points - 1) / (shown - 1) } else { 0 }])
+        .map(|point| {
+            let cells = vec![
+                significant(point.rate_per_s),
+                significant(point.seconds),
+                count(point.scheduled),
+                shares(point),
+                count(point.failed),
+                millis(point.response_mean_s * 1e3),
+            ];
+            (cells, Tone::Plain)
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.table(&columns, &rows);
+    if shown < points {
+        page.note(&format!("{shown} of {points} rates; the record has all"));
+    }
+    page.blank();
+}
