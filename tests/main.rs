@@ -15,4 +15,5 @@ mod load;
 mod nginx;
 mod process;
 mod record;
+mod seek;
 mod server;

@@ -1,6 +1,7 @@
 //! The `plimsoll` binary: flags become a scenario, a scenario becomes a run.
 
 mod commands;
+mod embedded;
 mod execute;
 mod exit;
 mod fbench_source;
@@ -53,6 +54,7 @@ enum Command {
     Run(run::RunArgs),
     Load(Box<load::LoadArgs>),
     Seek(Box<commands::seek::SeekArgs>),
+    Rank(Box<commands::rank::RankArgs>),
     Fbench(Box<fbench::FbenchArgs>),
     Serve(Box<serve::ServeArgs>),
     Report(report::ReportArgs),
@@ -66,6 +68,7 @@ impl Command {
         match self {
             Command::Run(args) => run::run(args),
             Command::Load(args) => load::run(args),
+            Command::Rank(args) => commands::rank::run(args),
             Command::Seek(args) => commands::seek::run(args),
             Command::Fbench(args) => fbench::run(args),
             Command::Serve(args) => serve::run(args),

@@ -1,5 +1,6 @@
 //! `plimsoll run quickstart`: everything once, on real parts, for somebody who has just arrived.
 
+use crate::embedded::Embedded;
 use crate::execute::{Finished, Output, execute, note, print_out, style};
 use crate::exit;
 use crate::prepare::{Prepared, plan_of, prepare};
@@ -24,9 +25,8 @@ use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
 use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Map;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+
 use std::sync::Arc;
 
 /// Queries of each class.
@@ -148,9 +148,9 @@ impl Cores {
     }
 }
 
-/// The search server, in a process of its own so that target and generator can be told apart.
+/// The search server.
 struct Server {
-    child: Child,
+    _process: Embedded,
     url: String,
     host: String,
     port: u16,
@@ -158,37 +158,9 @@ struct Server {
 
 impl Server {
     fn start() -> Result<Self> {
-        let program = std::env::current_exe().context("finding this program")?;
-        let mut child = Command::new(program)
-            .args(["serve", "search", "--port", "0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("starting the search server")?;
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).context("waiting for the search server")?;
-        }
-        let address = line
-            .trim()
-            .strip_prefix("ready search http://")
-            .and_then(|address| address.rsplit_once(':'))
-            .and_then(|(host, port)| Some((host.to_owned(), port.parse::<u16>().ok()?)));
-        let Some((host, port)) = address else {
-            let _ = child.kill();
-            bail!("the search server did not start: it said '{}'", line.trim());
-        };
-        Ok(Self { child, url: format!("http://{host}:{port}"), host, port })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
-        let _ = self.child.wait();
+        let process = Embedded::start(&["search", "--port", "0"].map(str::to_owned), &[])?;
+        let (host, port) = process.host_and_port()?;
+        Ok(Self { url: process.url.clone(), host, port, _process: process })
     }
 }
 

@@ -10,7 +10,7 @@ use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Sink;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Step};
-use plimsoll_core::seek::plant::{Order, Pace, Plant, Trial, Window};
+use plimsoll_core::seek::plant::{Order, Pace, Plant, Segment, Trial, Window};
 use plimsoll_wire::{Protocol, Sessions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const CONNECTIONS_MIN: f64 = 32.0;
 /// Most of them.
 const CONNECTIONS_MAX: f64 = 4096.0;
+
+/// Requests that an order must have sent before its lag says something about the generator.
+const LAG_COUNT_MIN: u64 = 200;
 
 /// Sessions for all shards of one part, from a seed of their own.
 pub type MakeSessions<'a, P> = dyn FnMut(u64) -> Vec<Box<dyn Sessions<P> + Send>> + 'a;
@@ -41,6 +44,18 @@ pub struct PlantPlan {
     pub shards: u32,
 }
 
+/// A stretch of load at one rate, with everything that was recorded in it.
+pub struct Stretch {
+    /// Its length, s.
+    pub seconds: f64,
+    /// Its requests by due time, all windows together.
+    pub counts: Window,
+    /// Everything recorded.
+    pub totals: Interval,
+    /// Whether somebody asked for the end.
+    pub interrupted: bool,
+}
+
 /// A real target under open-loop load.
 pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
     plan: PlantPlan,
@@ -52,6 +67,8 @@ pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
     began_ns: u64,
     parts: u32,
     end: Option<RunEnd>,
+    /// Where a part that is looked at by itself is kept meanwhile.
+    apart: Option<Interval>,
     error: Option<RunError>,
 }
 
@@ -76,6 +93,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
             began_ns,
             parts: 0,
             end: None,
+            apart: None,
             error: None,
         }
     }
@@ -131,7 +149,27 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         plan
     }
 
+    /// Offers one rate for a while and keeps what was recorded apart, beside adding it to the whole.
+    pub fn measure(&mut self, segment: Segment, seed: u64) -> Stretch {
+        let window_s = 1.0f64.min(segment.duration_s);
+        let order =
+            Order { segments: vec![segment], window_s, seed, abort: None, allowed: Vec::new() };
+        self.apart = Some(Interval::default());
+        let trial = self.run(&order);
+        let mut counts = Window::default();
+        trial.windows.iter().for_each(|window| counts.add(window));
+        Stretch {
+            seconds: trial.windows.len() as f64 * window_s,
+            counts,
+            totals: self.apart.take().unwrap_or_default(),
+            interrupted: trial.interrupted,
+        }
+    }
+
     fn keep(&mut self, end: RunEnd) {
+        if let Some(apart) = &mut self.apart {
+            apart.merge(&end.totals);
+        }
         match &mut self.end {
             None => self.end = Some(end),
             Some(all) => all.absorb(end),
@@ -224,8 +262,14 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
             sums.truncate(known);
         }
         let due: u64 = end.totals.ledger.scheduled;
+        let lag = &end.totals.lag;
         let pace = Pace {
-            lag_p99_s: end.totals.lag.quantile_ns(0.99) as f64 / 1e9,
+            // Of fewer, the 99th percentile is the luck of one request.
+            lag_p99_s: if lag.count() < LAG_COUNT_MIN {
+                0.0
+            } else {
+                lag.quantile_ns(0.99) as f64 / 1e9
+            },
             sent_share: end.totals.ledger.sent as f64 / due.max(1) as f64,
         };
         self.keep(end);

@@ -17,4 +17,5 @@ mod json_skip;
 pub mod ndjson;
 pub mod query_file;
 pub mod query_mix;
+pub mod rank;
 pub mod render;

@@ -141,7 +141,7 @@ impl SeekArgs {
 }
 
 /// What the search calls the limits, and each limit's longest response time, ns.
-fn limits(slo: &[Slo]) -> Result<(Vec<Limit>, Vec<u64>)> {
+pub fn limits(slo: &[Slo]) -> Result<(Vec<Limit>, Vec<u64>)> {
     if slo.len() > LIMITS_MAX {
         return Err(usage(format!("--slo: at most {LIMITS_MAX} limits at once")));
     }
@@ -184,7 +184,7 @@ fn limits(slo: &[Slo]) -> Result<(Vec<Limit>, Vec<u64>)> {
 }
 
 /// Reads `5%` or `0.05`.
-fn share(flag: &str, text: &str) -> Result<f64> {
+pub fn share(flag: &str, text: &str) -> Result<f64> {
     let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
     let share = digits.trim().parse::<f64>().ok().map(|value| value * scale);
     share.filter(|share| *share > 0.0 && *share < 1.0).ok_or_else(|| {
@@ -272,7 +272,7 @@ fn plant_plan(task: &Task, base: &ShardPlan) -> PlantPlan {
 }
 
 /// What the record holds under `seek`.
-fn results(finding: &Finding) -> Map<String, Value> {
+pub fn results(finding: &Finding) -> Map<String, Value> {
     let mut found = serde_json::to_value(finding).unwrap_or_default();
     if let Some(object) = found.as_object_mut() {
         let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
@@ -281,7 +281,7 @@ fn results(finding: &Finding) -> Map<String, Value> {
     Map::from_iter([("seek".to_owned(), found)])
 }
 
-fn verdict_of(finding: &Finding) -> Verdict {
+pub fn verdict_of(finding: &Finding) -> Verdict {
     let kind = match finding.verdict {
         Found::Ok | Found::NeverViolated { .. } | Found::BudgetTooSmall => VerdictKind::Valid,
         Found::GeneratorLimited => VerdictKind::GeneratorLimited,

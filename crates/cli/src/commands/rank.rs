@@ -1,0 +1,293 @@
+//! `plimsoll rank`: FeedSim's runner against the ranking server, with a search that can be believed.
+
+mod instances;
+mod runs;
+
+use super::common::OutputFlags;
+use super::seek::{limits, results, share, verdict_of};
+use crate::execute::{About, Finished, JobEnd, carry_out, code, print_out, style, write_json};
+use crate::prepare::plan_of;
+use crate::search_progress::SearchProgress;
+use crate::usage::usage;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use instances::Instances;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::schedule::{Arrivals, LoadModel};
+use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::search::seek;
+use plimsoll_core::slo::Slo;
+use plimsoll_core::units::Span;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_engine::plant::{EnginePlant, PlantPlan};
+use plimsoll_wire::Sessions;
+use plimsoll_wire::rank::Rank;
+use plimsoll_workloads::rank::{RankSessions, payload};
+use runs::{Row, csv, table};
+use serde_json::{Map, json};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  Find the highest rate at which the mini server holds its limit, and check it for a minute:
+    plimsoll rank --preset mini --budget 4m -d 60
+  FeedSim's own sizes, its limit and its fixed rates:
+    plimsoll rank --preset feedsim -q 20,40,60 -d 300 -w 120
+  Two instances on processors of their own, stepping together:
+    plimsoll rank -n 2
+
+Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
+
+/// Sizes of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    /// Two processors, 200 MB, about 10 ms of CPU a request.
+    Mini,
+    /// FeedSim's own.
+    Feedsim,
+}
+
+/// Run FeedSim's ranking benchmark: start the server, find the rate that holds the limit, check it.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+pub struct RankArgs {
+    /// Threads of each server that take requests through their stages (FeedSim's thrift threads).
+    #[arg(short = 't', long, value_name = "N", help_heading = "FeedSim's flags")]
+    threads: Option<usize>,
+    /// Threads of each server for PageRank.
+    #[arg(short = 'c', long, value_name = "N", help_heading = "FeedSim's flags")]
+    cpu_threads: Option<usize>,
+    /// Threads of each server that build and serialise stories.
+    #[arg(short = 's', long, value_name = "N", help_heading = "FeedSim's flags")]
+    srv_io_threads: Option<usize>,
+    /// Choose the generator's threads by the rate: one for every four requests a second, and at most a fifth of
+    /// the processors.
+    #[arg(short = 'a', long, help_heading = "FeedSim's flags")]
+    auto_driver_threads: bool,
+    /// Fixed rates instead of a search, requests per second, one after the other: 20,40,60.
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "FeedSim's flags"
+    )]
+    qps: Vec<f64>,
+    /// Seconds of each fixed rate, and of the final run of a search.
+    #[arg(
+        short = 'd',
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        help_heading = "FeedSim's flags"
+    )]
+    seconds: u32,
+    /// Seconds of load before the first fixed rate is measured.
+    #[arg(
+        short = 'w',
+        long,
+        value_name = "SECONDS",
+        default_value_t = 10,
+        help_heading = "FeedSim's flags"
+    )]
+    warmup: u32,
+    /// Port of the first server, the next ones follow; 0 is any.
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "PORT",
+        default_value_t = 0,
+        help_heading = "FeedSim's flags"
+    )]
+    port: u16,
+    /// File for FeedSim's table of 15 columns.
+    #[arg(
+        short = 'o',
+        long,
+        value_name = "FILE",
+        default_value = "feedsim_results.txt",
+        help_heading = "FeedSim's flags"
+    )]
+    out: PathBuf,
+    /// Functions called in each request's instruction walk.
+    #[arg(short = 'i', long, value_name = "N", help_heading = "FeedSim's flags")]
+    icache: Option<u64>,
+    /// Servers, each on processors of its own; by default one for every 100 logical processors.
+    #[arg(short = 'n', long, value_name = "N", help_heading = "FeedSim's flags")]
+    instances: Option<usize>,
+
+    /// Sizes of the server.
+    #[arg(long, value_enum, default_value = "mini", help_heading = "Server")]
+    preset: Preset,
+    /// The graph has 2^N nodes.
+    #[arg(long, value_name = "N", help_heading = "Server")]
+    scale: Option<u32>,
+    /// Servers that run already, rank://HOST:PORT; nothing is started then. May be repeated.
+    #[arg(long, value_name = "URL", help_heading = "Server")]
+    target: Vec<String>,
+
+    /// A limit to hold; by default p95=500ms, and p95=150ms with the mini preset. May be repeated.
+    #[arg(long, value_name = "LIMIT", help_heading = "Search")]
+    slo: Vec<Slo>,
+    /// Time for the search.
+    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Search")]
+    budget: Span,
+    /// The interval is narrow enough when it reaches no further than this to either side.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
+    width: String,
+    /// Seed of every random choice.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Search")]
+    seed: u64,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
+impl RankArgs {
+    fn slo(&self) -> Vec<Slo> {
+        if !self.slo.is_empty() {
+            return self.slo.clone();
+        }
+        let ms = if self.preset == Preset::Mini { 150 } else { 500 };
+        vec![Slo::Quantile { quantile: 0.95, limit: Span { ns: ms * 1_000_000 } }]
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.qps.iter().any(|rate| !(*rate > 0.0 && *rate <= 1e6)) {
+            return Err(usage("-q: rates must be above 0 and at most 1,000,000 per second"));
+        }
+        if self.seconds == 0 || self.seconds > 86_400 || self.warmup > 86_400 {
+            return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
+        }
+        if self.budget.ns == 0 {
+            return Err(usage("--budget: use a time above 0, such as 5m"));
+        }
+        Ok(())
+    }
+
+    fn scenario(&self, targets: Vec<String>) -> Scenario {
+        let fastest = self.qps.iter().copied().fold(4.0, f64::max);
+        let most = (instances::processors().len() / 5).max(1) as u32;
+        Scenario {
+            job: "rank".to_owned(),
+            targets,
+            load: LoadModel::Open { rate_per_s: fastest, arrivals: Arrivals::Poisson },
+            duration: Some(self.budget),
+            threads: if self.auto_driver_threads {
+                ((fastest / 4.0) as u32).clamp(1, most)
+            } else {
+                1
+            },
+            timeout: Span::seconds(10),
+            seed: self.seed,
+            slo: self.slo(),
+            ..Scenario::default()
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, or a server that does not start.
+pub fn run(args: &RankArgs) -> Result<u8> {
+    args.check()?;
+    let (limits, limits_ns) = limits(&args.slo())?;
+    let goal = Goal {
+        limits,
+        limit_s: limits_ns
+            .iter()
+            .filter(|&&ns| ns < u64::MAX)
+            .max()
+            .map_or(1.0, |&ns| ns as f64 / 1e9),
+        budget_s: args.budget.as_seconds(),
+        width: share("--width", &args.width)?,
+        confidence: 0.95,
+        seed: args.seed,
+        start_per_s: 4.0,
+        most_per_s: 1e5,
+    };
+    goal.check().map_err(usage)?;
+    let output = args.output.output();
+    output.check()?;
+    let instances = Instances::start(args)?;
+    let scenario = args.scenario(instances.urls.clone());
+    let targets = instances.targets()?;
+    let plan = plan_of(&scenario, targets, None, instances.urls.len());
+    let names: Vec<String> = (1..=instances.urls.len()).map(|i| format!("instance {i}")).collect();
+    let about = About {
+        plan: &plan,
+        class_names: names,
+        distinct_requests: None,
+        troubles: plimsoll_workloads::http::Troubles::default(),
+    };
+    let progress = SearchProgress::new(&goal, output.quiet);
+    let mut rows: Vec<Row> = Vec::new();
+    let finished = carry_out(&scenario, &about, &output, |keeping| {
+        let payload = payload(args.seed);
+        let shards = u64::from(scenario.threads);
+        let mut sessions = |_seed: u64| {
+            (0..shards)
+                .map(|shard| {
+                    let own = RankSessions::new(
+                        payload.clone(),
+                        instances.urls.len() as u16,
+                        shard,
+                        shards,
+                    );
+                    Box::new(own) as Box<dyn Sessions<Rank> + Send>
+                })
+                .collect()
+        };
+        let mut second = |interval: &_| progress.second(interval);
+        let plant_plan = PlantPlan {
+            base: plan.clone(),
+            arrivals: Arrivals::Poisson,
+            limits_ns: limits_ns.clone(),
+            connections_fixed: false,
+            shards: scenario.threads,
+        };
+        let mut plant = EnginePlant::new(
+            plant_plan,
+            Rank::default,
+            &mut sessions,
+            keeping.sink,
+            &mut second,
+            keeping.stop,
+        );
+        let mut job = Map::new();
+        let verdict = if args.qps.is_empty() {
+            let finding = seek(&mut plant, &goal, &mut |event| progress.event(event));
+            if let Some(certified) = &finding.certified {
+                let rate = certified.rate_per_s;
+                rows.extend(runs::final_run(&mut plant, rate, f64::from(args.seconds), &goal));
+            }
+            job = results(&finding);
+            verdict_of(&finding)
+        } else {
+            rows = runs::fixed(&mut plant, args, &goal);
+            Verdict { kind: VerdictKind::Valid, reasons: Vec::new() }
+        };
+        progress.done();
+        let end =
+            plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
+        let runs: Vec<_> = rows.iter().map(Row::to_json).collect();
+        job.insert("rank".to_owned(), json!({ "instances": instances.urls.len(), "runs": runs }));
+        Ok(JobEnd { end, results: job, verdict: Some(verdict) })
+    });
+    progress.done();
+    let finished = finished?;
+    std::fs::write(&args.out, csv(&rows))
+        .map_err(|error| usage(format!("-o {}: {error}; name a file", args.out.display())))?;
+    print(&finished, &output, &rows)
+}
+
+fn print(finished: &Finished, output: &crate::execute::Output, rows: &[Row]) -> Result<u8> {
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+        print_out(&table(rows))?;
+    }
+    let missed = rows.last().is_some_and(|row| !row.held);
+    let code = code(finished);
+    Ok(if code == crate::exit::FINE && missed { crate::exit::SLO_MISSED } else { code })
+}

@@ -1,0 +1,150 @@
+//! Runs at one rate, and FeedSim's table of them.
+
+use super::RankArgs;
+use plimsoll_core::rng::splitmix64;
+use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::plant::Segment;
+use plimsoll_engine::plant::{EnginePlant, Stretch};
+use plimsoll_wire::rank::Rank;
+use serde_json::{Value, json};
+
+/// The head of FeedSim's table.
+const HEAD: &str = "duration_secs,total_queries,requested_qps,achieved_qps,total_bytes_rx,total_bytes_tx,\
+                    rx_MBps,tx_MBps,min_ms,avg_ms,50p_ms,90p_ms,95p_ms,99p_ms,99.9p_ms";
+/// How much lower a final run begins again after one that missed a limit.
+const STEP_DOWN: f64 = 0.97;
+/// Final runs at most.
+const FINAL_RUNS_MAX: usize = 4;
+
+/// One run at one rate.
+pub struct Row {
+    requested_per_s: f64,
+    stretch: Stretch,
+    /// Whether every limit held.
+    pub held: bool,
+}
+
+type Plant<'a> = EnginePlant<'a, Rank, fn() -> Rank>;
+
+fn measure(
+    plant: &mut Plant<'_>,
+    rate_per_s: f64,
+    warmup_s: f64,
+    seconds: f64,
+    goal: &Goal,
+) -> Row {
+    let seed = splitmix64(goal.seed ^ rate_per_s.to_bits());
+    if warmup_s > 0.0 {
+        plant.measure(Segment { rate_per_s, duration_s: warmup_s }, splitmix64(seed));
+    }
+    let stretch = plant.measure(Segment { rate_per_s, duration_s: seconds }, seed);
+    let held = goal.excess(&stretch.counts).0 <= 1.0 && stretch.counts.scheduled > 0;
+    Row { requested_per_s: rate_per_s, stretch, held }
+}
+
+/// The rates of `-q`, with one warm-up for all.
+pub fn fixed(plant: &mut Plant<'_>, args: &RankArgs, goal: &Goal) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (index, rate) in args.qps.iter().enumerate() {
+        let warmup_s = if index == 0 { f64::from(args.warmup) } else { 0.0 };
+        let row = measure(plant, *rate, warmup_s, f64::from(args.seconds), goal);
+        let over = row.stretch.interrupted;
+        rows.push(row);
+        if over {
+            break;
+        }
+    }
+    rows
+}
+
+/// A long run at the certified rate, a little lower when it misses a limit after all. The last row is the result.
+pub fn final_run(
+    plant: &mut Plant<'_>,
+    certified_per_s: f64,
+    seconds: f64,
+    goal: &Goal,
+) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut rate_per_s = certified_per_s;
+    while rows.len() < FINAL_RUNS_MAX {
+        let row = measure(plant, rate_per_s, 0.0, seconds, goal);
+        let done = row.held || row.stretch.interrupted;
+        rows.push(row);
+        if done {
+            break;
+        }
+        rate_per_s *= STEP_DOWN;
+    }
+    rows
+}
+
+impl Row {
+    /// FeedSim's columns, in its order; times in ms, megabytes of 10^6.
+    fn columns(&self) -> [f64; 15] {
+        let Stretch { seconds, totals, .. } = &self.stretch;
+        let seconds = seconds.max(1e-9);
+        let all = totals.all_classes();
+        let response = all.response.summary();
+        let counters = &totals.counters;
+        [
+            seconds.round(),
+            totals.ledger.ok as f64,
+            self.requested_per_s,
+            counters.ok_in_time as f64 / seconds,
+            counters.bytes_received as f64,
+            counters.bytes_sent as f64,
+            counters.bytes_received as f64 / 1e6 / seconds,
+            counters.bytes_sent as f64 / 1e6 / seconds,
+            response.min,
+            response.mean,
+            response.p50,
+            response.p90,
+            response.p95,
+            response.p99,
+            response.p99_9,
+        ]
+    }
+
+    fn line(&self) -> String {
+        let text = self.columns().map(|value| {
+            if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+        });
+        text.join(",")
+    }
+
+    /// The row for the record.
+    pub fn to_json(&self) -> Value {
+        let mut object = serde_json::Map::new();
+        for (name, value) in HEAD.split(',').zip(self.columns()) {
+            object.insert(name.to_owned(), json!(value));
+        }
+        object.insert("held".to_owned(), json!(self.held));
+        object.insert("failed".to_owned(), json!(self.stretch.totals.ledger.failed.total()));
+        Value::Object(object)
+    }
+}
+
+/// FeedSim's table as it writes it.
+pub fn csv(rows: &[Row]) -> String {
+    let lines: Vec<String> = rows.iter().map(Row::line).collect();
+    format!("{HEAD}\n{}{}", lines.join("\n"), if lines.is_empty() { "" } else { "\n" })
+}
+
+/// The runs for people.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let columns = row.columns();
+        text += &format!(
+            "Run        {:.1}/s for {:.0} s: {:.1}/s answered, p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms, {}\n",
+            columns[2],
+            columns[0],
+            columns[3],
+            columns[10],
+            columns[12],
+            columns[13],
+            if row.held { "held" } else { "MISSED" }
+        );
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! `plimsoll seek` against real servers whose line is known, and every way in which a search can end.
+
+use crate::process::{Ended, PATIENCE, Place, Target};
+use crate::record::Record;
+use rustix::process::Signal;
+use std::time::Duration;
+
+/// Four servers of 20 ms: 163.04 requests a second hold p95 <= 100 ms (closed form, M/M/4).
+const FOUR_SERVERS: [&str; 5] = ["queue", "--servers", "4", "--service", "exponential:20ms"];
+const LINE_PER_S: f64 = 163.04;
+
+fn seek(place: &Place, target: &Target, flags: &[&str]) -> Ended {
+    let mut args = vec!["seek", target.url.as_str(), "--json", "-"];
+    args.extend(flags);
+    place.start(args).wait(Duration::from_secs(120))
+}
+
+#[track_caller]
+fn found(ended: &Ended) -> Record {
+    let record = Record::of(ended);
+    record.expect_balanced();
+    assert!(record.number("/seek/elapsed_s") > 0.0);
+    record
+}
+
+#[test]
+fn a_known_line_is_found_within_what_the_interval_says() {
+    let place = Place::alone();
+    let target = place.serve(&FOUR_SERVERS);
+    let ended = seek(&place, &target, &["--slo", "p95=100ms", "--budget", "40s", "--seed", "3"]);
+    let record = found(&ended.expect(0));
+    let estimate = record.number("/seek/estimate_per_s");
+    let (low, high) =
+        (record.number("/seek/interval_per_s/0"), record.number("/seek/interval_per_s/1"));
+    let certified = record.number("/seek/certified_rate_per_s");
+    eprintln!("certified {certified:.1}, estimate {estimate:.1} ({low:.1} to {high:.1})");
+    assert!(low <= estimate && estimate <= high);
+    // Forty seconds know the line to a tenth or so; the wide limits are for a machine that pauses.
+    assert!((estimate / LINE_PER_S - 1.0).abs() < 0.25, "{estimate}");
+    assert!((certified / LINE_PER_S - 1.0).abs() < 0.25, "{certified}");
+    // What was certified was measured, in one run, and held.
+    assert!(record.number("/seek/certified/late_share/0") <= 0.05);
+    assert!(record.number("/seek/certified/scheduled") > 100.0);
+    let curve = record.0["seek"]["curve"].as_array().unwrap();
+    assert!(curve.len() > 5);
+    let rates: Vec<f64> = curve.iter().map(|p| p["rate_per_s"].as_f64().unwrap()).collect();
+    assert!(rates.windows(2).all(|pair| pair[0] <= pair[1]), "{rates:?}");
+    // The books hold every request of the search, on either side.
+    let seen = target.stats();
+    let answered = seen["answered"].as_u64().unwrap();
+    assert_eq!(answered, record.ok(), "the target's own count");
+    let text = place.run(["report"]).expect(0).stdout;
+    for part in ["hold the limits", "Certified", "Estimate", "Rate/s", "Verdict"] {
+        assert!(text.contains(part), "no '{part}' in\n{text}");
+    }
+}
+
+#[test]
+fn a_limit_below_the_floor_is_infeasible() {
+    let place = Place::new();
+    let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
+    let ended = seek(&place, &target, &["--slo", "p95=5ms", "--budget", "15s"]);
+    let record = found(&ended.expect(2));
+    assert_eq!(record.verdict(), "infeasible");
+    assert!(record.0["seek"]["certified_rate_per_s"].is_null());
+}
+
+#[test]
+fn a_limit_that_is_never_broken_says_at_least_how_much() {
+    let place = Place::new();
+    let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:1ms"]);
+    let flags = ["--slo", "p95=500ms", "--budget", "25s", "--max-rate", "60"];
+    let record = found(&seek(&place, &target, &flags).expect(0));
+    let least = record.number("/seek/verdict/never-violated/at_least_per_s");
+    assert!((50.0..=60.0).contains(&least), "{least}");
+    assert!(record.number("/seek/certified_rate_per_s") > 0.0);
+}
+
+#[test]
+fn a_second_is_too_little_and_that_is_said() {
+    let place = Place::new();
+    let target = place.serve(&FOUR_SERVERS);
+    let ended = seek(&place, &target, &["--slo", "p95=100ms", "--budget", "1s"]);
+    assert!(ended.took < Duration::from_secs(6), "{:?}", ended.took);
+    let record = found(&ended);
+    assert_eq!(record.text("/seek/verdict"), "budget-too-small");
+}
+
+#[test]
+fn an_interrupted_search_keeps_what_it_knows() {
+    let place = Place::new();
+    let target = place.serve(&FOUR_SERVERS);
+    let args = ["seek", target.url.as_str(), "--slo", "p95=100ms", "--json", "-"];
+    let running = place.start(args);
+    let seen = || target.stats()["answered"].as_u64().unwrap_or(0) >= 100;
+    crate::process::until("the search is under way", Duration::from_secs(30), seen);
+    running.signal(Signal::INT);
+    let ended = running.wait(PATIENCE).expect(3);
+    let record = found(&ended);
+    assert_eq!(record.verdict(), "partial");
+    assert!(!record.0["seek"]["curve"].as_array().unwrap().is_empty());
+    place.run(["report"]).expect(3);
+}
+
+#[test]
+fn a_target_that_dies_ends_the_search() {
+    let place = Place::new();
+    let target = place.serve(&FOUR_SERVERS);
+    let args =
+        ["seek", target.url.as_str(), "--slo", "p95=100ms", "--json", "-", "--budget", "60s"];
+    let running = place.start(args);
+    let seen = || target.stats()["answered"].as_u64().unwrap_or(0) >= 100;
+    crate::process::until("the search is under way", Duration::from_secs(30), seen);
+    drop(target);
+    let ended = running.wait(Duration::from_secs(40)).expect(4);
+    assert_eq!(found(&ended).verdict(), "target-failed");
+}
+
+#[test]
+fn wrong_words_are_refused_before_anything_is_sent() {
+    let place = Place::new();
+    for (flags, word) in [
+        (&[][..], "--slo"),
+        (&["--slo", "p95=0s"], "p95=0"),
+        (&["--slo", "max=1s"], "p99.9"),
+        (&["--slo", "rate=5"], "--max-rate"),
+        (&["--slo", "p95=1s", "--budget", "0s"], "--budget"),
+        (&["--slo", "p95=1s", "--width", "5"], "--width"),
+        (&["--slo", "p95=1s", "--confidence", "100%"], "--confidence"),
+        (&["--slo", "p95=1s", "--start-rate", "0"], "--start-rate"),
+        (&["--slo", "p95=1s", "--start-rate", "10", "--max-rate", "5"], "--start-rate"),
+    ] {
+        let mut args = vec!["seek", "http://127.0.0.1:1/"];
+        args.extend(flags);
+        let ended = place.run(args).expect(64);
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+    }
+}
