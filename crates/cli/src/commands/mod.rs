@@ -8,4 +8,5 @@ pub mod report;
 pub mod result_filter;
 pub mod run;
 pub mod serve;
+mod serve_rank;
 pub mod split_file;

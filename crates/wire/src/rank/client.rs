@@ -60,7 +60,9 @@ impl Conn {
             self.begin();
         }
         match self.place {
-            Place::Payload { header, asked, left } => Ok(self.payload(header, asked, left, input, 0)),
+            Place::Payload { header, asked, left } => {
+                Ok(self.payload(header, asked, left, input, 0))
+            }
             Place::Dead => Err(Fault::Protocol("the connection has failed before")),
             Place::Header | Place::Between => {
                 let Some((header, used)) = self.header(input) else { return Ok(Event::More) };
