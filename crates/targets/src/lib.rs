@@ -6,6 +6,8 @@ pub mod arrivals;
 mod http;
 pub mod null;
 pub mod queue;
+pub mod rank;
+mod sample;
 pub mod search;
 pub mod stop;
 

@@ -5,6 +5,7 @@
 
 pub mod http1;
 mod protocol;
+pub mod rank;
 mod session;
 
 pub use protocol::{Event, Fault, Protocol, Submission};

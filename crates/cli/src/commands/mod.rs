@@ -12,4 +12,5 @@ pub mod run;
 pub mod seek;
 
 pub mod serve;
+mod serve_rank;
 pub mod split_file;

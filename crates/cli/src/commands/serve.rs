@@ -1,6 +1,7 @@
 //! `plimsoll serve`: the embedded targets, each a process of its own.
 
 use super::common::ArrivalsFlag;
+use super::serve_rank::{self, RankArgs};
 use crate::execute::print_out;
 use crate::exit;
 use crate::usage::usage;
@@ -25,11 +26,13 @@ Examples:
     plimsoll serve queue --port 8080 --servers 4 --service exponential:5ms --rate 600
   A search engine that keeps its documents:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data
+  A ranking server for two processors; frames and HTTP on one port:
+    plimsoll serve rank --port 11222
 
 Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080'.
 Ctrl-C stops it in order.";
 
-/// Serve an embedded target: null, queue or search.
+/// Serve an embedded target: null, queue, search or rank.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
@@ -45,10 +48,12 @@ enum Kind {
     Queue(QueueArgs),
     /// A real search engine that speaks Vespa's query and document APIs.
     Search(SearchArgs),
+    /// FeedSim's leaf server, written afresh: eight stages a request, by frames and by HTTP.
+    Rank(RankArgs),
 }
 
 #[derive(Args, Debug)]
-struct ListenArgs {
+pub struct ListenArgs {
     /// Port; 0 takes any free one and prints it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
@@ -165,6 +170,7 @@ pub fn run(args: &ServeArgs) -> Result<u8> {
         Kind::Null(args) => serve_null(args),
         Kind::Queue(args) => serve_queue(args),
         Kind::Search(args) => serve_search(args),
+        Kind::Rank(args) => serve_rank::run(args),
     }
 }
 
@@ -176,7 +182,7 @@ fn serve_null(args: &NullArgs) -> Result<u8> {
     };
     config.validate().map_err(|error| usage(error.to_string()))?;
     let (listener, stop) = listen(&args.listen)?;
-    ready("null", &listener, &args.listen)?;
+    ready("null", &["http"], &listener, &args.listen)?;
     null::run(listener, config, stop)?;
     Ok(exit::FINE)
 }
@@ -215,7 +221,7 @@ fn serve_queue(args: &QueueArgs) -> Result<u8> {
         print_out(&truth_text(&config, rate, arrivals))?;
     }
     let (listener, stop) = listen(&args.listen)?;
-    ready("queue", &listener, &args.listen)?;
+    ready("queue", &["http"], &listener, &args.listen)?;
     queue::run(listener, config, stop)?;
     Ok(exit::FINE)
 }
@@ -254,13 +260,13 @@ fn serve_search(args: &SearchArgs) -> Result<u8> {
     config.query_threads = args.query_threads;
     let (listener, stop) = listen(&args.listen)?;
     let server = search::Server::open(config).map_err(|error| usage(error.to_string()))?;
-    ready("search", &listener, &args.listen)?;
+    ready("search", &["http"], &listener, &args.listen)?;
     server.serve(listener, &stop)?;
     Ok(exit::FINE)
 }
 
 /// Binds, and stops on SIGINT and SIGTERM.
-fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
+pub fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
     let bare = args.host.trim_start_matches('[').trim_end_matches(']');
     let listener = TcpListener::bind((bare, args.port)).map_err(|error| {
         usage(format!(
@@ -283,9 +289,16 @@ fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
 }
 
 /// The listener's queue answers from here on, so that "ready" is true.
-fn ready(kind: &str, listener: &TcpListener, args: &ListenArgs) -> Result<()> {
+pub fn ready(
+    kind: &str,
+    schemes: &[&str],
+    listener: &TcpListener,
+    args: &ListenArgs,
+) -> Result<()> {
     let address: SocketAddr = listener.local_addr()?;
-    let line = format!("ready {kind} http://{address}\n");
+    let addresses: Vec<String> =
+        schemes.iter().map(|scheme| format!("{scheme}://{address}")).collect();
+    let line = format!("ready {kind} {}\n", addresses.join(" "));
     if let Some(path) = &args.ready_file {
         std::fs::write(path, &line).map_err(|error| {
             usage(format!("--ready-file {}: {error}; check the path", path.display()))

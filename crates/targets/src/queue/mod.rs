@@ -10,11 +10,13 @@ mod station;
 mod stats;
 mod truth;
 
+pub use crate::sample::SampleSummary;
+pub(crate) use service::standard_gamma;
 pub use service::{SERVICE_NS_MAX, ServiceTime, ServiceTimeError};
 pub use station::{
     Admitted, Completion, IN_FLIGHT_MAX, Rejection, SERVERS_MAX, Stall, Station, StationConfig,
 };
-pub use stats::{QueueSummary, Rejections, SampleSummary};
+pub use stats::{QueueSummary, Rejections};
 pub use truth::{Arrivals, Truth, truth, truth_or_reason};
 
 use crate::http::{

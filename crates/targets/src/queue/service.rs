@@ -231,7 +231,7 @@ fn normal(rng: &mut Rng) -> f64 {
 
 /// A gamma draw with scale 1 (Marsaglia and Tsang, "A simple method for generating gamma
 /// variables", 2000); shapes below 1 by their boost `gamma(shape + 1) * u^(1 / shape)`.
-fn standard_gamma(shape: f64, rng: &mut Rng) -> f64 {
+pub(crate) fn standard_gamma(shape: f64, rng: &mut Rng) -> f64 {
     if shape < 1.0 {
         let boost = (-rng.exponential() / shape).exp();
         return standard_gamma(shape + 1.0, rng) * boost;

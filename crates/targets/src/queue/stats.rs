@@ -5,28 +5,8 @@ use super::station::{Admitted, Completion, Rejection};
 use super::truth::Truth;
 use crate::arrivals::{ArrivalSummary, ArrivalTally};
 use crate::http::{ConnectionCounts, Method};
-use plimsoll_core::histogram::Histogram;
+use crate::sample::{Sample, SampleSummary};
 use serde::Serialize;
-
-/// A sample of times in milliseconds. Count, mean and maximum are exact; percentiles come from a
-/// histogram of three digits whose finest step is 1 us.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct SampleSummary {
-    /// How many.
-    pub count: u64,
-    /// Their mean.
-    pub mean_ms: f64,
-    /// Their median.
-    pub p50_ms: f64,
-    /// 90th percentile.
-    pub p90_ms: f64,
-    /// 95th percentile.
-    pub p95_ms: f64,
-    /// 99th percentile.
-    pub p99_ms: f64,
-    /// The largest.
-    pub max_ms: f64,
-}
 
 /// Requests that were turned away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,45 +55,6 @@ pub struct QueueSummary {
     /// Why there is none for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_truth_because: Option<&'static str>,
-}
-
-/// Times in nanoseconds: a histogram for percentiles, sums for what must be exact.
-#[derive(Debug, Default)]
-struct Sample {
-    histogram: Histogram,
-    sum_ns: u128,
-    max_ns: u64,
-}
-
-impl Sample {
-    fn record(&mut self, value_ns: u64) {
-        self.histogram.record(value_ns);
-        self.sum_ns += u128::from(value_ns);
-        self.max_ns = self.max_ns.max(value_ns);
-    }
-
-    fn clear(&mut self) {
-        self.histogram.clear();
-        (self.sum_ns, self.max_ns) = (0, 0);
-    }
-
-    fn summary(&self) -> SampleSummary {
-        let count = self.histogram.count();
-        if count == 0 {
-            return SampleSummary::default();
-        }
-        // The histogram names the end of a step, which may lie above the largest value.
-        let quantile_ms = |q| self.histogram.quantile_ns(q).min(self.max_ns) as f64 / 1e6;
-        SampleSummary {
-            count,
-            mean_ms: self.sum_ns as f64 / count as f64 / 1e6,
-            p50_ms: quantile_ms(0.50),
-            p90_ms: quantile_ms(0.90),
-            p95_ms: quantile_ms(0.95),
-            p99_ms: quantile_ms(0.99),
-            max_ms: self.max_ns as f64 / 1e6,
-        }
-    }
 }
 
 /// The counts themselves; their size does not depend on the number of requests.
@@ -193,7 +134,7 @@ impl QueueStats {
             queued: queued as u64,
             rejected: self.rejected,
             errors: self.errors,
-            answered: self.response.histogram.count(),
+            answered: self.response.count(),
             abandoned: self.abandoned,
             service: self.service.summary(),
             response: self.response.summary(),
