@@ -14,7 +14,7 @@ use plimsoll_core::record::{
 };
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::Slo;
-use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge, warnings};
+use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge, same_host_warning, warnings};
 use plimsoll_engine::health::{machine, raise_descriptor_limit};
 use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
@@ -330,11 +330,16 @@ fn conclude(
     };
     let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
     let slo = scenario.slo.iter().map(|slo: &Slo| (slo.name(), slo.judge(totals, &rate))).collect();
+    let job_judged = conclusion.verdict.is_some();
     let mut verdict = conclusion.verdict.unwrap_or_else(|| judge(&evidence));
     if verdict.kind == VerdictKind::TargetFailed {
         verdict.reasons.extend(conclusion.first_failure);
     }
-    let mut warned = warnings(&evidence);
+    // A search leaves requests unsent on purpose, and asks the same ones again and again.
+    let mut warned = match job_judged {
+        true => same_host_warning(&evidence),
+        false => warnings(&evidence),
+    };
     warned.extend(conclusion.notes);
     let ending = Ending {
         generator: generator_of(scenario, end),

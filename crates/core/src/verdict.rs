@@ -141,18 +141,19 @@ fn generator_limit(evidence: &Evidence<'_>) -> Option<String> {
     })
 }
 
+/// The warning that holds for every kind of run.
+#[must_use]
+pub fn same_host_warning(evidence: &Evidence<'_>) -> Vec<String> {
+    let text = "target and generator share this machine: they take CPU time from each other";
+    evidence.same_host.then(|| text.to_owned()).into_iter().collect()
+}
+
 /// What a careful reader should know, although the result may be believed.
 #[must_use]
 pub fn warnings(evidence: &Evidence<'_>) -> Vec<String> {
     let totals = evidence.totals;
     let ledger = &totals.ledger;
-    let mut warnings = Vec::new();
-    if evidence.same_host {
-        warnings.push(
-            "target and generator share this machine: they take CPU time from each other"
-                .to_owned(),
-        );
-    }
+    let mut warnings = same_host_warning(evidence);
     let all = totals.all_classes();
     if all.hits_known > 0 {
         let share = all.zero_hits as f64 / all.hits_known as f64;

@@ -23,8 +23,8 @@ use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use plimsoll_workloads::rank::{RankSessions, payload};
-use runs::{Row, csv, table};
-use serde_json::{Map, json};
+use runs::{Plant, Row, csv, table};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -164,6 +164,24 @@ impl RankArgs {
         Ok(())
     }
 
+    /// What is sought, and the longest response time of each limit, ns.
+    fn goal(&self) -> Result<(Goal, Vec<u64>)> {
+        let (limits, limits_ns) = limits(&self.slo())?;
+        let longest_ns = limits_ns.iter().copied().filter(|&ns| ns < u64::MAX).max();
+        let goal = Goal {
+            limits,
+            limit_s: longest_ns.map_or(1.0, |ns| ns as f64 / 1e9),
+            budget_s: self.budget.as_seconds(),
+            width: share("--width", &self.width)?,
+            confidence: 0.95,
+            seed: self.seed,
+            start_per_s: 4.0,
+            most_per_s: 1e5,
+        };
+        goal.check().map_err(usage)?;
+        Ok((goal, limits_ns))
+    }
+
     fn scenario(&self, targets: Vec<String>) -> Scenario {
         let fastest = self.qps.iter().copied().fold(4.0, f64::max);
         let most = (instances::processors().len() / 5).max(1) as u32;
@@ -191,22 +209,7 @@ impl RankArgs {
 /// Wrong usage, or a server that does not start.
 pub fn run(args: &RankArgs) -> Result<u8> {
     args.check()?;
-    let (limits, limits_ns) = limits(&args.slo())?;
-    let goal = Goal {
-        limits,
-        limit_s: limits_ns
-            .iter()
-            .filter(|&&ns| ns < u64::MAX)
-            .max()
-            .map_or(1.0, |&ns| ns as f64 / 1e9),
-        budget_s: args.budget.as_seconds(),
-        width: share("--width", &args.width)?,
-        confidence: 0.95,
-        seed: args.seed,
-        start_per_s: 4.0,
-        most_per_s: 1e5,
-    };
-    goal.check().map_err(usage)?;
+    let (goal, limits_ns) = args.goal()?;
     let output = args.output.output();
     output.check()?;
     let instances = Instances::start(args)?;
@@ -248,25 +251,13 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         };
         let mut plant = EnginePlant::new(
             plant_plan,
-            Rank::default,
+            Rank::default as fn() -> Rank,
             &mut sessions,
             keeping.sink,
             &mut second,
             keeping.stop,
         );
-        let mut job = Map::new();
-        let verdict = if args.qps.is_empty() {
-            let finding = seek(&mut plant, &goal, &mut |event| progress.event(event));
-            if let Some(certified) = &finding.certified {
-                let rate = certified.rate_per_s;
-                rows.extend(runs::final_run(&mut plant, rate, f64::from(args.seconds), &goal));
-            }
-            job = results(&finding);
-            verdict_of(&finding)
-        } else {
-            rows = runs::fixed(&mut plant, args, &goal);
-            Verdict { kind: VerdictKind::Valid, reasons: Vec::new() }
-        };
+        let (mut job, verdict) = measure(&mut plant, args, &goal, &progress, &mut rows);
         progress.done();
         let end =
             plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
@@ -279,6 +270,27 @@ pub fn run(args: &RankArgs) -> Result<u8> {
     std::fs::write(&args.out, csv(&rows))
         .map_err(|error| usage(format!("-o {}: {error}; name a file", args.out.display())))?;
     print(&finished, &output, &rows)
+}
+
+/// Searches or runs the fixed rates; returns what the record shall hold, and the verdict.
+fn measure(
+    plant: &mut Plant<'_>,
+    args: &RankArgs,
+    goal: &Goal,
+    progress: &SearchProgress,
+    rows: &mut Vec<Row>,
+) -> (Map<String, Value>, Verdict) {
+    if !args.qps.is_empty() {
+        *rows = runs::fixed(plant, args, goal);
+        let interrupted = rows.last().is_none_or(Row::is_interrupted);
+        let kind = if interrupted { VerdictKind::Partial } else { VerdictKind::Valid };
+        return (Map::new(), Verdict { kind, reasons: Vec::new() });
+    }
+    let finding = seek(plant, goal, &mut |event| progress.event(event));
+    if let Some(certified) = &finding.certified {
+        *rows = runs::final_run(plant, certified.rate_per_s, f64::from(args.seconds), goal);
+    }
+    (results(&finding), verdict_of(&finding))
 }
 
 fn print(finished: &Finished, output: &crate::execute::Output, rows: &[Row]) -> Result<u8> {

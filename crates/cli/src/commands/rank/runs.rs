@@ -24,7 +24,8 @@ pub struct Row {
     pub held: bool,
 }
 
-type Plant<'a> = EnginePlant<'a, Rank, fn() -> Rank>;
+/// The servers under load.
+pub type Plant<'a> = EnginePlant<'a, Rank, fn() -> Rank>;
 
 fn measure(
     plant: &mut Plant<'_>,
@@ -103,6 +104,11 @@ impl Row {
             response.p99,
             response.p99_9,
         ]
+    }
+
+    /// Whether somebody ended it.
+    pub fn is_interrupted(&self) -> bool {
+        self.stretch.interrupted
     }
 
     fn line(&self) -> String {
