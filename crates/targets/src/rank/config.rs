@@ -140,15 +140,15 @@ impl RankConfig {
     pub fn mini() -> Self {
         Self {
             threads: RankThreads { workers: 4, cpu: 2, srv_io: 2, srv_cpu: 2, net: 1 },
-            walk_calls: 100_000,
-            walk_gamma_scale: 1_250.0,
+            walk_calls: 40_000,
+            walk_gamma_scale: 500.0,
             scale: 17,
-            subset_nodes: 125_000,
+            subset_nodes: 62_500,
             wait_ns: 20 * MILLISECOND_NS,
             wait_holds_worker: false,
             compress_bytes: 65_536,
-            stories: 100,
-            reply_stories: 10,
+            stories: 40,
+            reply_stories: 5,
             chase_entries: 2_000_000,
             chase_tasks: 2,
             ..Self::feedsim(2, false)
@@ -206,7 +206,8 @@ impl RankConfig {
     }
 
     /// About how much memory the server takes, bytes: its data, and its requests in service. Replies
-    /// that wait for their readers come on top, at most `in_flight_max` times the largest.
+    /// that wait for their readers come on top: at most `in_flight_max` by frames, and one a
+    /// connection by HTTP.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let nodes = 1u64 << self.scale.min(SCALE_MAX);
