@@ -205,7 +205,7 @@ impl RankConfig {
         if walks && !walk::IS_SUPPORTED { Err(RankConfigError::NoWalk) } else { Ok(()) }
     }
 
-    /// About how much memory the server takes, bytes: its data, and its requests in service. Replies
+    /// About how much memory the server takes, bytes: its data, and requests in service. Replies
     /// that wait for their readers come on top: at most `in_flight_max` by frames, and one a
     /// connection by HTTP.
     #[must_use]
@@ -214,8 +214,9 @@ impl RankConfig {
         let graph = 2 * (8 * nodes + 4 * nodes * u64::from(self.degree)) + 8 * nodes;
         let scores = 4 * nodes * (1 + self.threads.cpu as u64);
         let chase = 8 * self.chase_entries as u64;
-        let built = (self.stories.max(self.reply_stories) * self.objects) as u64;
-        let stories = built * OBJECT_BYTES * self.threads.workers as u64;
+        // The srvIO threads together build the stories of one request at a time.
+        let built = self.stories + self.reply_stories * self.threads.workers;
+        let stories = (built * self.objects) as u64 * OBJECT_BYTES;
         graph + scores + chase + self.text_bytes as u64 + stories
     }
 }
