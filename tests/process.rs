@@ -276,8 +276,10 @@ pub struct Target {
 
 impl Target {
     fn from_ready_line(process: Running, line: &str) -> Self {
-        let url =
-            line.split(' ').nth(2).unwrap_or_else(|| panic!("ready line {line:?}")).to_owned();
+        // The rank target names its address twice: for frames, then for HTTP.
+        let is_http = |word: &&str| word.starts_with("http://");
+        let found = line.split(' ').find(is_http);
+        let url = found.unwrap_or_else(|| panic!("ready line {line:?}")).to_owned();
         let address = url.strip_prefix("http://").unwrap();
         let (host, port) = address.rsplit_once(':').unwrap();
         Self { process, host: host.to_owned(), port: port.parse().unwrap(), url }

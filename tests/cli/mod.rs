@@ -3,6 +3,7 @@
 
 mod corpus;
 mod filters;
+mod rank;
 mod report;
 mod serve;
 mod usage;

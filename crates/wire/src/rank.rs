@@ -11,8 +11,8 @@
 //! | payload length | 4 | processing time, ns | 8 |
 //! | | | payload length | 4 |
 //!
-//! Replies may come in any order; they are matched by the id. The original knows only kind 0. Here a
-//! server that will not or cannot answer says so with [`KIND_REFUSED`] or [`KIND_FAILED`] and a line
+//! Replies may come in any order; they are matched by the id. The original knows only kind 0. Here
+//! a server that will not or cannot answer says so with [`KIND_REFUSED`] or [`KIND_FAILED`] and a line
 //! of text, so that a full server differs from a dead one.
 
 mod client;

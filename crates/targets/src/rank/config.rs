@@ -140,15 +140,15 @@ impl RankConfig {
     pub fn mini() -> Self {
         Self {
             threads: RankThreads { workers: 4, cpu: 2, srv_io: 2, srv_cpu: 2, net: 1 },
-            walk_calls: 100_000,
-            walk_gamma_scale: 1_250.0,
+            walk_calls: 40_000,
+            walk_gamma_scale: 500.0,
             scale: 17,
-            subset_nodes: 125_000,
+            subset_nodes: 62_500,
             wait_ns: 20 * MILLISECOND_NS,
             wait_holds_worker: false,
             compress_bytes: 65_536,
-            stories: 100,
-            reply_stories: 10,
+            stories: 40,
+            reply_stories: 5,
             chase_entries: 2_000_000,
             chase_tasks: 2,
             ..Self::feedsim(2, false)
@@ -205,16 +205,18 @@ impl RankConfig {
         if walks && !walk::IS_SUPPORTED { Err(RankConfigError::NoWalk) } else { Ok(()) }
     }
 
-    /// About how much memory the server takes, bytes: its data, and its requests in service. Replies
-    /// that wait for their readers come on top, at most `in_flight_max` times the largest.
+    /// About how much memory the server takes, bytes: its data, and requests in service. Replies
+    /// that wait for their readers come on top: at most `in_flight_max` by frames, and one a
+    /// connection by HTTP.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let nodes = 1u64 << self.scale.min(SCALE_MAX);
         let graph = 2 * (8 * nodes + 4 * nodes * u64::from(self.degree)) + 8 * nodes;
         let scores = 4 * nodes * (1 + self.threads.cpu as u64);
         let chase = 8 * self.chase_entries as u64;
-        let built = (self.stories.max(self.reply_stories) * self.objects) as u64;
-        let stories = built * OBJECT_BYTES * self.threads.workers as u64;
+        // The srvIO threads together build the stories of one request at a time.
+        let built = self.stories + self.reply_stories * self.threads.workers;
+        let stories = (built * self.objects) as u64 * OBJECT_BYTES;
         graph + scores + chase + self.text_bytes as u64 + stories
     }
 }

@@ -18,7 +18,7 @@ pub(crate) const IN_FLIGHT_MAX: usize = 256;
 const READ_BYTES: usize = 16 * 1024;
 /// Replies that are ready are sent together up to so many bytes.
 const WRITE_BYTES: usize = 64 * 1024;
-/// How long a client may take nothing of a reply before its connection is closed.
+/// How long a client may take for the replies sent together before its connection is closed.
 const WRITE: Duration = Duration::from_secs(10);
 /// An answer on its way to its connection; it keeps its places until it was written.
 struct Outgoing {

@@ -200,7 +200,7 @@ impl Pages {
         let graph = &self.service.stages.data.graph;
         if graph.edges() > EDGES_MAX {
             let text = format!(
-                "the graph has {} edges; at most {EDGES_MAX} are listed, so serve a smaller --scale",
+                "the graph has {} edges and at most {EDGES_MAX} are listed; serve a smaller --scale",
                 graph.edges()
             );
             return failure(StatusCode::PAYLOAD_TOO_LARGE, &text);

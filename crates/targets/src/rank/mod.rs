@@ -1,8 +1,8 @@
 //! The rank target: FeedSim's leaf server, written afresh. A request goes through eight stages that
 //! load a machine in the ways in which serving a feed does; `docs/rank.md` describes them.
 //!
-//! `stages` does the work, `service` takes requests through it, `frames` and `http` talk to clients;
-//! the other modules are the kernels and know nothing of requests.
+//! `stages` does the work, `service` takes requests through it, `frames` and `http` talk to
+//! clients; the other modules are the kernels and know nothing of requests.
 
 mod chase;
 mod compact;

@@ -1,5 +1,5 @@
-//! Threads that share out the parts of a request: a stage hands in as many tasks as it has and waits
-//! until all are done, as in the original.
+//! Threads that share out the parts of a request: a stage hands in as many tasks as it has and
+//! waits until all are done, as in the original.
 //!
 //! The queue needs no limit of its own: whoever hands tasks in waits for them, so that there are
 //! never more than the tasks of one stage for each request in service.
@@ -76,9 +76,13 @@ impl<L: Send + 'static> Pool<L> {
         let pool = Self { shared, threads: Mutex::new(Vec::with_capacity(threads)) };
         for number in 0..threads {
             let (shared, own) = (Arc::clone(&pool.shared), Arc::clone(&own));
-            let thread = std::thread::Builder::new()
-                .name(format!("{name}-{number}"))
-                .spawn(move || shared.work(&mut own()))?;
+            let thread =
+                std::thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
+                    let mut mine = own();
+                    // What it was made from is not needed for as long as the thread lives.
+                    drop(own);
+                    shared.work(&mut mine);
+                })?;
             lock(&pool.threads).push(thread);
         }
         Ok(pool)

@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn an_empty_reply_has_the_bytes_of_the_protocol() {
         let bytes = Response { query_id: -1, ..Response::default() }.serialise(Vec::new());
-        // Field 1 i64 -1; field 2 a list of no structures; field 3 of no i32; field 4 no text; stop.
+        // Field 1 i64 -1; field 2 a list of no structures, 3 of no i32; field 4 no text; stop.
         assert_eq!(bytes, [0x16, 1, 0x19, 0x0c, 0x19, 0x05, 0x18, 0, 0]);
     }
 

@@ -3,7 +3,7 @@
 //!
 //! The functions are written by the assembler, because a compiler merges functions that do the
 //! same and takes minutes for those that do not. Each adds its own number to its argument and takes
-//! 16 bytes, as an empty function does that a compiler has aligned: 1.6 MB of instructions together.
+//! 16 bytes, as an empty function does that a compiler has aligned: 1.6 MB of text together.
 
 use plimsoll_core::rng::Rng;
 

@@ -1,0 +1,162 @@
+//! plimsoll serve rank, by raw frames and by HTTP.
+
+use crate::process::{PATIENCE, Place, Target, curl};
+use plimsoll_wire::rank::{KIND_RANK, RESPONSE_HEADER_BYTES, RequestHeader, ResponseHeader};
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// A server that is ready at once and does little.
+const SMALL: [&str; 19] = [
+    "rank",
+    "--scale",
+    "9",
+    "--walk-calls",
+    "1000",
+    "--stories",
+    "6",
+    "--reply-stories",
+    "6",
+    "--objects",
+    "4",
+    "--chase-entries",
+    "1000",
+    "--wait",
+    "3ms",
+    "--compress",
+    "10kB",
+    "--request-max",
+    "4kB",
+];
+
+fn small(more: &[&'static str]) -> Vec<&'static str> {
+    SMALL.iter().chain(more).copied().collect()
+}
+
+fn connect(target: &Target) -> TcpStream {
+    let stream = TcpStream::connect((target.host.as_str(), target.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+fn frame(request_id: u64, payload: &[u8]) -> Vec<u8> {
+    let payload_bytes = payload.len() as u32;
+    let header = RequestHeader { kind: 0, request_id, start_time_ns: 77, payload_bytes };
+    [header.encode().as_slice(), payload].concat()
+}
+
+fn reply(stream: &mut TcpStream) -> (ResponseHeader, Vec<u8>) {
+    let mut header = [0; RESPONSE_HEADER_BYTES];
+    stream.read_exact(&mut header).unwrap();
+    let header = ResponseHeader::decode(&header);
+    let mut payload = vec![0; header.payload_bytes as usize];
+    stream.read_exact(&mut payload).unwrap();
+    (header, payload)
+}
+
+#[test]
+fn rank_says_where_it_is_in_both_languages_and_stops_when_told() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let place = Place::new();
+        let target = place.serve(&small(&["--ready-file", "ready.txt"]));
+        let address = format!("{}:{}", target.host, target.port);
+        let line = format!("ready rank rank://{address} http://{address}\n");
+        assert_eq!(place.read("ready.txt"), line);
+        // One request is under way when the signal comes.
+        let mut stream = connect(&target);
+        stream.write_all(&frame(1, b"")).unwrap();
+        assert_eq!(reply(&mut stream).0.request_id, 1);
+        target.process.signal(signal);
+        let ended = target.process.wait(Duration::from_secs(10)).expect(0);
+        assert_eq!((ended.stdout, ended.stderr), (line, String::new()));
+    }
+}
+
+#[test]
+fn rank_answers_the_same_bytes_for_the_same_seed() {
+    let payloads = |seed: &'static str| -> Vec<Vec<u8>> {
+        let place = Place::new();
+        let target = place.serve(&small(&["--seed", seed, "--reply", "cdf:0.5=2kB,1=9kB"]));
+        let mut stream = connect(&target);
+        // All at once on one connection: replies come in any order, and the id names them.
+        let all: Vec<u8> = (0..8).flat_map(|id| frame(id, &[b'a'; 3_000])).collect();
+        stream.write_all(&all).unwrap();
+        let mut replies: Vec<_> = (0..8).map(|_| reply(&mut stream)).collect();
+        replies.sort_by_key(|(header, _)| header.request_id);
+        for (id, (header, payload)) in replies.iter().enumerate() {
+            assert_eq!((header.kind, header.request_id), (KIND_RANK, id as u64));
+            assert_eq!((header.start_time_ns, payload.len() >= 2_000), (77, true));
+            assert!(header.processing_time_ns >= 3_000_000, "the wait is 3 ms: {header:?}");
+        }
+        replies.into_iter().map(|(_, payload)| payload).collect()
+    };
+    let first = payloads("5");
+    assert_eq!(first, payloads("5"));
+    assert!(first.iter().zip(payloads("6")).all(|(a, b)| *a != b));
+    assert!(first.iter().any(|payload| payload.len() > 2_000));
+}
+
+#[test]
+fn rank_survives_what_is_no_frame() {
+    let place = Place::new();
+    let target = place.serve(&small(&[]));
+    let mut wrong_kind = frame(1, b"");
+    wrong_kind[0] = 0;
+    wrong_kind[3] = 1;
+    let mut huge = frame(1, b"");
+    huge[20..].fill(0xff);
+    let too_long = frame(1, &[0; 4_001]);
+    for bytes in [&wrong_kind[..], &huge, &too_long[..24], b"\xff\xff\xff\xff"] {
+        let mut stream = connect(&target);
+        stream.write_all(bytes).unwrap();
+        let mut rest = Vec::new();
+        // The server closes; bytes that it has not read may turn the end into a reset.
+        let _ = stream.read_to_end(&mut rest);
+        assert_eq!(rest, b"");
+    }
+    let mut cut = connect(&target);
+    cut.write_all(&frame(1, b"abc")[..20]).unwrap();
+    drop(cut);
+    let mut stream = connect(&target);
+    stream.write_all(&frame(9, b"abc")).unwrap();
+    assert_eq!(reply(&mut stream).0.request_id, 9);
+    crate::process::until("bad bytes are counted", PATIENCE, || {
+        let bad = target.stats()["bad"].clone();
+        bad == serde_json::json!({"cut": 1, "kind": 1, "length": 2, "start": 1})
+    });
+    let (_, page) = curl(&[&format!("{}/metrics", target.url)]);
+    assert!(page.contains("plimsoll_rank_bad_total{reason=\"length\"} 2"), "{page}");
+}
+
+#[test]
+fn rank_serves_scores_that_add_up() {
+    let place = Place::new();
+    let target = place.serve(&small(&[]));
+    let (status, body) =
+        curl(&["-d", "x=1", "-o", "/dev/null", &format!("{}/rank?id=4", target.url)]);
+    assert_eq!((status, body.as_str()), (200, ""));
+    let (status, body) = curl(&[&format!("{}/pagerank?iterations=50&top=all", target.url)]);
+    assert_eq!(status, 200, "{body}");
+    let page: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let scores: Vec<f64> = serde_json::from_value(page["scores"].clone()).unwrap();
+    assert_eq!(scores.len(), 512);
+    assert!((scores.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    assert!(scores.iter().all(|score| *score > 0.15 / 512.0 * 0.99));
+    assert_eq!(target.stats()["stages"]["walk"]["cpu"]["count"], 1);
+}
+
+#[test]
+fn rank_refuses_numbers_that_make_no_sense() {
+    let place = Place::new();
+    for (args, text) in [
+        (&["--scale", "40"][..], "the scale of the graph is 40, but must be between 1 and 26"),
+        (&["--threads", "0"], "the number of workers is 0"),
+        (&["--reply", "cdf:0.5=1kB"], "point 1 does not"),
+        (&["--scale", "26", "--degree", "256"], "MB are available; give a smaller --scale"),
+        (&["--preset", "maxi"], "[possible values: mini, feedsim]"),
+    ] {
+        let ended = place.run(["serve", "rank"].iter().chain(args)).expect(64);
+        assert!(ended.stderr.contains(text), "{args:?}: {}", ended.stderr);
+    }
+}
