@@ -23,7 +23,7 @@ fn main() {
         .map(|seed| {
             let (outcome, found) = table::search(model, seed);
             if argument(3) == "trace" {
-                println!("{seed} {outcome:.3?} {:?} {}", found.verdict, found.reason);
+                println!("{seed} {outcome:.3?} {:?} slope {:?} cap {:?}", found.verdict, found.slope, found.capacity_per_s);
                 for span in &found.phases {
                     println!("    {:?} {:.0}-{:.0}", span.phase, span.from_s, span.until_s);
                 }

@@ -4,9 +4,9 @@ use super::finding::Event;
 use super::search::{Search, Stop, Stretch};
 
 /// How far below the estimate the first run is, as a share.
-const BELOW: f64 = 0.0075;
+const BELOW: f64 = 0.003;
 /// How much lower each next one is.
-const STEP: f64 = 0.0075;
+const STEP: f64 = 0.005;
 /// Most runs.
 const RUNS: usize = 8;
 

@@ -100,13 +100,17 @@ impl Prior {
         self.floor + (1.0 - self.floor) / (1.0 + (-eta).exp())
     }
 
-    /// How far the capacity, with its standard error, is above a rate, as a share of the rate.
+    /// How far the capacity, with its standard error, is above a rate, as a share of the rate. The error adds: where
+    /// the rate that is thought to be the line comes close to a capacity that is not well known, a room near 0
+    /// would mean a slope without end, and the estimate would confirm itself.
     #[must_use]
     pub fn room((capacity, error): (f64, f64), rate_per_s: f64) -> f64 {
-        (capacity / rate_per_s - 1.0).max(0.8 * error).max(0.005)
+        (capacity / rate_per_s - 1.0).max(0.0).hypot(ROOM_ERRORS * error).max(0.005)
     }
 }
 
+/// Standard errors of the capacity that count as room.
+const ROOM_ERRORS: f64 = 1.8;
 /// How much of the second order is taken.
 const BEND: f64 = 0.6;
 /// Grid of the line's logarithm.

@@ -9,7 +9,7 @@ use super::traffic;
 /// Blocks at either rate of an order.
 const HALF: usize = 3;
 /// Share of the budget that is kept for certification.
-pub(super) const RESERVE: f64 = 0.24;
+pub(super) const RESERVE: f64 = 0.2;
 /// Prior knowledge of the dispersion is worth so many blocks.
 const WORTH: f64 = 10.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
@@ -43,14 +43,18 @@ impl Search<'_> {
             // The bracket of the short looks is a prior, not a wall.
             self.bracket = (self.bracket.0.min(0.8 * near), self.bracket.1.max(1.2 * near));
             center = near;
-            let order_s = self.order_s(2 * HALF);
-            if self.left_s() < self.reserve_s() + 0.6 * order_s {
+            // The time that is left goes into orders of about the same length.
+            let left_s = self.left_s() - self.reserve_s();
+            let orders = (left_s / self.order_s(2 * HALF)).round().max(1.0);
+            let spent_s = self.order_s(0);
+            let half = ((left_s / orders - spent_s) / (2.0 * self.block_s)).floor() as usize;
+            if half == 0 {
                 break;
             }
             let slope = found.slope;
             let step = (0.4 / slope).min(found.half_width().max(0.2 / slope)).clamp(0.003, 0.05);
             let (below, above) = (center * (-step).exp(), center * step.exp());
-            self.offer_runs(&[below, above], HALF, None)?;
+            self.offer_runs(&[below, above], half, None)?;
             found = self.estimate(center);
             self.foresee();
             if self.known_well_enough(&found) {
