@@ -1,7 +1,9 @@
 //! Many searches of one model, as a line of the table.
 
 use crate::models::Model;
+use crate::plant::QueuePlant;
 use plimsoll_core::seek::finding::Finding;
+use plimsoll_core::seek::rivals::{self, RATIOS, Rival, Task};
 use plimsoll_core::seek::search::seek;
 
 /// What is kept of one search.
@@ -24,21 +26,8 @@ pub struct Outcome {
 /// Searches a model with one seed.
 #[must_use]
 pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
-    let mut plant = model.plant(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1000));
-    let mut show = |event: &plimsoll_core::seek::finding::Event| {
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("{event:?}")
-        }
-    };
-    let found = seek(&mut plant, &model.goal(seed), &mut show);
-    if std::env::var("TRACE").is_ok() {
-        for c in &found.curve {
-            eprintln!(
-                "  {:.2} {:.0}s n {} late {:.4}",
-                c.rate_per_s, c.seconds, c.scheduled, c.late_share[0]
-            );
-        }
-    }
+    let mut plant = model.plant(plant_seed(seed));
+    let found = seek(&mut plant, &model.goal(seed), &mut |_| ());
     let off = |rate: Option<f64>| rate.unwrap_or(0.0) / model.line_per_s - 1.0;
     let outcome = Outcome {
         error: off(found.estimate_per_s),
@@ -51,6 +40,45 @@ pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
         forecast_s: found.forecast_first.map_or(f64::INFINITY, |f| f.measuring_s),
     };
     (outcome, found)
+}
+
+/// Lets a rival search a model with one seed.
+#[must_use]
+pub fn rival(rival: Rival, model: &Model, seed: u64) -> Outcome {
+    let limits_s = RATIOS.map(|ratio| ratio * model.limit_s);
+    let mut plant = QueuePlant::new(model.queue, &limits_s, plant_seed(seed));
+    let answer = rivals::search(
+        rival,
+        &mut plant,
+        Task {
+            allowed: model.allowed,
+            limit: 1,
+            limit_s: model.limit_s,
+            seed,
+            start_per_s: 8.0,
+            most_per_s: 1e6,
+        },
+    );
+    let error = answer.rate_per_s / model.line_per_s - 1.0;
+    Outcome { error, certified_error: error, elapsed_s: answer.elapsed_s, ..Outcome::default() }
+}
+
+/// One line of the rivals' table.
+#[must_use]
+pub fn rival_line(name: &str, outcomes: &[Outcome]) -> String {
+    let time = |share| quantile(outcomes.iter().map(|o| o.elapsed_s), share);
+    let within = share(outcomes, |o| o.error.abs() <= 0.05);
+    format!(
+        "{name:24} | {} | ±{:3.1} | {:5.0} {:5.0}",
+        errors(outcomes, |o| o.error),
+        100.0 * binomial_error(within, outcomes.len()),
+        time(0.5),
+        time(0.95)
+    )
+}
+
+fn plant_seed(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9).wrapping_add(1000)
 }
 
 /// A value at a share of the sorted values.

@@ -5,7 +5,7 @@ use super::search::{Search, Stop, Stretch};
 
 /// How far below the estimate the first run is, as a share.
 const BELOW: f64 = 0.003;
-/// How much lower each next one is.
+/// How much lower each next one is, at least.
 const STEP: f64 = 0.005;
 /// Most runs.
 const RUNS: usize = 8;
@@ -27,33 +27,44 @@ impl Search<'_> {
             if held {
                 break;
             }
-            rate = rate.min(found.estimate_per_s) * (1.0 - STEP);
+            // Where little is known the steps are longer, and the last one that time allows is longer still.
+            let last = self.left_s() < 2.0 * self.order_s(self.run_blocks());
+            let share = if last { 0.25 } else { 0.1 };
+            rate = rate.min(found.estimate_per_s)
+                * (1.0 - STEP.max(share * (found.half_width() - 0.05)));
         }
         Ok(())
     }
 
-    /// When no run of this phase held: the highest rate closely below the estimate at which an earlier run did.
+    /// When no run of this phase held: the highest rate closely below the estimate at which an earlier run did, or
+    /// else the highest rate below it at which everything that was measured holds.
     pub(super) fn certify_from_before(&mut self) {
-        let Some((found, _)) = self.fit else { return };
-        let highest = found.estimate_per_s * (1.0 - 0.5 * BELOW);
+        let highest =
+            self.fit.map_or(f64::INFINITY, |(f, _)| f.estimate_per_s * (1.0 - 0.5 * BELOW));
         let whole_s = 0.9 * self.run_blocks().min(2) as f64 * self.block_s;
-        self.certified = self
-            .runs
-            .iter()
-            .filter(|run| run.rate_per_s <= highest && run.seconds >= whole_s)
-            .filter(|run| self.excess(&run.counts) <= 1.0)
-            .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
-            .copied();
+        let holds = |run: &&Stretch| {
+            run.rate_per_s <= highest && self.excess(&run.counts) <= 1.0 && run.counts.scheduled > 0
+        };
+        let by_rate = |a: &Stretch, b: &Stretch| a.rate_per_s.total_cmp(&b.rate_per_s);
+        let runs = self.runs.iter().filter(|run| run.seconds >= whole_s);
+        let whole = runs.filter(holds).copied().max_by(by_rate);
+        let any = || self.curve_by_rate().iter().filter(holds).copied().max_by(by_rate);
+        self.certified = whole.or_else(any);
     }
 
     /// Runs at a rate that short looks saw hold, when nothing better is known.
     pub(super) fn certify_below(&mut self, rate_per_s: f64) -> Result<(), Stop> {
         let mut rate = rate_per_s;
         for _ in 0..RUNS {
-            if rate <= 0.0 || self.run(rate)? {
+            if rate <= 0.0 {
                 break;
             }
-            rate *= 0.95;
+            match self.run(rate) {
+                Ok(true) => break,
+                // A longer run may show that the generator cannot do it after all.
+                Ok(false) | Err(Stop::GeneratorLimited) => rate *= 0.92,
+                Err(stop) => return Err(stop),
+            }
         }
         Ok(())
     }
@@ -66,6 +77,7 @@ impl Search<'_> {
         let held = self.excess(&run.counts) <= 1.0;
         if held {
             self.certified = Some(run);
+            self.certified_last = true;
         }
         let seen = self.measured(&run);
         self.tell(&Event::Certified { seen, held });

@@ -109,6 +109,8 @@ impl Prior {
     }
 }
 
+/// No block counts for more than so many standard deviations of the theory's dispersion.
+const MOST: f64 = 5.0;
 /// Standard errors of the capacity that count as room.
 const ROOM_ERRORS: f64 = 1.8;
 /// How much of the second order is taken.
@@ -204,9 +206,10 @@ fn pooled_dispersion(blocks: &[Block], allowed: f64, line: f64, slope: f64, prio
                 / (1.0
                     + (-(logit(allowed) + slope * prior.bent(block.rate_per_s.ln() - line))).exp());
             // A burst at a rate where the model expects next to nothing must not outweigh all other blocks.
-            let expected = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
+            let expected = p.clamp(0.5 * allowed, 1.0 - 0.5 * allowed);
             let variance = block.scheduled * expected * (1.0 - expected);
-            (block.late - block.scheduled * p) / variance.max(1.0).sqrt()
+            let most = MOST * prior.dispersion.0.max(1.0).sqrt();
+            ((block.late - block.scheduled * p) / variance.max(1.0).sqrt()).clamp(-most, most)
         })
         .collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
@@ -235,7 +238,8 @@ impl Posterior {
         (from, to): (f64, f64),
     ) -> Self {
         let scale = 1.0 / (dispersion * prior.inflation);
-        let (base, floor) = (logit(above_floor(allowed, prior.floor)), prior.floor);
+        let (above, floor) = (above_floor(allowed, prior.floor), prior.floor);
+        let base = logit(above);
         let step = (to - from) / (LINES - 1) as f64;
         let mut logs = vec![[0.0f64; SLOPES]; LINES];
         let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
@@ -255,9 +259,12 @@ impl Posterior {
                     let p = floor + (1.0 - floor) * share;
                     sum += late * p.max(1e-300).ln()
                         + (scheduled - late) * (ln_share - eta + (1.0 - floor).ln());
-                    information += scheduled * (1.0 - floor) * share * share * not / p.max(1e-300);
+                    let counted = share.min(above);
+                    information +=
+                        scheduled * (1.0 - floor) * counted * counted * not / p.max(1e-300);
                 }
-                // Jeffreys' prior: with few bursts a flat one would put the line too high.
+                // Jeffreys' prior: with few bursts a flat one would put the line too high. It
+                // may not draw the line below all blocks, where all of them would be late and tell much.
                 *log = scale * sum + 0.5 * information.max(1e-9).ln() - 0.5 * z * z + bound;
                 if *log > best.0 {
                     best = (*log, line, slope);
