@@ -112,7 +112,7 @@ pub fn held_out() -> Vec<Model> {
         closed("D/M/8", even, 0.1, dm8),
         mmk("delay+M/M/8", (8, 0.01, 0.03), (0.05, 0.08), None),
         simulated("M/Pareto/12", pareto, 0.1, 739.1, None),
-        simulated("feed small", small, 0.4, 190.0, None),
+        simulated("feed small", small, 0.4, 190.4, None),
     ]
 }
 
