@@ -126,7 +126,7 @@ pub fn errors(outcomes: &[Outcome], error: impl Fn(&Outcome) -> f64) -> String {
     )
 }
 
-/// The table's head for [`line`].
+/// The table's head for [`line()`].
 pub const HEAD: &str = "model          | estimate p5/med/p95 %  <3%   <5%  >20% | certified p5/med/p95 % <3%   <5%  \
                         >20% | covers %    half % | time med/p95/max s | forecast of T(3 %), s: \
                         first, last (p5-p95)";

@@ -7,7 +7,6 @@ const SEEDS: u64 = 60;
 
 fn check(model: &Model) {
     let outcomes: Vec<Outcome> = (0..SEEDS).map(|seed| table::search(model, seed).0).collect();
-    eprintln!("{}\n{}", table::HEAD, table::line(model.name, &outcomes));
     let least = |wanted: f64| wanted - 3.0 * (wanted * (1.0 - wanted) / SEEDS as f64).sqrt();
     let covered = table::share(&outcomes, |o| o.covers);
     assert!(covered >= least(0.93), "{}: intervals cover {covered}", model.name);

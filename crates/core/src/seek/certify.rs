@@ -27,29 +27,48 @@ impl Search<'_> {
             if held {
                 break;
             }
-            // Where little is known the steps are longer, and the last one that time allows is longer still.
+            // The last run that time allows must not be in vain if no earlier run held either: where little is
+            // known it goes well into the interval.
             let last = self.left_s() < 2.0 * self.order_s(self.run_blocks());
-            let share = if last { 0.25 } else { 0.1 };
-            rate = rate.min(found.estimate_per_s)
-                * (1.0 - STEP.max(share * (found.half_width() - 0.05)));
+            let needy = last && self.held_before().is_none();
+            let share = if needy { 0.6 * (found.half_width() - 0.04) } else { 0.0 };
+            rate = rate.min(found.estimate_per_s) * (1.0 - STEP.max(share));
         }
         Ok(())
     }
 
-    /// When no run of this phase held: the highest rate closely below the estimate at which an earlier run did, or
-    /// else the highest rate below it at which everything that was measured holds.
+    /// The highest rate closely below the estimate at which an earlier run of some length held.
+    fn held_before(&self) -> Option<Stretch> {
+        let (highest, whole_s) =
+            (self.highest(), 0.9 * self.run_blocks().min(2) as f64 * self.block_s);
+        self.runs
+            .iter()
+            .filter(|run| run.seconds >= whole_s && run.rate_per_s <= highest)
+            .filter(|run| self.excess(&run.counts) <= 1.0)
+            .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
+            .copied()
+    }
+
+    /// No rate above this is certified.
+    fn highest(&self) -> f64 {
+        self.fit
+            .map_or(f64::INFINITY, |(f, _)| f.estimate_per_s * (1.0 - 0.5 * BELOW))
+            .min(0.999 * self.starved_at_per_s)
+    }
+
+    /// When no run of this phase held: an earlier one, or else the highest rate at which everything that was measured
+    /// holds.
     pub(super) fn certify_from_before(&mut self) {
-        let highest =
-            self.fit.map_or(f64::INFINITY, |(f, _)| f.estimate_per_s * (1.0 - 0.5 * BELOW));
-        let whole_s = 0.9 * self.run_blocks().min(2) as f64 * self.block_s;
-        let holds = |run: &&Stretch| {
-            run.rate_per_s <= highest && self.excess(&run.counts) <= 1.0 && run.counts.scheduled > 0
+        let highest = self.highest();
+        let holds = |run: &&Stretch| run.rate_per_s <= highest && self.excess(&run.counts) <= 1.0;
+        let any = || {
+            self.curve_by_rate()
+                .iter()
+                .filter(holds)
+                .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
+                .copied()
         };
-        let by_rate = |a: &Stretch, b: &Stretch| a.rate_per_s.total_cmp(&b.rate_per_s);
-        let runs = self.runs.iter().filter(|run| run.seconds >= whole_s);
-        let whole = runs.filter(holds).copied().max_by(by_rate);
-        let any = || self.curve_by_rate().iter().filter(holds).copied().max_by(by_rate);
-        self.certified = whole.or_else(any);
+        self.certified = self.held_before().or_else(any);
     }
 
     /// Runs at a rate that short looks saw hold, when nothing better is known.

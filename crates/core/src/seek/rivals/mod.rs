@@ -71,6 +71,8 @@ struct Bench<'a> {
     elapsed_s: f64,
     trials: u32,
     last: Window,
+    /// Requests per second that were completed in the second half of the last trial.
+    completed_per_s: f64,
     interrupted: bool,
 }
 
@@ -94,6 +96,9 @@ impl Bench<'_> {
             (seconds + around_s).max(if around_s > 0.0 { 0.0 } else { trial.elapsed_s });
         self.last = Window::default();
         trial.windows.iter().for_each(|window| self.last.add(window));
+        let half = &trial.windows[trial.windows.len() / 2..];
+        let completed: u64 = half.iter().map(|window| window.completed).sum();
+        self.completed_per_s = completed as f64 / (half.len().max(1) as f64 * window_s);
         self.last
     }
 
@@ -115,7 +120,7 @@ impl Bench<'_> {
         let length_s = (8.0 * self.task.limit_s).max(2.0).min(seconds);
         while rate < self.task.most_per_s && !self.interrupted {
             let window = self.trial(rate, length_s, 1e-9);
-            peak = window.completed as f64 / length_s;
+            peak = self.completed_per_s;
             if window.completed * 10 < window.scheduled * 8 {
                 break;
             }
@@ -139,7 +144,15 @@ impl Bench<'_> {
 /// Runs a method to its end.
 pub fn search(rival: Rival, plant: &mut dyn Plant, task: Task) -> Answer {
     let last = Window::default();
-    let mut bench = Bench { plant, task, elapsed_s: 0.0, trials: 0, last, interrupted: false };
+    let mut bench = Bench {
+        plant,
+        task,
+        elapsed_s: 0.0,
+        trials: 0,
+        last,
+        completed_per_s: 0.0,
+        interrupted: false,
+    };
     match rival {
         Rival::Feedsim => feedsim::search(&mut bench),
         Rival::Mutilate => mutilate::search(&mut bench),
