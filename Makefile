@@ -6,7 +6,7 @@ BIN   := target/release/plimsoll
 TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl
 BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils
 
-.PHONY: all build run test check bench golden clean test-tools bench-tools
+.PHONY: all build run test check bench zoo golden clean test-tools bench-tools
 
 all: build
 
@@ -27,6 +27,10 @@ check:
 # Peers side by side, alternating, at least five rounds; prints ratios. See docs/performance.md.
 bench: build bench-tools
 	$(CARGO) bench --locked --package plimsoll --bench peers
+
+# The search for the load line on plants whose line is known, rivals beside it; about ten minutes. See docs/seek.md.
+zoo:
+	$(CARGO) run --release --locked --package plimsoll-zoo -- $(or $(SEEDS),1000)
 
 # Writes the expected outputs of golden tests anew, for a look at the difference.
 golden:

@@ -1,5 +1,6 @@
 //! Plants with known load lines, on virtual time, and the tables of what search methods make of them.
 
+pub mod adversaries;
 pub mod draw;
 pub mod models;
 pub mod oracles;

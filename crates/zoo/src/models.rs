@@ -111,8 +111,8 @@ pub fn held_out() -> Vec<Model> {
         closed("M/D/1", queue(1, Draw::Fixed(0.01), 0.0), 0.06, md1),
         closed("D/M/8", even, 0.1, dm8),
         mmk("delay+M/M/8", (8, 0.01, 0.03), (0.05, 0.08), None),
-        simulated("M/Pareto/12", pareto, 0.1, 700.0, None),
-        simulated("feed small", small, 0.4, 190.0, None),
+        simulated("M/Pareto/12", pareto, 0.1, 739.1, None),
+        simulated("feed small", small, 0.4, 190.4, None),
     ]
 }
 
@@ -159,10 +159,13 @@ mod tests {
     #[test]
     #[ignore = "takes minutes: 2e8 simulated requests for each line"]
     fn committed_lines_are_those_of_long_simulations() {
+        let mut right = true;
         for model in tuning().iter().chain(&held_out()).filter(|model| model.simulated) {
             let line = simulated_line(model, 2.5e7, 77);
             let off = line / model.line_per_s - 1.0;
-            assert!(off.abs() < 0.003, "{}: {line} is off by {off}", model.name);
+            eprintln!("{} {line}, off by {off}", model.name);
+            right &= off.abs() < 0.003;
         }
+        assert!(right);
     }
 }

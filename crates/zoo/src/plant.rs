@@ -60,6 +60,11 @@ pub enum Quirk {
         /// Most requests under way.
         cap: usize,
     },
+    /// Everything fails from this time on.
+    Dies {
+        /// When, s.
+        at_s: f64,
+    },
     /// The generator sends at most so many requests per second.
     Starved {
         /// Requests per second.
@@ -144,6 +149,11 @@ impl QueuePlant {
                 return None;
             }
         }
+        if let Quirk::Dies { at_s: end_s } = self.queue.quirk
+            && at_s >= end_s
+        {
+            return None;
+        }
         let mut service_s = self.queue.service.draw(&mut self.rng);
         let mut extra_s = self.queue.delay_s;
         match self.queue.quirk {
@@ -218,8 +228,9 @@ impl QueuePlant {
         let mut lag_s = 0.0;
         let mut sent_s = t;
         if let Quirk::Starved { most_per_s } = self.queue.quirk {
-            sent_s = t.max(self.may_send_s);
-            self.may_send_s = sent_s + 1.0 / most_per_s;
+            // It may be half a second ahead of its own pace: bursts are no trouble, a lasting rate is.
+            sent_s = t.max(self.may_send_s - 0.5);
+            self.may_send_s = self.may_send_s.max(t) + 1.0 / most_per_s;
             lag_s = sent_s - t;
         }
         if let Quirk::Batches { size, patience_s } = self.queue.quirk {

@@ -1,7 +1,9 @@
 //! Many searches of one model, as a line of the table.
 
 use crate::models::Model;
+use crate::plant::QueuePlant;
 use plimsoll_core::seek::finding::Finding;
+use plimsoll_core::seek::rivals::{self, RATIOS, Rival, Task};
 use plimsoll_core::seek::search::seek;
 
 /// What is kept of one search.
@@ -19,26 +21,15 @@ pub struct Outcome {
     pub elapsed_s: f64,
     /// The first forecast of the measuring time for the wanted width, s.
     pub forecast_s: f64,
+    /// The last one, s.
+    pub forecast_last_s: f64,
 }
 
 /// Searches a model with one seed.
 #[must_use]
 pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
-    let mut plant = model.plant(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1000));
-    let mut show = |event: &plimsoll_core::seek::finding::Event| {
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("{event:?}")
-        }
-    };
-    let found = seek(&mut plant, &model.goal(seed), &mut show);
-    if std::env::var("TRACE").is_ok() {
-        for c in &found.curve {
-            eprintln!(
-                "  {:.2} {:.0}s n {} late {:.4}",
-                c.rate_per_s, c.seconds, c.scheduled, c.late_share[0]
-            );
-        }
-    }
+    let mut plant = model.plant(plant_seed(seed));
+    let found = seek(&mut plant, &model.goal(seed), &mut |_| ());
     let off = |rate: Option<f64>| rate.unwrap_or(0.0) / model.line_per_s - 1.0;
     let outcome = Outcome {
         error: off(found.estimate_per_s),
@@ -49,8 +40,48 @@ pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
         half_width: found.half_width.unwrap_or(f64::INFINITY),
         elapsed_s: found.elapsed_s,
         forecast_s: found.forecast_first.map_or(f64::INFINITY, |f| f.measuring_s),
+        forecast_last_s: found.forecast.map_or(f64::INFINITY, |f| f.measuring_s),
     };
     (outcome, found)
+}
+
+/// Lets a rival search a model with one seed.
+#[must_use]
+pub fn rival(rival: Rival, model: &Model, seed: u64) -> Outcome {
+    let limits_s = RATIOS.map(|ratio| ratio * model.limit_s);
+    let mut plant = QueuePlant::new(model.queue, &limits_s, plant_seed(seed));
+    let answer = rivals::search(
+        rival,
+        &mut plant,
+        Task {
+            allowed: model.allowed,
+            limit: 1,
+            limit_s: model.limit_s,
+            seed,
+            start_per_s: 8.0,
+            most_per_s: 1e6,
+        },
+    );
+    let error = answer.rate_per_s / model.line_per_s - 1.0;
+    Outcome { error, certified_error: error, elapsed_s: answer.elapsed_s, ..Outcome::default() }
+}
+
+/// One line of the rivals' table.
+#[must_use]
+pub fn rival_line(name: &str, outcomes: &[Outcome]) -> String {
+    let time = |share| quantile(outcomes.iter().map(|o| o.elapsed_s), share);
+    let within = share(outcomes, |o| o.error.abs() <= 0.05);
+    format!(
+        "{name:24} | {} | ±{:3.1} | {:5.0} {:5.0}",
+        errors(outcomes, |o| o.error),
+        100.0 * binomial_error(within, outcomes.len()),
+        time(0.5),
+        time(0.95)
+    )
+}
+
+fn plant_seed(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9).wrapping_add(1000)
 }
 
 /// A value at a share of the sorted values.
@@ -95,18 +126,20 @@ pub fn errors(outcomes: &[Outcome], error: impl Fn(&Outcome) -> f64) -> String {
     )
 }
 
-/// The table's head for [`line`].
+/// The table's head for [`line()`].
 pub const HEAD: &str = "model          | estimate p5/med/p95 %  <3%   <5%  >20% | certified p5/med/p95 % <3%   <5%  \
-                        >20% | covers %    half % | time med/p95/max s | forecast s";
+                        >20% | covers %    half % | time med/p95/max s | forecast of T(3 %), s: \
+                        first, last (p5-p95)";
 
 /// One line of the table.
 #[must_use]
 pub fn line(name: &str, outcomes: &[Outcome]) -> String {
     let covered = share(outcomes, |o| o.covers);
     let time = |share| quantile(outcomes.iter().map(|o| o.elapsed_s), share);
-    let forecast = |share| quantile(outcomes.iter().map(|o| o.forecast_s), share);
+    let first = quantile(outcomes.iter().map(|o| o.forecast_s), 0.5);
+    let last = |share| quantile(outcomes.iter().map(|o| o.forecast_last_s), share);
     format!(
-        "{name:14} | {} | {} | {:5.1} ±{:3.1} {:5.1} | {:4.0} {:4.0} {:4.0} | {:4.0} ({:.0}-{:.0})",
+        "{name:14} | {} | {} | {:5.1} ±{:3.1} {:5.1} | {:4.0} {:4.0} {:4.0} | {:4.0} {:4.0} ({:.0}-{:.0})",
         errors(outcomes, |o| o.error),
         errors(outcomes, |o| o.certified_error),
         100.0 * covered,
@@ -115,8 +148,9 @@ pub fn line(name: &str, outcomes: &[Outcome]) -> String {
         time(0.5),
         time(0.95),
         time(1.0),
-        forecast(0.5),
-        forecast(0.05),
-        forecast(0.95),
+        first,
+        last(0.5),
+        last(0.05),
+        last(0.95),
     )
 }

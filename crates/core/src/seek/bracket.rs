@@ -61,8 +61,15 @@ impl Search<'_> {
         }
     }
 
-    /// A short look at one rate. Looks longer while it breaks a limit by a few requests only.
-    fn look(&mut self, rate_per_s: f64, settle_s: f64, duration_s: f64) -> Result<Look, Stop> {
+    /// A short look at one rate. Looks longer while it breaks a limit by a few requests only; with `doubt`, what
+    /// chance may well have done to independent requests does not break it.
+    fn look(
+        &mut self,
+        rate_per_s: f64,
+        settle_s: f64,
+        duration_s: f64,
+        doubt: bool,
+    ) -> Result<Look, Stop> {
         let mut sum: Option<Stretch> = None;
         let mut length_s = duration_s;
         let mut look = Look::Held;
@@ -89,7 +96,8 @@ impl Search<'_> {
                 break;
             }
             let Some(seen) = &sum else { break };
-            look = if self.excess(&seen.counts) <= 1.0 { Look::Held } else { Look::Broke };
+            let broke = self.excess(&seen.counts) > 1.0 && (!doubt || self.surely_breaks(seen));
+            look = if broke { Look::Broke } else { Look::Held };
             let late = seen.counts.late.iter().copied().max().unwrap_or(0);
             if look == Look::Held || late >= 12 {
                 break;
@@ -105,6 +113,14 @@ impl Search<'_> {
         Ok(look)
     }
 
+    /// Whether more requests missed a limit than two standard deviations of independent ones explain.
+    fn surely_breaks(&self, seen: &Stretch) -> bool {
+        self.goal.limits.iter().enumerate().any(|(at, limit)| {
+            let (n, late, allowed) = limit.as_share(at, &seen.counts);
+            late > allowed * n + 2.0 * (allowed * n).sqrt()
+        })
+    }
+
     fn step_s(&self, rate_per_s: f64) -> f64 {
         (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s).min(self.goal.budget_s / 30.0)
     }
@@ -113,11 +129,11 @@ impl Search<'_> {
     pub(super) fn ramp(&mut self) -> Result<(), Stop> {
         let most = self.goal.most_per_s;
         // Fewer requests than this in a step say nothing.
-        let least = (1.0 / self.goal.budget_s * 30.0).min(self.goal.start_per_s);
+        let least = (30.0 / (0.05 * self.goal.budget_s)).min(0.5 * self.goal.start_per_s);
         let mut rate = self.goal.start_per_s.min(most);
         let mut broken = f64::INFINITY;
-        while self.bracket.0 == 0.0 {
-            match self.look(rate, 0.0, self.step_s(rate))? {
+        while self.bracket.0 <= 0.0 {
+            match self.look(rate, 0.0, self.step_s(rate), true)? {
                 Look::Held => self.bracket.0 = rate,
                 Look::Starved => return Err(Stop::GeneratorLimited),
                 Look::Broke => {
@@ -138,7 +154,7 @@ impl Search<'_> {
                 return Err(Stop::NeverViolated);
             }
             let next = (2.0 * self.bracket.0).min(most);
-            match self.look(next, 0.0, self.step_s(next))? {
+            match self.look(next, 0.0, self.step_s(next), true)? {
                 Look::Held => self.bracket.0 = next,
                 Look::Broke => self.bracket.1 = next,
                 Look::Starved => return self.narrow_below_starvation(next),
@@ -157,7 +173,7 @@ impl Search<'_> {
     /// it completes no more.
     fn above_a_bad_beginning(&mut self) -> Result<f64, Stop> {
         let mut rate = self.goal.start_per_s;
-        let mut completed_most = 0.0f64;
+        let mut saturated = 0;
         while rate < self.goal.most_per_s {
             rate = (2.0 * rate).min(self.goal.most_per_s);
             let duration_s = round_to(self.step_s(rate), self.window_s);
@@ -172,12 +188,11 @@ impl Search<'_> {
                 self.non_monotone = true;
                 return Ok(rate);
             }
-            let completed = seen.counts.completed as f64 / seen.seconds;
-            // Far beyond what it can, more load will not help.
-            if completed < 1.2 * completed_most || self.starved(&trial) {
+            // Twice beyond what it can, more load will not help.
+            saturated += usize::from(seen.counts.completed * 10 < seen.counts.scheduled * 7);
+            if saturated == 2 || self.starved(&trial) {
                 break;
             }
-            completed_most = completed;
         }
         Err(Stop::Infeasible)
     }
@@ -188,7 +203,7 @@ impl Search<'_> {
         let mut starves = true;
         while self.bracket.1 / self.bracket.0 > NARROW {
             let mid = (self.bracket.0 * self.bracket.1).sqrt();
-            match self.look(mid, 0.0, self.step_s(mid))? {
+            match self.look(mid, 0.0, self.step_s(mid), true)? {
                 Look::Held => self.bracket.0 = mid,
                 Look::Broke => (self.bracket.1, starves) = (mid, false),
                 Look::Starved => (self.bracket.1, starves) = (mid, true),
@@ -229,6 +244,12 @@ impl Search<'_> {
                 self.tell(&Event::Capacity { per_s });
                 return Ok(());
             }
+            if !saturated && self.excess(&seen.counts) <= 1.0 && seen.counts.scheduled >= 100 {
+                // What broke at a lower rate was chance: back to doubling.
+                self.bracket = (rate_per_s, f64::INFINITY);
+                self.ramp()?;
+                rate_per_s = rate_per_s.max(self.bracket.1);
+            }
             measuring = saturated;
             // Once it is saturated, a little more than it can is enough, and quickly worked off again.
             rate_per_s = if saturated { 1.2 * per_s } else { 1.5 * rate_per_s };
@@ -246,17 +267,27 @@ impl Search<'_> {
             self.bracket.1 = self.bracket.1.min(capacity.per_s * (1.0 + capacity.error));
         }
         self.bracket.0 = self.bracket.0.min(0.8 * self.bracket.1);
-        while self.bracket.1 / self.bracket.0 > NARROW {
+        let duration_s = (8.0 * limit_s).max(1.5).min(self.goal.budget_s / 30.0);
+        let ceiling = self.capacity.map_or(0.0, |capacity| capacity.per_s);
+        let mut broke = false;
+        loop {
+            let far = self.bracket.1 / self.bracket.0 > NARROW;
+            // A rate that broke a limit once and is far below what the target can is asked again: the target may
+            // have been cold.
+            let again = !far && !broke && self.bracket.1 < 0.8 * ceiling;
+            if !far && !again {
+                return Ok(());
+            }
             let mid = (self.bracket.0 * self.bracket.1).sqrt();
-            let duration_s = (8.0 * limit_s).max(1.5).min(self.goal.budget_s / 30.0);
-            match self.look(mid, limit_s, duration_s)? {
-                Look::Held => self.bracket.0 = mid,
-                Look::Broke => self.bracket.1 = mid,
-                Look::Starved => return self.narrow_below_starvation(mid),
+            let rate = if again { self.bracket.1 } else { mid };
+            match self.look(rate, limit_s, duration_s, false)? {
+                Look::Held if again => self.bracket = (rate, ceiling),
+                Look::Held => self.bracket.0 = rate,
+                Look::Broke => (self.bracket.1, broke) = (rate, true),
+                Look::Starved => return self.narrow_below_starvation(rate),
             }
             self.tell_bracket();
         }
-        Ok(())
     }
 }
 

@@ -113,8 +113,10 @@ pub struct Finding {
     pub verdict: Verdict,
     /// One sentence: why, and what can be done.
     pub reason: String,
-    /// The headline: the rate whose final run held every limit. None if no run did.
+    /// The headline: the highest rate closely below the estimate whose run held every limit. None if no run did.
     pub certified: Option<Measured>,
+    /// Whether that run was the search's last; an earlier one is taken if time was over before a last one held.
+    pub certified_last: bool,
     /// The lowest rate above it at which a run was measured that broke a limit.
     pub failing: Option<Measured>,
     /// Best estimate of the line, requests per second.

@@ -100,13 +100,19 @@ impl Prior {
         self.floor + (1.0 - self.floor) / (1.0 + (-eta).exp())
     }
 
-    /// How far the capacity, with its standard error, is above a rate, as a share of the rate.
+    /// How far the capacity, with its standard error, is above a rate, as a share of the rate. The error adds: where
+    /// the rate that is thought to be the line comes close to a capacity that is not well known, a room near 0
+    /// would mean a slope without end, and the estimate would confirm itself.
     #[must_use]
     pub fn room((capacity, error): (f64, f64), rate_per_s: f64) -> f64 {
-        (capacity / rate_per_s - 1.0).max(0.8 * error).max(0.005)
+        (capacity / rate_per_s - 1.0).max(0.0).hypot(ROOM_ERRORS * error).max(0.005)
     }
 }
 
+/// No block counts for more than so many standard deviations of the theory's dispersion.
+const MOST: f64 = 5.0;
+/// Standard errors of the capacity that count as room.
+const ROOM_ERRORS: f64 = 1.8;
 /// How much of the second order is taken.
 const BEND: f64 = 0.6;
 /// Grid of the line's logarithm.
@@ -200,9 +206,10 @@ fn pooled_dispersion(blocks: &[Block], allowed: f64, line: f64, slope: f64, prio
                 / (1.0
                     + (-(logit(allowed) + slope * prior.bent(block.rate_per_s.ln() - line))).exp());
             // A burst at a rate where the model expects next to nothing must not outweigh all other blocks.
-            let expected = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
+            let expected = p.clamp(0.5 * allowed, 1.0 - 0.5 * allowed);
             let variance = block.scheduled * expected * (1.0 - expected);
-            (block.late - block.scheduled * p) / variance.max(1.0).sqrt()
+            let most = MOST * prior.dispersion.0.max(1.0).sqrt();
+            ((block.late - block.scheduled * p) / variance.max(1.0).sqrt()).clamp(-most, most)
         })
         .collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
@@ -231,7 +238,8 @@ impl Posterior {
         (from, to): (f64, f64),
     ) -> Self {
         let scale = 1.0 / (dispersion * prior.inflation);
-        let (base, floor) = (logit(above_floor(allowed, prior.floor)), prior.floor);
+        let (above, floor) = (above_floor(allowed, prior.floor), prior.floor);
+        let base = logit(above);
         let step = (to - from) / (LINES - 1) as f64;
         let mut logs = vec![[0.0f64; SLOPES]; LINES];
         let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
@@ -251,9 +259,12 @@ impl Posterior {
                     let p = floor + (1.0 - floor) * share;
                     sum += late * p.max(1e-300).ln()
                         + (scheduled - late) * (ln_share - eta + (1.0 - floor).ln());
-                    information += scheduled * (1.0 - floor) * share * share * not / p.max(1e-300);
+                    let counted = share.min(above);
+                    information +=
+                        scheduled * (1.0 - floor) * counted * counted * not / p.max(1e-300);
                 }
-                // Jeffreys' prior: with few bursts a flat one would put the line too high.
+                // Jeffreys' prior: with few bursts a flat one would put the line too high. It
+                // may not draw the line below all blocks, where all of them would be late and tell much.
                 *log = scale * sum + 0.5 * information.max(1e-9).ln() - 0.5 * z * z + bound;
                 if *log > best.0 {
                     best = (*log, line, slope);

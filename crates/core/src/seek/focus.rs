@@ -9,13 +9,13 @@ use super::traffic;
 /// Blocks at either rate of an order.
 const HALF: usize = 3;
 /// Share of the budget that is kept for certification.
-pub(super) const RESERVE: f64 = 0.24;
+pub(super) const RESERVE: f64 = 0.2;
 /// Prior knowledge of the dispersion is worth so many blocks.
-const WORTH: f64 = 10.0;
+const WORTH: f64 = 14.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
-const INFLATION: f64 = 1.6;
+const INFLATION: f64 = 1.75;
 /// What is late below this share of the line is late without load.
-const FLOOR_BELOW: f64 = 0.8;
+const FLOOR_BELOW: f64 = 0.85;
 /// Standard deviation of the slope's logarithm around what theory says.
 const SLOPE_LOG_SD: f64 = 0.5;
 
@@ -43,14 +43,25 @@ impl Search<'_> {
             // The bracket of the short looks is a prior, not a wall.
             self.bracket = (self.bracket.0.min(0.8 * near), self.bracket.1.max(1.2 * near));
             center = near;
-            let order_s = self.order_s(2 * HALF);
-            if self.left_s() < self.reserve_s() + 0.6 * order_s {
+            if self.outgrown(found.estimate_per_s) {
+                // What was measured as capacity was not: a target that was still cold, most likely.
+                self.start_over(center)?;
+                let Some((again, _)) = self.fit else { return Err(Stop::Budget) };
+                (found, center) = (again, self.bracket.0 / 0.8);
+                continue;
+            }
+            // The time that is left goes into orders of about the same length.
+            let left_s = self.left_s() - self.reserve_s();
+            let orders = (left_s / self.order_s(2 * HALF)).round().max(1.0);
+            let spent_s = self.order_s(0);
+            let half = ((left_s / orders - spent_s) / (2.0 * self.block_s)).floor() as usize;
+            if half == 0 {
                 break;
             }
             let slope = found.slope;
             let step = (0.4 / slope).min(found.half_width().max(0.2 / slope)).clamp(0.003, 0.05);
             let (below, above) = (center * (-step).exp(), center * step.exp());
-            self.offer_runs(&[below, above], HALF, None)?;
+            self.offer_runs(&[below, above], half, None)?;
             found = self.estimate(center);
             self.foresee();
             if self.known_well_enough(&found) {
@@ -59,6 +70,25 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the line is beyond what the target could at most when that was measured.
+    fn outgrown(&self, estimate_per_s: f64) -> bool {
+        let beyond = self.capacity.is_some_and(|c| estimate_per_s > c.per_s * (1.0 + c.error));
+        beyond && !self.started_over && self.left_s() > 2.0 * self.reserve_s()
+    }
+
+    /// Looks for the bracket again from a rate near the line, and forgets the blocks before.
+    fn start_over(&mut self, rate_per_s: f64) -> Result<(), Stop> {
+        self.started_over = true;
+        self.blocks.clear();
+        self.fit = None;
+        self.capacity = None;
+        self.bracket = (0.9 * rate_per_s, f64::INFINITY);
+        self.ramp()?;
+        self.overload()?;
+        self.narrow()?;
+        self.pilot()
     }
 
     pub(super) fn reserve_s(&self) -> f64 {

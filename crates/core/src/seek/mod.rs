@@ -10,6 +10,7 @@ pub mod fit;
 mod focus;
 pub mod goal;
 pub mod plant;
+pub mod rivals;
 pub mod search;
 pub mod traffic;
 mod verdicts;

@@ -53,9 +53,12 @@ pub(super) struct Search<'a> {
     pub forecast: Option<Forecast>,
     pub forecast_first: Option<Forecast>,
     pub certified: Option<Stretch>,
+    /// Whether the certified rate's run is that of the last phase.
+    pub certified_last: bool,
     /// Lowest rate at which the generator could not send as planned.
     pub starved_at_per_s: f64,
     pub non_monotone: bool,
+    pub started_over: bool,
     pub width_reached: bool,
     pub phases: Vec<PhaseSpan>,
 }
@@ -114,8 +117,10 @@ impl<'a> Search<'a> {
             forecast: None,
             forecast_first: None,
             certified: None,
+            certified_last: false,
             starved_at_per_s: f64::INFINITY,
             non_monotone: false,
+            started_over: false,
             width_reached: false,
             phases: Vec::new(),
         }
@@ -251,7 +256,7 @@ impl<'a> Search<'a> {
     }
 
     /// The curve: stretches of the same rate together, in ascending order.
-    pub fn curve_by_rate(&self) -> Vec<Measured> {
+    pub fn curve_by_rate(&self) -> Vec<Stretch> {
         let mut sorted = self.curve.clone();
         sorted.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
         let mut merged: Vec<Stretch> = Vec::new();
@@ -264,6 +269,6 @@ impl<'a> Search<'a> {
                 _ => merged.push(stretch),
             }
         }
-        merged.iter().map(|stretch| self.measured(stretch)).collect()
+        merged
     }
 }

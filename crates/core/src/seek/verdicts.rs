@@ -18,6 +18,7 @@ impl Search<'_> {
             verdict,
             reason,
             certified: self.certified.as_ref().map(|run| self.measured(run)),
+            certified_last: self.certified_last,
             failing: self.failing().as_ref().map(|run| self.measured(run)),
             estimate_per_s: fit.map(|fit| fit.estimate_per_s),
             interval_per_s: fit.map(|fit| fit.interval_per_s),
@@ -29,7 +30,7 @@ impl Search<'_> {
             floor_s: self.floor_s.is_finite().then_some(self.floor_s),
             binding: self.fit.map(|(_, limit)| self.goal.limits[limit].label.clone()),
             slope: fit.map(|fit| fit.slope),
-            curve: self.curve_by_rate(),
+            curve: self.curve_by_rate().iter().map(|stretch| self.measured(stretch)).collect(),
             phases: self.phases.clone(),
             elapsed_s: self.elapsed_s,
         }
@@ -115,7 +116,7 @@ impl Search<'_> {
                 let (excess, limit) = self.goal.excess(&stretch.counts);
                 format!(
                     "{} is broken {excess:.1} times over at {:.2}/s already, where requests take \
-                     {:.1} ms on average; no rate holds it",
+                     {:.1} ms on average, and no rate that can be judged in this time holds it",
                     self.goal.limits[limit].label,
                     stretch.rate_per_s,
                     1e3 * stretch.counts.response_sum_s / stretch.counts.scheduled.max(1) as f64
