@@ -50,6 +50,8 @@ pub struct Stretch {
     pub seconds: f64,
     /// Its requests by due time, all windows together.
     pub counts: Window,
+    /// The limits that the counts are judged by, ns.
+    pub limits: Vec<u64>,
     /// Everything recorded.
     pub totals: Interval,
     /// Whether somebody asked for the end.
@@ -161,6 +163,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         Stretch {
             seconds: trial.windows.len() as f64 * window_s,
             counts,
+            limits: self.plan.limits_ns.clone(),
             totals: self.apart.take().unwrap_or_default(),
             interrupted: trial.interrupted,
         }

@@ -4,6 +4,7 @@ pub mod common;
 pub mod corpus;
 pub mod fbench;
 pub mod load;
+pub mod method;
 pub mod rank;
 pub mod report;
 pub mod requests;

@@ -1,6 +1,7 @@
 //! `plimsoll seek`: the highest rate that holds the limits.
 
 use super::common::{ArrivalsFlag, OutputFlags};
+use super::method::{Method, search_as};
 use super::requests::RequestFlags;
 use crate::execute::{About, Finished, JobEnd, carry_out, code, print_out, style, write_json};
 use crate::prepare::{SessionForm, open};
@@ -66,6 +67,10 @@ pub struct SeekArgs {
     /// How requests follow each other.
     #[arg(long, value_enum, default_value = "poisson", help_heading = "Search")]
     arrivals: ArrivalsFlag,
+
+    /// Search as another tool does, for comparison.
+    #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search")]
+    method: Method,
 
     /// Connections; by default as many as requests can be under way in time, and half as many again.
     #[arg(long, value_name = "N", help_heading = "Run")]
@@ -136,6 +141,7 @@ impl SeekArgs {
             most_per_s: self.max_rate,
         };
         goal.check().map_err(usage)?;
+        let limits_ns = self.method.limits_ns(&goal, limits_ns)?;
         Ok(Task { scenario, goal, limits_ns, connections_fixed: self.connections.is_some() })
     }
 }
@@ -223,16 +229,24 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         let plan = plant_plan(&task, about.plan);
         let mut plant =
             EnginePlant::new(plan, Http1::default, &mut sessions, keeping.sink, &mut second, stop);
-        let finding = seek(&mut plant, &task.goal, &mut |event| progress.event(event));
+        let (results, verdict) = match args.method.rival() {
+            None => {
+                let finding = seek(&mut plant, &task.goal, &mut |event| progress.event(event));
+                (results(&finding), verdict_of(&finding))
+            }
+            Some(rival) => {
+                let (results, verdict, _) = search_as(rival, &mut plant, &task.goal);
+                (results, verdict)
+            }
+        };
         progress.done();
         let end = plant.finish()?;
         if let Some(error) = sessions_error.take() {
             return Err(error);
         }
-        let end = end.ok_or_else(|| {
-            usage(format!("--budget: {}; give the search more time", finding.reason))
-        })?;
-        Ok(JobEnd { end, results: results(&finding), verdict: Some(verdict_of(&finding)) })
+        let end =
+            end.ok_or_else(|| usage("--budget: no load was offered; give the search more time"))?;
+        Ok(JobEnd { end, results, verdict: Some(verdict) })
     });
     progress.done();
     print(&finished?, &output)

@@ -3,7 +3,7 @@
 use crate::scripted::{Asked, Scripted, Step, Steps, closed_plan, play, to_the_end, whole};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;
-use plimsoll_engine::shard::{Part, ShardPlan, Timeouts};
+use plimsoll_engine::shard::{ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Arrival, Link};
 use rustls::SupportedProtocolVersion;
 use rustls::version::{TLS12, TLS13};

@@ -3,7 +3,7 @@
 use crate::scripted::{Scripted, closed_plan, play, whole};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
-use plimsoll_engine::shard::{Part, ShardPlan, Timeouts};
+use plimsoll_engine::shard::{ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Arrival, Link};
 use rustls::version::{TLS12, TLS13};
 

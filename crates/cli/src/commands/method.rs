@@ -1,0 +1,90 @@
+//! How the load line is sought: by plimsoll's own method, or by another tool's for comparison.
+
+use crate::usage::usage;
+use anyhow::Result;
+use clap::ValueEnum;
+use plimsoll_core::seek::goal::{Bound, Goal};
+use plimsoll_core::seek::plant::Plant;
+use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use serde_json::{Map, Value, json};
+
+/// A way to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// With an interval, and a certified rate.
+    Plimsoll,
+    /// FeedSim's script: about half an hour.
+    Feedsim,
+    /// mutilate --search: under a minute.
+    Mutilate,
+    /// Nighthawk's adaptive load: about twenty minutes.
+    Nighthawk,
+    /// The early-stopping rule of MLPerf's LoadGen: hours.
+    Mlperf,
+}
+
+impl Method {
+    /// The other tool, if it is one.
+    pub fn rival(self) -> Option<Rival> {
+        match self {
+            Self::Plimsoll => None,
+            Self::Feedsim => Some(Rival::Feedsim),
+            Self::Mutilate => Some(Rival::Mutilate),
+            Self::Nighthawk => Some(Rival::Nighthawk),
+            Self::Mlperf => Some(Rival::Mlperf),
+        }
+    }
+
+    /// The time limits that the plant must count for this method, ns.
+    ///
+    /// # Errors
+    /// When a method that knows one limit is given others.
+    pub fn limits_ns(self, goal: &Goal, own: Vec<u64>) -> Result<Vec<u64>> {
+        let Some(rival) = self.rival() else { return Ok(own) };
+        let [limit] = own[..] else {
+            return Err(usage("--method: the other tools' searches know one --slo only"));
+        };
+        if !matches!(goal.limits[0].bound, Bound::Late { .. }) || limit == u64::MAX {
+            return Err(usage(
+                "--method: the other tools' searches need a percentile, such as p95=500ms",
+            ));
+        }
+        Ok(match rival {
+            Rival::Feedsim => RATIOS.iter().map(|ratio| (limit as f64 * ratio) as u64).collect(),
+            _ => vec![limit],
+        })
+    }
+}
+
+/// Searches as `rival` does. Returns what the record shall hold, the verdict, and the rate that it found.
+pub fn search_as(
+    rival: Rival,
+    plant: &mut dyn Plant,
+    goal: &Goal,
+) -> (Map<String, Value>, Verdict, f64) {
+    let task = Task {
+        allowed: goal.limits[0].allowed(),
+        limit: usize::from(rival == Rival::Feedsim),
+        limit_s: goal.limit_s,
+        seed: goal.seed,
+        start_per_s: goal.start_per_s,
+        most_per_s: goal.most_per_s,
+    };
+    let Answer { rate_per_s, last_late_share, elapsed_s, trials } = search(rival, plant, task);
+    let name = serde_json::to_value(rival).unwrap_or_default();
+    let found = json!({
+        "method": name,
+        "rate_per_s": rate_per_s,
+        "last_late_share": last_late_share,
+        "elapsed_s": elapsed_s,
+        "trials": trials,
+    });
+    let reason = format!(
+        "{}'s search ended at {rate_per_s:.1}/s after {trials} trials and {elapsed_s:.0} s; {:.1} % of its last trial were late",
+        name.as_str().unwrap_or("the other tool"),
+        last_late_share * 100.0
+    );
+    let verdict = Verdict { kind: VerdictKind::Valid, reasons: vec![reason] };
+    (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
+}
