@@ -126,6 +126,8 @@ fn wrong_words_are_refused_before_anything_is_sent() {
         (&["--slo", "rate=5"], "--max-rate"),
         (&["--slo", "p95=1s", "--budget", "0s"], "--budget"),
         (&["--slo", "p95=1s", "--width", "5"], "--width"),
+        (&["--slo", "errors=1%", "--strategy", "feedsim"], "percentile"),
+        (&["--slo", "p95=1s", "--slo", "p99=2s", "--strategy", "mutilate"], "one --slo"),
         (&["--slo", "p95=1s", "--confidence", "100%"], "--confidence"),
         (&["--slo", "p95=1s", "--start-rate", "0"], "--start-rate"),
         (&["--slo", "p95=1s", "--start-rate", "10", "--max-rate", "5"], "--start-rate"),

@@ -43,12 +43,10 @@ impl Method {
     pub fn limits_ns(self, goal: &Goal, own: Vec<u64>) -> Result<Vec<u64>> {
         let Some(rival) = self.rival() else { return Ok(own) };
         let [limit] = own[..] else {
-            return Err(usage("--method: the other tools' searches know one --slo only"));
+            return Err(usage("other tools' searches know one --slo only; leave the others out"));
         };
         if !matches!(goal.limits[0].bound, Bound::Late { .. }) || limit == u64::MAX {
-            return Err(usage(
-                "--method: the other tools' searches need a percentile, such as p95=500ms",
-            ));
+            return Err(usage("--slo: other tools' searches need a percentile, such as p95=500ms"));
         }
         Ok(match rival {
             Rival::Feedsim => RATIOS.iter().map(|ratio| (limit as f64 * ratio) as u64).collect(),

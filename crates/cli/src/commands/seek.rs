@@ -70,7 +70,7 @@ pub struct SeekArgs {
 
     /// Search as another tool does, for comparison.
     #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search")]
-    method: Method,
+    strategy: Method,
 
     /// Connections; by default as many as requests can be under way in time, and half as many again.
     #[arg(long, value_name = "N", help_heading = "Run")]
@@ -141,7 +141,7 @@ impl SeekArgs {
             most_per_s: self.max_rate,
         };
         goal.check().map_err(usage)?;
-        let limits_ns = self.method.limits_ns(&goal, limits_ns)?;
+        let limits_ns = self.strategy.limits_ns(&goal, limits_ns)?;
         Ok(Task { scenario, goal, limits_ns, connections_fixed: self.connections.is_some() })
     }
 }
@@ -229,7 +229,7 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         let plan = plant_plan(&task, about.plan);
         let mut plant =
             EnginePlant::new(plan, Http1::default, &mut sessions, keeping.sink, &mut second, stop);
-        let (results, verdict) = match args.method.rival() {
+        let (results, verdict) = match args.strategy.rival() {
             None => {
                 let finding = seek(&mut plant, &task.goal, &mut |event| progress.event(event));
                 (results(&finding), verdict_of(&finding))
