@@ -3,6 +3,7 @@
 
 mod corpus;
 mod filters;
+mod jobs;
 mod rank;
 mod report;
 mod serve;

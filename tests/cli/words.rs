@@ -2,8 +2,13 @@
 
 use crate::process::Place;
 
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 19] = [
     &["run"],
+    &["list"],
+    &["info"],
+    &["install"],
+    &["clean"],
+    &["system-check"],
     &["load"],
     &["fbench"],
     &["serve"],

@@ -1,5 +1,6 @@
 //! The `plimsoll` binary: flags become a scenario, a scenario becomes a run.
 
+mod catalogue;
 mod commands;
 mod embedded;
 mod execute;
@@ -10,6 +11,7 @@ mod progress;
 mod quickstart;
 mod search_progress;
 mod signals;
+mod system_check;
 mod url;
 mod usage;
 mod vespa_tls;
@@ -17,7 +19,7 @@ mod vespa_tls;
 use anyhow::Result;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{fbench, load, report, result_filter, run, serve, split_file};
+use commands::{fbench, jobs, load, report, result_filter, run, serve, split_file};
 use plimsoll_report::plain::printable;
 use std::ffi::OsString;
 use std::path::Path;
@@ -34,8 +36,10 @@ plimsoll measures how much load a search, recommendation or database system hold
                      the highest rate that holds the limits, with an interval
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
+  A job              plimsoll list, info JOB, run JOB -i key=value
+                     FeedSim's and your own, with hooks and scores; see also system-check
   A target to try    plimsoll serve null | queue | search
-  A run once more    plimsoll report [RUN] --format text|json|csv|fbench
+  A run once more    plimsoll report [RUN] --format text|json|csv|fbench|benchpress
   Query files        plimsoll corpus | split-file | result-filter
 
 Every command explains itself: plimsoll COMMAND --help.
@@ -52,6 +56,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::RunArgs),
+    List(jobs::ListArgs),
+    Info(jobs::InfoArgs),
+    Install(jobs::InstallArgs),
+    Clean(jobs::CleanArgs),
+    SystemCheck(commands::system_check::CheckArgs),
     Load(Box<load::LoadArgs>),
     Seek(Box<commands::seek::SeekArgs>),
     Rank(Box<commands::rank::RankArgs>),
@@ -67,6 +76,11 @@ impl Command {
     fn run(&self) -> Result<u8> {
         match self {
             Command::Run(args) => run::run(args),
+            Command::List(args) => jobs::list(args),
+            Command::Info(args) => jobs::info(args),
+            Command::Install(args) => jobs::install(args),
+            Command::Clean(args) => jobs::clean(args),
+            Command::SystemCheck(args) => commands::system_check::run(args),
             Command::Load(args) => load::run(args),
             Command::Rank(args) => commands::rank::run(args),
             Command::Seek(args) => commands::seek::run(args),

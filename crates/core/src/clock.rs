@@ -103,9 +103,43 @@ pub fn format_utc(wall_us: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}Z")
 }
 
+/// The wall time of `YYYY-MM-DDTHH:MM:SSZ`, microseconds since the Unix epoch; `None` when it has another form.
+#[must_use]
+pub fn parse_utc(text: &str) -> Option<u64> {
+    let fields: Vec<u64> =
+        text.strip_suffix('Z')?.split(['-', 'T', ':']).map_while(|n| n.parse().ok()).collect();
+    let &[year, month, day, hour, minute, second] = fields.as_slice() else { return None };
+    let is_time = (1970..10_000).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 61;
+    if !is_time {
+        return None;
+    }
+    let (year, month_shifted) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, year_of_era) = (year / 400, year % 400);
+    let day_of_year = (153 * month_shifted + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn utc_is_read_as_it_was_written() {
+        for days in (0..60_000u64).step_by(7) {
+            let wall_us = (days * 86_400 + days % 86_400) * 1_000_000;
+            assert_eq!(parse_utc(&format_utc(wall_us)), Some(wall_us), "{days}");
+        }
+        for wrong in ["", "2026-11-21", "2026-13-21T00:00:00Z", "2026-11-21T00:00:00", "x"] {
+            assert_eq!(parse_utc(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn utc_is_formatted_as_the_calendar_says() {

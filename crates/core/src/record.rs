@@ -105,6 +105,15 @@ pub struct Machine {
     pub kernel: String,
     pub os: String,
     pub hostname: String,
+    /// As `uname -m` says it: `x86_64`, `aarch64`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub architecture: String,
+    /// Short name of the distribution: `debian`, `centos`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub distribution: String,
+    /// Size and number of each cache, as `lscpu` says it: `"L1d cache": "96 KiB (2 instances)"`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub caches: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,8 @@
 use plimsoll_core::record::Machine;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// CPU time of the calling thread, ns.
 #[must_use]
@@ -65,7 +67,51 @@ pub fn machine() -> Machine {
         kernel: read("/proc/sys/kernel/osrelease"),
         os: whole_field("/etc/os-release", "PRETTY_NAME").unwrap_or_default(),
         hostname: read("/proc/sys/kernel/hostname"),
+        architecture: rustix::system::uname().machine().to_string_lossy().into_owned(),
+        distribution: whole_field("/etc/os-release", "ID=").unwrap_or_default(),
+        caches: caches(Path::new("/sys/devices/system/cpu")),
     }
+}
+
+/// Size and number of each cache, as `lscpu` says it: `"L1d cache": "96 KiB (2 instances)"`.
+///
+/// A cache that several processors share is one instance; empty where the system does not tell.
+fn caches(cpus: &Path) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
+    for cpu in std::fs::read_dir(cpus).into_iter().flatten().flatten() {
+        for index in std::fs::read_dir(cpu.path().join("cache")).into_iter().flatten().flatten() {
+            let read = |name: &str| {
+                let text = std::fs::read_to_string(index.path().join(name)).ok()?;
+                Some(text.trim().to_owned())
+            };
+            let (Some(level), Some(kind), Some(size), Some(shared)) =
+                (read("level"), read("type"), read("size"), read("shared_cpu_list"))
+            else {
+                continue;
+            };
+            let kind = match kind.as_str() {
+                "Data" => "d",
+                "Instruction" => "i",
+                _ => "",
+            };
+            let Some(kib) = size.strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok()) else {
+                continue;
+            };
+            let (one_kib, instances) = found.entry(format!("L{level}{kind} cache")).or_default();
+            *one_kib = kib;
+            instances.insert(shared);
+        }
+    }
+    let shown = |(one_kib, instances): (u64, BTreeSet<String>)| {
+        let (kib, count) = (one_kib * instances.len() as u64, instances.len());
+        let size = if kib >= 1024 && kib.is_multiple_of(1024) {
+            format!("{} MiB", kib / 1024)
+        } else {
+            format!("{kib} KiB")
+        };
+        format!("{size} ({count} instance{})", if count == 1 { "" } else { "s" })
+    };
+    found.into_iter().map(|(name, cache)| (name, shown(cache))).collect()
 }
 
 #[cfg(test)]
@@ -76,9 +122,36 @@ mod tests {
     fn this_machine_is_described() {
         let machine = machine();
         assert!(machine.cpus > 0 && machine.memory_bytes > 0 && !machine.kernel.is_empty());
-        assert!(rss_max_bytes() > 0);
+        assert!(rss_max_bytes() > 0 && !machine.architecture.is_empty());
         let before = thread_cpu_ns();
         let spent: u64 = (0..2_000_000u64).fold(0, |a, b| a ^ b.wrapping_mul(a | 1));
         assert!(thread_cpu_ns() > before, "{spent}");
+    }
+
+    #[test]
+    fn a_shared_cache_is_counted_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for cpu in 0..2 {
+            for (index, level, kind, size, shared) in [
+                (0, "1", "Data", "48K", cpu.to_string()),
+                (1, "1", "Instruction", "32K", cpu.to_string()),
+                (2, "3", "Unified", "107520K", "0-1".to_owned()),
+            ] {
+                let cache = dir.path().join(format!("cpu{cpu}/cache/index{index}"));
+                std::fs::create_dir_all(&cache).unwrap();
+                let files = [("level", level), ("type", kind), ("size", size)];
+                for (name, text) in files.into_iter().chain([("shared_cpu_list", shared.as_str())])
+                {
+                    std::fs::write(cache.join(name), format!("{text}\n")).unwrap();
+                }
+            }
+        }
+        let told = [
+            ("L1d cache", "96 KiB (2 instances)"),
+            ("L1i cache", "64 KiB (2 instances)"),
+            ("L3 cache", "105 MiB (1 instance)"),
+        ];
+        let told = told.map(|(name, size)| (name.to_owned(), size.to_owned()));
+        assert_eq!(caches(dir.path()), BTreeMap::from(told));
     }
 }

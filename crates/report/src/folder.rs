@@ -9,6 +9,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::record::{PhaseRecord, RunRecord};
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use serde_json::{Map, Value};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,10 @@ pub const FAILURES: &str = "failures.ndjson";
 
 /// The reason by which an early `run.json` is known: the run has not written its last one yet.
 pub const NOT_ENDED: &str = "the run has not ended";
+
+/// A file that each new record's path is appended to, a line each, when this variable of the environment
+/// names one: how `plimsoll run JOB` learns where the commands of a job keep their records.
+pub const RECORDS_TO: &str = "PLIMSOLL_RECORDS_TO";
 
 /// Longest part of a folder's name that a job's name takes, characters.
 const JOB_CHARS_MAX: usize = 64;
@@ -63,6 +68,7 @@ impl RunFolder {
                 Ok(()) => {
                     let folder = RunFolder { path, run_id, job: job.to_owned(), started_wall_us };
                     folder.begin(&folder.header())?;
+                    announce(&folder.path);
                     return Ok(folder);
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -139,18 +145,50 @@ impl RunFolder {
     }
 
     fn write_record(&self, record: &RunRecord) -> Result<(), RecordError> {
-        let path = self.path.join(RUN_JSON);
-        let temporary = self.path.join("run.json.new");
-        let write = || -> io::Result<()> {
-            let mut file = fs::File::create(&temporary)?;
-            file.write_all(json::pretty(record).as_bytes())?;
-            fs::rename(&temporary, &path)
-        };
-        write().map_err(|source| {
-            // Half a file helps nobody; that it cannot be removed either changes nothing for the reader.
-            let _ = fs::remove_file(&temporary);
-            RecordError::Write { path: path.clone(), source }
-        })
+        replace(&self.path, &json::pretty(record))
+    }
+}
+
+/// Puts more into the `run.json` of a run that has ended or was cut: fields at the top, in the place of those
+/// of the same name. Everything else stays as it is.
+///
+/// # Errors
+/// When the record cannot be read or written; the one before stays as it was.
+pub fn amend(folder: &Path, fields: Map<String, Value>) -> Result<(), RecordError> {
+    let path = folder.join(RUN_JSON);
+    let text =
+        fs::read(&path).map_err(|source| RecordError::Read { path: path.clone(), source })?;
+    let mut record: Map<String, Value> = serde_json::from_slice(&text)
+        .map_err(|source| RecordError::Damaged { path: path.clone(), source })?;
+    record.extend(fields);
+    let mut text = serde_json::to_string_pretty(&record)
+        .map_err(|source| RecordError::Damaged { path: path.clone(), source })?;
+    text.push('\n');
+    replace(folder, &text)
+}
+
+/// Puts a new `run.json` in the place of the old one in one step.
+fn replace(folder: &Path, text: &str) -> Result<(), RecordError> {
+    let path = folder.join(RUN_JSON);
+    let temporary = folder.join("run.json.new");
+    let write = || -> io::Result<()> {
+        let mut file = fs::File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&temporary, &path)
+    };
+    write().map_err(|source| {
+        // Half a file helps nobody; that it cannot be removed either changes nothing for the reader.
+        let _ = fs::remove_file(&temporary);
+        RecordError::Write { path: path.clone(), source }
+    })
+}
+
+/// Tells whoever asked where the record is. That it cannot be told is no reason not to run.
+fn announce(folder: &Path) {
+    let Some(file) = std::env::var_os(RECORDS_TO) else { return };
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    if let Ok(mut file) = fs::OpenOptions::new().append(true).open(file) {
+        let _ = writeln!(file, "{}", folder.display());
     }
 }
 
@@ -186,6 +224,20 @@ mod tests {
         assert_eq!(loaded.record.job, "my job/x");
         assert_eq!(loaded.record.started_at, "2026-11-21T20:48:22Z");
         assert_eq!(loaded.record.verdict.kind, VerdictKind::Partial);
+    }
+
+    #[test]
+    fn what_is_put_in_later_leaves_the_rest_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(dir.path(), "load", START_US).unwrap();
+        folder.finish(&crate::samples::good()).unwrap();
+        let more = serde_json::json!({"catalogue": {"name": "x"}, "hooks": {}});
+        amend(folder.path(), more.as_object().unwrap().clone()).unwrap();
+        let mut loaded = load(folder.path()).unwrap().record;
+        assert_eq!(loaded.job_results.remove("catalogue").unwrap()["name"], "x");
+        loaded.job_results.remove("hooks");
+        assert_eq!(loaded, crate::samples::good());
+        assert!(!folder.path().join("run.json.new").exists());
     }
 
     #[test]

@@ -15,10 +15,13 @@
 //! 5. [`load::load`] reads it, or makes it from the journal when step 4 never came.
 
 pub mod assemble;
+pub mod benchpress;
+pub mod catalogue;
 pub mod csv;
 mod error;
 pub mod fbench;
 pub mod folder;
+pub mod history;
 pub mod hlog;
 pub mod journal;
 pub mod json;
@@ -26,6 +29,7 @@ pub mod load;
 pub mod plain;
 pub mod result_filter;
 pub mod text;
+pub mod window;
 
 #[cfg(test)]
 mod samples;

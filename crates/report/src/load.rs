@@ -120,6 +120,8 @@ fn rebuild(folder: &Path, early: &RunRecord) -> Result<RunRecord, RecordError> {
     let ending = Ending {
         verdict: Verdict { kind: VerdictKind::Partial, reasons: vec![reason] },
         warnings: warnings(&found),
+        // What was put into the early record, such as the job it came from, is true of the cut one too.
+        job_results: early.job_results.clone(),
         ..Ending::default()
     };
     Ok(assemble(&header, &totals, phases, ending))

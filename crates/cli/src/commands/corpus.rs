@@ -6,7 +6,9 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use plimsoll_core::units::Size;
-use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
+use plimsoll_workloads::corpus::{
+    Corpus, CorpusOptions, Document, Source, SyntheticOptions, synthetic,
+};
 use plimsoll_workloads::query_mix::{MixOptions, Rendering, make};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -63,6 +65,9 @@ struct WriteArgs {
     /// Where to; '-' is stdout.
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
+    /// documents, or feed: requests that write them to Vespa's document API, for 'plimsoll load --queries'.
+    #[arg(long, value_name = "FORMAT", default_value = "documents")]
+    format: String,
     /// Synthetic: write what is planted in the text, as JSON.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
@@ -156,11 +161,20 @@ fn write(args: &WriteArgs) -> Result<u8> {
         std::fs::write(path, text + "\n")
             .map_err(|error| usage(format!("--manifest {}: {error}", path.display())))?;
     }
+    let feed = match args.format.as_str() {
+        "documents" => false,
+        "feed" => true,
+        other => return Err(usage(format!("--format '{other}': write documents or feed"))),
+    };
     let mut out = writer(&args.out)?;
     let (mut line, mut documents, mut bytes) = (Vec::new(), 0u64, 0u64);
     for document in corpus.documents()? {
         line.clear();
-        document?.to_ndjson(&mut line);
+        if feed {
+            feed_line(&document?, &mut line);
+        } else {
+            document?.to_ndjson(&mut line);
+        }
         if !line.ends_with(b"\n") {
             line.push(b'\n');
         }
@@ -175,6 +189,16 @@ fn write(args: &WriteArgs) -> Result<u8> {
     }
     note(&format!("{documents} documents, {:.1} MB of {}", bytes as f64 / 1e6, corpus.name()));
     Ok(exit::FINE)
+}
+
+/// The request that writes a document, as a line of NDJSON.
+fn feed_line(document: &Document, line: &mut Vec<u8>) {
+    let path = format!("/document/v1/plimsoll/doc/docid/{}", document.id);
+    line.extend_from_slice(b"{\"method\":\"POST\",\"path\":");
+    line.extend_from_slice(serde_json::Value::from(path).to_string().as_bytes());
+    line.extend_from_slice(b",\"body\":");
+    document.to_fields_json(line);
+    line.push(b'}');
 }
 
 fn broken_pipe_is_fine(error: std::io::Error) -> Result<u8> {

@@ -3,6 +3,7 @@
 pub mod common;
 pub mod corpus;
 pub mod fbench;
+pub mod jobs;
 pub mod load;
 pub mod method;
 pub mod rank;
@@ -15,3 +16,4 @@ pub mod seek;
 pub mod serve;
 mod serve_rank;
 pub mod split_file;
+pub mod system_check;

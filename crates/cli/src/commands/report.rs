@@ -1,29 +1,41 @@
-//! `plimsoll report`: a run record, printed again.
+//! `plimsoll report`: run records, printed again, and what several runs of a job say together.
 
+use crate::catalogue::names;
+use crate::catalogue::near_miss::unknown;
 use crate::execute::{print_out, style};
 use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use plimsoll_core::record::RunRecord;
+use plimsoll_report::benchpress;
 use plimsoll_report::fbench::{FbenchResult, own_block};
-use plimsoll_report::load::{latest, load};
-use std::path::PathBuf;
+use plimsoll_report::history::{History, PastRun, past_runs};
+use plimsoll_report::load::{Loaded, latest, load};
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   The newest run, as text:        plimsoll report
   A run of your choice, as JSON:  plimsoll report runs/20261121T203250Z-load-1a2b3c4d --format json
   As vespa-fbench prints it:      plimsoll report --format fbench
+  As DCPerf's benchpress does:    plimsoll report feedsim_mini --format benchpress
+  All runs of a job, median and spread; several jobs, with the geometric mean of their scores:
+    plimsoll report feedsim_mini --all
+    plimsoll report fbench feedsim_mini --all --format json
 
 A run that was killed can be reported too: everything up to its last whole second is there, marked partial.";
 
-/// Print a run record again: text, JSON, CSV or vespa-fbench's summary.
+/// Print run records again: text, JSON, CSV, vespa-fbench's summary or benchpress's JSON; the history of a job.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
-    /// Folder of the run; the newest one under --runs when left out.
-    #[arg(value_name = "RUN")]
-    run: Option<PathBuf>,
+    /// Folders of runs, or names of jobs; the newest run under --runs when left out.
+    #[arg(value_name = "RUN|JOB")]
+    runs_or_jobs: Vec<String>,
+    /// All runs of the jobs, not only the newest of each; without a name, of every job there is.
+    #[arg(long)]
+    all: bool,
     /// Folder of run records.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
@@ -32,12 +44,13 @@ pub struct ReportArgs {
     format: Format,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
     Json,
     Csv,
     Fbench,
+    Benchpress,
 }
 
 /// Runs the command.
@@ -45,26 +58,79 @@ enum Format {
 /// # Errors
 /// When there is no such record, or it has no such form.
 pub fn run(args: &ReportArgs) -> Result<u8> {
-    let folder = match &args.run {
-        Some(folder) => folder.clone(),
-        None => latest(&args.runs)?,
+    let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
+    let past = || past_runs(&args.runs).unwrap_or_default();
+    let text = match args.runs_or_jobs.as_slice() {
+        [] if args.all => history(args, &past_runs(&args.runs)?)?,
+        [] => one(args, &latest(&args.runs)?)?,
+        [folder] if !args.all && !is_job(folder) => one(args, Path::new(folder))?,
+        several if several.iter().all(|name| !is_job(name)) => {
+            if args.format != Format::Benchpress {
+                return Err(usage("several folders: use --format benchpress, or name one of them"));
+            }
+            let loaded = several.iter().map(|folder| load(Path::new(folder)));
+            let records = loaded.map(|loaded| loaded.map(|one| one.record));
+            benchpress::render(&records.collect::<Result<Vec<_>, _>>()?)
+        }
+        several if several.iter().all(is_job) => history(args, &past())?,
+        _ => return Err(usage("name folders of runs, or names of jobs, not both")),
     };
-    let loaded = load(&folder)?;
-    let record = &loaded.record;
-    let text = match args.format {
-        Format::Text => plimsoll_report::text::render(record, Some(&loaded.folder), &style()),
-        Format::Json => plimsoll_report::json::pretty(record),
-        Format::Csv => plimsoll_report::csv::render(record),
+    print_out(&text)?;
+    Ok(exit::FINE)
+}
+
+/// The runs of jobs; of one job without --all, its newest run.
+fn history(args: &ReportArgs, past: &[PastRun]) -> Result<String> {
+    let mut jobs = args.runs_or_jobs.clone();
+    let mut known: Vec<&str> = names();
+    known.extend(past.iter().map(|run| run.job.as_str()));
+    known.sort_unstable();
+    known.dedup();
+    if let Some(name) = jobs.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(unknown("run or job", name, &known));
+    }
+    if jobs.is_empty() {
+        jobs = past.iter().map(|run| run.job.clone()).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+    }
+    let history = History::of(&jobs, past, !args.all);
+    let mut folders = history.jobs.iter().flat_map(|job| &job.runs).map(|run| &run.folder);
+    let none = || {
+        usage(format!("{} has no run in {}; run it first", jobs.join(", "), args.runs.display()))
+    };
+    if let ([_], false) = (jobs.as_slice(), args.all) {
+        return one(args, folders.next().ok_or_else(none)?);
+    }
+    match args.format {
+        Format::Text => Ok(history.render()),
+        Format::Json => Ok(serde_json::to_string_pretty(&history)? + "\n"),
+        Format::Benchpress => {
+            let loaded = folders.map(|folder| load(folder).map(|loaded| loaded.record));
+            let records = loaded.collect::<Result<Vec<RunRecord>, _>>()?;
+            if records.is_empty() { Err(none()) } else { Ok(benchpress::render(&records)) }
+        }
+        Format::Csv | Format::Fbench => {
+            Err(usage("--format: several runs are told as text, json or benchpress"))
+        }
+    }
+}
+
+fn one(args: &ReportArgs, folder: &Path) -> Result<String> {
+    let Loaded { record, folder, .. } = load(folder)?;
+    Ok(match args.format {
+        Format::Text => plimsoll_report::text::render(&record, Some(&folder), &style()),
+        Format::Json => plimsoll_report::json::pretty(&record),
+        Format::Csv => plimsoll_report::csv::render(&record),
+        Format::Benchpress => benchpress::render(&[record]),
         Format::Fbench => {
-            let result = FbenchResult::of(record).ok_or_else(|| {
+            let result = FbenchResult::of(&record).ok_or_else(|| {
                 usage(format!(
                     "{}: not a run of plimsoll fbench; use --format text, json or csv",
                     folder.display()
                 ))
             })?;
-            format!("{}{}", result.summary(), own_block(record, Some(&loaded.folder), &style()))
+            format!("{}{}", result.summary(), own_block(&record, Some(&folder), &style()))
         }
-    };
-    print_out(&text)?;
-    Ok(exit::FINE)
+    })
 }

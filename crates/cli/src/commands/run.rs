@@ -1,31 +1,97 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
 use super::common::OutputFlags;
-use crate::execute::run_and_print;
+use crate::catalogue::{
+    self, QUICKSTART,
+    plan::{Choices, Plan},
+    runner,
+};
+use crate::execute::{Output, print_out, run_and_print};
+use crate::exit;
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   A real search server, a real text and a real query mix, measured in half a minute:
     plimsoll run quickstart
-  A scenario of your own (see docs/scenarios.md; 'scenario' in any run.json has its form):
-    plimsoll run my-scenario.toml
+  A job of the catalogue, with two of its variables:
+    plimsoll run fbench -i clients=16 -i seconds=20
+  As DCPerf's benchpress is asked; --dry-run prints the command lines only:
+    $ plimsoll run feedsim_autoscale -i '{\"num_instances\": 2, \"extra_args\": \"-q 100\"}' --dry-run
+  A job in another role, with one hook more:
+    plimsoll run fbench -r remote -i host=10.0.0.5 -i port=8080 -i queries=q.txt -k perf
+  A job or a scenario of your own (docs/jobs.md, docs/scenarios.md):
+    plimsoll run my.toml
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Run a job: 'quickstart', or a scenario in a TOML file.
+/// Run a job of the catalogue, or a job or scenario in a TOML file.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// 'quickstart', or the path of a TOML file.
+    /// A job (plimsoll list tells them all), or the path of a TOML file.
     #[arg(value_name = "JOB|FILE.toml")]
     job: String,
+    /// A variable of the job, key=value or a JSON object of several; may be repeated.
+    #[arg(
+        short = 'i',
+        long = "input",
+        visible_alias = "role_input",
+        value_name = "KEY=VALUE|JSON",
+        help_heading = "Job"
+    )]
+    inputs: Vec<String>,
+    /// Which set of arguments, for jobs that have several.
+    #[arg(short = 'r', long, value_name = "ROLE", help_heading = "Job")]
+    role: Option<String>,
+    /// Hooks beside those of the job: cpu-mpstat, perf, copymove, shell, file, cpu-limit.
+    #[arg(short = 'k', long, value_name = "NAME", num_args = 1.., value_delimiter = ',', help_heading = "Job")]
+    hooks: Vec<String>,
+    /// Options of hooks, as a JSON object by their names.
+    #[arg(short = 'a', long, value_name = "JSON", help_heading = "Job")]
+    hook_args: Option<String>,
+    /// None of the job's own hooks.
+    #[arg(long, help_heading = "Job")]
+    disable_hooks: bool,
+    /// Print the command lines and run nothing.
+    #[arg(long, help_heading = "Job")]
+    dry_run: bool,
+    /// Folder of the files that jobs make for themselves.
+    #[arg(long, value_name = "DIR", default_value = ".plimsoll", help_heading = "Job")]
+    data: PathBuf,
     #[command(flatten)]
     output: OutputFlags,
+}
+
+impl RunArgs {
+    fn choices(&self) -> Choices {
+        Choices {
+            inputs: self.inputs.clone(),
+            role: self.role.clone(),
+            hooks: self.hooks.clone(),
+            hook_arguments: self.hook_args.clone(),
+            disable_hooks: self.disable_hooks,
+        }
+    }
+
+    /// Flags that only a job in TOML knows what to do with.
+    fn only_for_jobs(&self, what: &str) -> Result<()> {
+        let given = [
+            ("-i", !self.inputs.is_empty()),
+            ("-r", self.role.is_some()),
+            ("-k", !self.hooks.is_empty()),
+            ("-a", self.hook_args.is_some()),
+            ("--disable-hooks", self.disable_hooks),
+        ];
+        match given.iter().find(|(_, is)| *is) {
+            Some((flag, _)) => Err(usage(format!("{flag}: {what}; leave it out"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Runs the command.
@@ -34,22 +100,48 @@ pub struct RunArgs {
 /// Wrong usage, or a program failure.
 pub fn run(args: &RunArgs) -> Result<u8> {
     let output = args.output.output();
-    if args.job == "quickstart" {
-        if output.json.is_some() {
-            return Err(usage(
-                "--json: quickstart makes two records; see plimsoll report --format json",
-            ));
-        }
-        return crate::quickstart::run(&output);
+    if args.job == QUICKSTART {
+        return quickstart(args, &output);
     }
     let path = Path::new(&args.job);
-    if path.extension().is_none_or(|extension| extension != "toml") {
-        return Err(usage(format!(
-            "there is no job '{}'; write quickstart, or the path of a .toml file",
-            args.job
-        )));
+    let is_file = path.extension().is_some_and(|extension| extension == "toml");
+    if is_file && std::fs::read_to_string(path).is_ok_and(|text| !catalogue::is_job(&text)) {
+        args.only_for_jobs("a scenario has no variables, roles and hooks")?;
+        let scenario = read(path)?;
+        if args.dry_run {
+            print_out(&format!(
+                "{}\n",
+                serde_json::to_string_pretty(&scenario.without_secrets())?
+            ))?;
+            return Ok(exit::FINE);
+        }
+        return run_and_print(&scenario, &output).with_context(|| path.display().to_string());
     }
-    run_and_print(&read(path)?, &output).with_context(|| path.display().to_string())
+    let job = catalogue::named(&args.job)?;
+    let data = args.data.join(&job.name);
+    let plan = Plan::new(&job, &args.choices(), &data)?;
+    if args.dry_run {
+        print_out(&plan.dry_run(&runner::passed_on(&output))?)?;
+        return Ok(exit::FINE);
+    }
+    output.check()?;
+    runner::run(plan, &data, &output)
+}
+
+fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {
+    args.only_for_jobs("quickstart is a program of its own")?;
+    if output.json.is_some() {
+        return Err(usage(
+            "--json: quickstart makes two records; see plimsoll report --format json",
+        ));
+    }
+    if args.dry_run {
+        print_out(
+            "# quickstart is code: its second rate depends on the result of its first\nplimsoll run quickstart\n",
+        )?;
+        return Ok(exit::FINE);
+    }
+    crate::quickstart::run(output)
 }
 
 fn read(path: &Path) -> Result<Scenario> {

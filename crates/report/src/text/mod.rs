@@ -3,7 +3,7 @@
 //! The page answers in the order in which people ask: how fast, may I believe it, where did the time go,
 //! what failed, what was slow, where is the rest. It is plain ASCII unless a request's text is not.
 
-mod number;
+pub mod number;
 mod page;
 mod seek;
 mod tables;

@@ -1,0 +1,125 @@
+//! `perf stat` of the whole machine while a run goes, as CSV.
+
+use crate::catalogue::child::stop;
+use plimsoll_core::clock::wall_us;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What is made of its output.
+pub const FILE: &str = "perf-stat.csv";
+const RAW: &str = "perf-stat.raw";
+const EVENTS: [&str; 6] = [
+    "cycles",
+    "instructions",
+    "cache-misses",
+    "branch-misses",
+    "context-switches",
+    "cpu-migrations",
+];
+/// How long it may take to fail at once: no rights, no counters, no such event.
+const FAILS_WITHIN: Duration = Duration::from_millis(400);
+
+/// A running `perf stat`.
+pub struct PerfStat {
+    child: Child,
+    started_s: f64,
+}
+
+impl PerfStat {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When it is not installed, or ends at once; its own words then.
+    pub fn start(folder: &Path, interval: Duration, more: &[String]) -> Result<Self, String> {
+        let events: Vec<&str> =
+            EVENTS.iter().copied().chain(more.iter().map(String::as_str)).collect();
+        let started_s = wall_us() as f64 / 1e6;
+        let mut child = Command::new("perf")
+            .args(["stat", "-a", "-x", ",", "-I", &interval.as_millis().to_string()])
+            .args(["-e", &events.join(","), "-o"])
+            .arg(folder.join(RAW))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("{error}; install perf to have it"))?;
+        std::thread::sleep(FAILS_WITHIN);
+        match child.try_wait() {
+            Ok(None) => Ok(Self { child, started_s }),
+            _ => {
+                let output = child.wait_with_output().map(|out| out.stderr).unwrap_or_default();
+                let text = String::from_utf8_lossy(&output);
+                let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+                Err(format!("does not work here: {}", line.unwrap_or("it ended at once")))
+            }
+        }
+    }
+
+    /// Stops it and makes the CSV.
+    ///
+    /// # Errors
+    /// When its output cannot be read or has another form.
+    pub fn finish(mut self, folder: &Path) -> Result<(), String> {
+        stop(&mut self.child, Signal::INT, Duration::from_secs(3));
+        let shown = |error: std::io::Error| format!("{RAW}: {error}");
+        let raw = std::fs::read_to_string(folder.join(RAW)).map_err(shown)?;
+        let table = pivot(&raw, self.started_s).ok_or("perf stat counted nothing here")?;
+        std::fs::write(folder.join(FILE), table).map_err(shown)
+    }
+}
+
+/// From `seconds,value,unit,event,...` lines to one row a moment with a column an event.
+///
+/// An event that could not be counted is left empty. `None` when nothing was counted.
+fn pivot(raw: &str, started_s: f64) -> Option<String> {
+    let mut moments: Vec<(f64, BTreeMap<&str, &str>)> = Vec::new();
+    let mut events: Vec<&str> = Vec::new();
+    let mut counted = false;
+    for line in raw.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let (Some(Ok(at_s)), Some(&value), Some(&event)) =
+            (fields.first().map(|at| at.parse::<f64>()), fields.get(1), fields.get(3))
+        else {
+            continue;
+        };
+        if !events.contains(&event) {
+            events.push(event);
+        }
+        if moments.last().is_none_or(|(last_s, _)| *last_s != at_s) {
+            moments.push((at_s, BTreeMap::new()));
+        }
+        if let Some((_, row)) = moments.last_mut()
+            && value.parse::<f64>().is_ok()
+        {
+            counted = true;
+            row.insert(event, value);
+        }
+    }
+    let mut out = format!("index,timestamp,{}\n", events.join(","));
+    for (index, (at_s, row)) in moments.iter().enumerate() {
+        let cells: Vec<&str> =
+            events.iter().map(|event| row.get(event).copied().unwrap_or("")).collect();
+        // Writing to a text cannot fail.
+        let _ = writeln!(out, "{index},{:.3},{}", started_s + at_s, cells.join(","));
+    }
+    counted.then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_become_columns() {
+        let raw = "# started on Sat Nov 21\n\n\
+            \u{20}    1.000,500,,cycles,100,100.00,,\n     1.000,<not supported>,,cache-misses,0,0.00,,\n\
+            \u{20}    2.000,600,,cycles,100,100.00,,\n     2.000,7,,cache-misses,0,0.00,,\n";
+        let table = pivot(raw, 100.0).unwrap();
+        assert_eq!(table, "index,timestamp,cycles,cache-misses\n0,101.000,500,\n1,102.000,600,7\n");
+        assert_eq!(pivot("     1.000,<not supported>,,cycles,0,0.00,,\n", 0.0), None);
+    }
+}

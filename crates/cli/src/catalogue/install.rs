@@ -1,0 +1,101 @@
+//! The files that a job needs: made once, and removed again by `clean`.
+
+use super::child::{End, follow, plimsoll};
+use super::plan::Plan;
+use crate::execute::note;
+use crate::usage::usage;
+use anyhow::{Result, bail};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// The file by which a folder is known as one of ours: the commands that made its content.
+const MARKER: &str = "installed-by-plimsoll.txt";
+/// Longest run of one command.
+const LIMIT: Duration = Duration::from_secs(1800);
+/// How long a command may take to end in order.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Installed {
+    /// The job needs no files.
+    Nothing,
+    /// They are there already.
+    Before,
+    /// They were made.
+    Now,
+}
+
+/// Makes a job's files, unless the same commands of the same version have made them.
+///
+/// # Errors
+/// A folder that is not ours, or a command that fails.
+pub fn install(plan: &Plan, data: &Path, force: bool) -> Result<Installed> {
+    if plan.install.is_empty() {
+        return Ok(Installed::Nothing);
+    }
+    let marker = data.join(MARKER);
+    let lines: Vec<String> = plan.install.iter().map(|line| line.join(" ")).collect();
+    let made_by = format!("plimsoll {}\n{}\n", env!("CARGO_PKG_VERSION"), lines.join("\n"));
+    if !force && std::fs::read_to_string(&marker).is_ok_and(|text| text == made_by) {
+        return Ok(Installed::Before);
+    }
+    clean(data)?;
+    std::fs::create_dir_all(data).map_err(|error| {
+        usage(format!("--data {}: {error}; name another place", data.display()))
+    })?;
+    // Marked from the first moment, so that a broken installation can be cleaned; complete with the last line.
+    std::fs::write(&marker, "not complete\n")?;
+    for arguments in &plan.install {
+        let shown = arguments.join(" ");
+        note(&format!("plimsoll: {}: plimsoll {shown}", plan.job.name));
+        let mut child = plimsoll(arguments)?.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        match follow(&mut child, LIMIT, PATIENCE) {
+            End::Exit(Some(0)) => {}
+            End::Stopped => bail!("stopped while installing {}", plan.job.name),
+            end => bail!("installing {} failed ({end:?}): plimsoll {shown}", plan.job.name),
+        }
+    }
+    std::fs::write(&marker, made_by)?;
+    Ok(Installed::Now)
+}
+
+/// Removes a job's files; says whether there were any.
+///
+/// # Errors
+/// A folder that plimsoll has not made, or that cannot be removed.
+pub fn clean(data: &Path) -> Result<bool> {
+    if !data.exists() {
+        return Ok(false);
+    }
+    let empty = std::fs::read_dir(data).is_ok_and(|mut entries| entries.next().is_none());
+    if !empty && !data.join(MARKER).is_file() {
+        return Err(usage(format!(
+            "{}: plimsoll has not made this folder and leaves it alone; name another --data DIR",
+            data.display()
+        )));
+    }
+    std::fs::remove_dir_all(data).map_err(|error| usage(format!("{}: {error}", data.display())))?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_of_ours_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (dir.path().join("ours"), dir.path().join("theirs"));
+        for folder in [&ours, &theirs] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("file"), "x").unwrap();
+        }
+        std::fs::write(ours.join(MARKER), "").unwrap();
+        assert!(clean(&ours).unwrap() && !ours.exists());
+        assert!(!clean(&ours).unwrap());
+        assert!(clean(&theirs).unwrap_err().to_string().contains("leaves it alone"));
+        assert!(theirs.join("file").exists());
+    }
+}

@@ -1,0 +1,276 @@
+//! A job as TOML says it: the same form for the catalogue and for files that users write.
+
+use super::hooks::HookSpec;
+use super::near_miss::unknown;
+use super::vars::{self, Argument, GIVEN, Variable};
+use crate::usage::usage;
+use anyhow::Result;
+use plimsoll_core::units::Span;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Longest run of a job that names no timeout.
+const TIMEOUT: Span = Span::seconds(2 * 3600);
+
+/// A file with a `[job]` table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JobFile {
+    job: Job,
+}
+
+/// A job.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Its name, unique in the catalogue.
+    pub name: String,
+    /// What it is for, in one or two sentences.
+    pub description: String,
+    /// Words by group, such as `scope` and `component`.
+    #[serde(default)]
+    pub tags: BTreeMap<String, Vec<String>>,
+    /// What it runs when it has no roles.
+    #[serde(default)]
+    command: Vec<Argument>,
+    #[serde(default)]
+    vars: BTreeMap<String, Variable>,
+    #[serde(default)]
+    install: Vec<Vec<Argument>>,
+    #[serde(default)]
+    prepare: Vec<Vec<Argument>>,
+    target: Option<TargetSpec>,
+    /// Sets of arguments to choose from.
+    #[serde(default)]
+    pub roles: BTreeMap<String, Role>,
+    /// The role when the user names none.
+    pub default_role: Option<String>,
+    /// Hooks in the order in which they begin.
+    #[serde(default)]
+    pub hooks: Vec<HookSpec>,
+    /// Longest run of the command.
+    #[serde(default = "timeout")]
+    pub timeout: Span,
+    /// JSON pointers into the record; the first that leads to a number is the job's raw figure.
+    #[serde(default = "metrics")]
+    pub metrics: Vec<String>,
+    /// The raw figure that counts as score 1.
+    pub baseline: Option<f64>,
+}
+
+/// What runs in one role.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Role {
+    /// Arguments of plimsoll.
+    pub command: Vec<Argument>,
+    /// Its variables.
+    #[serde(default)]
+    pub vars: BTreeMap<String, Variable>,
+    /// Commands of plimsoll that make the job's files, once, in `{data}`.
+    #[serde(default)]
+    pub install: Vec<Vec<Argument>>,
+    /// Commands of plimsoll before each run, when the target answers.
+    #[serde(default)]
+    pub prepare: Vec<Vec<Argument>>,
+    /// An embedded target to start first.
+    pub target: Option<TargetSpec>,
+}
+
+/// An embedded target.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSpec {
+    /// Arguments of `plimsoll serve`.
+    pub serve: Vec<Argument>,
+    /// Longest time until it answers.
+    #[serde(default = "ready_within")]
+    pub ready_within: Span,
+}
+
+const fn timeout() -> Span {
+    TIMEOUT
+}
+
+const fn ready_within() -> Span {
+    Span::seconds(30)
+}
+
+fn metrics() -> Vec<String> {
+    vec!["/rate/ok_per_s".to_owned()]
+}
+
+impl Job {
+    /// Reads a job; `shown` is the file's name for messages.
+    ///
+    /// # Errors
+    /// Wrong TOML, a field that does not exist, a variable that is used and not declared, a wrong hook: one
+    /// line each, with the line of the file where the form is wrong.
+    pub fn parse(text: &str, shown: &str) -> Result<Self> {
+        let file: JobFile = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
+        })?;
+        file.job.check().map_err(|error| usage(format!("{shown}: {error}")))?;
+        Ok(file.job)
+    }
+
+    fn check(&self) -> Result<()> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if self.name.is_empty() || !self.name.chars().all(plain) {
+            return Err(usage(format!("name '{}': use letters, digits, _ and -", self.name)));
+        }
+        if self.timeout.ns == 0 {
+            return Err(usage("timeout: must be more than 0; every wait has a limit"));
+        }
+        if self.baseline.is_some_and(|baseline| !(baseline.is_finite() && baseline > 0.0)) {
+            return Err(usage("baseline: must be a number above 0"));
+        }
+        if let Some(pointer) = self.metrics.iter().find(|pointer| !pointer.starts_with('/')) {
+            return Err(usage(format!(
+                "metrics: '{pointer}' is no JSON pointer; begin it with '/'"
+            )));
+        }
+        let own = [("command", !self.command.is_empty()), ("vars", !self.vars.is_empty())];
+        let own = own.into_iter().chain([
+            ("install", !self.install.is_empty()),
+            ("prepare", !self.prepare.is_empty()),
+            ("target", self.target.is_some()),
+        ]);
+        let own: Vec<&str> = own.filter(|(_, is)| *is).map(|(name, _)| name).collect();
+        if self.roles.is_empty() {
+            if self.default_role.is_some() {
+                return Err(usage("default_role: the job has no roles"));
+            }
+            self.base().check("job")?;
+        } else if !own.is_empty() {
+            return Err(usage(format!("{}: belongs into the roles, since there are some", own[0])));
+        }
+        for (name, role) in &self.roles {
+            role.check(&format!("role {name}"))?;
+        }
+        if let Some(name) = &self.default_role {
+            self.role(Some(name))?;
+        }
+        super::hooks::check(&self.hooks)
+    }
+
+    fn base(&self) -> Role {
+        Role {
+            command: self.command.clone(),
+            vars: self.vars.clone(),
+            install: self.install.clone(),
+            prepare: self.prepare.clone(),
+            target: self.target.clone(),
+        }
+    }
+
+    /// The arguments and variables of a role, with its name when the job has any.
+    ///
+    /// # Errors
+    /// A role that the job does not have, or none named where one must be.
+    pub fn role(&self, asked: Option<&str>) -> Result<(Option<String>, Role)> {
+        let known: Vec<&str> = self.roles.keys().map(String::as_str).collect();
+        let Some(name) = asked.or(self.default_role.as_deref()) else {
+            return if known.is_empty() {
+                Ok((None, self.base()))
+            } else {
+                let known = known.join(", ");
+                Err(usage(format!("{} needs a role; give one with -r: {known}", self.name)))
+            };
+        };
+        match self.roles.get(name) {
+            Some(role) => Ok((Some(name.to_owned()), role.clone())),
+            None if known.is_empty() => {
+                Err(usage(format!("-r {name}: {} has no roles; leave it out", self.name)))
+            }
+            None => Err(unknown(&format!("role of {}", self.name), name, &known)),
+        }
+    }
+}
+
+impl Role {
+    fn check(&self, place: &str) -> Result<()> {
+        if self.command.is_empty() {
+            return Err(usage(format!("{place}: no command; write command = [\"load\", ...]")));
+        }
+        if let Some(name) = self.vars.keys().find(|name| GIVEN.contains(&name.as_str())) {
+            return Err(usage(format!(
+                "{place}: the variable {name} is given by the run; rename it"
+            )));
+        }
+        let serve = self.target.iter().map(|target| ("serve", &target.serve));
+        let lists = [("install", &self.install), ("prepare", &self.prepare)];
+        let lists =
+            lists.into_iter().flat_map(|(name, list)| list.iter().map(move |one| (name, one)));
+        for (name, arguments) in serve.chain(lists).chain([("command", &self.command)]) {
+            let used =
+                vars::names(arguments).map_err(|e| usage(format!("{place}: {name}: {e}")))?;
+            let has_target = self.target.is_some() && !matches!(name, "serve" | "install");
+            let mut known: Vec<&str> = self.vars.keys().map(String::as_str).collect();
+            known.push("data");
+            if has_target {
+                known.extend(GIVEN.iter().filter(|given| given.starts_with("target")));
+            }
+            if let Some(wrong) = used.iter().find(|used| !known.contains(&used.as_str())) {
+                let told = unknown("variable", wrong, &known);
+                return Err(usage(format!("{place}: {name}: {told}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        Job::parse(text, "my.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn wrong_jobs_are_told_in_one_line() {
+        let head = "[job]\nname = \"x\"\ndescription = \"d\"\n";
+        for (more, word) in [
+            ("comand = []\n", "my.toml:4: unknown field `comand`"),
+            ("command = [\n", "my.toml:4"),
+            ("", "no command"),
+            (
+                "command = [\"load\", \"{ur}\"]\nvars = { url = { required = true } }\n",
+                "did you mean 'url'?",
+            ),
+            ("command = [\"load\", \"{target_url}\"]\n", "target_url"),
+            ("command = [\"load\", \"{x\"]\n", "not closed"),
+            ("command = [\"load\"]\nvars = { data = {} }\n", "given by the run"),
+            ("command = [\"load\"]\ntimeout = \"0s\"\n", "timeout"),
+            ("command = [\"load\"]\ntimeout = \"soon\"\n", "my.toml:5"),
+            ("command = [\"load\"]\nbaseline = 0.0\n", "baseline"),
+            ("command = [\"load\"]\nmetrics = [\"rate\"]\n", "JSON pointer"),
+            ("command = [\"load\"]\ndefault_role = \"a\"\n", "no roles"),
+            (
+                "command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n",
+                "belongs into the roles",
+            ),
+            ("default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n", "no role of x 'b'"),
+            ("command = [\"load\"]\n[[job.hooks]]\nname = \"shel\"\n", "did you mean 'shell'?"),
+        ] {
+            let told = told(&format!("{head}{more}"));
+            assert!(told.contains(word) && !told.contains('\n'), "{more}: {told}");
+        }
+        assert!(
+            told("[job]\nname = \"a b\"\ndescription = \"\"\ncommand = [\"x\"]\n").contains("a b")
+        );
+    }
+
+    #[test]
+    fn a_role_must_be_named_when_there_is_no_default() {
+        let text = "[job]\nname = \"x\"\ndescription = \"d\"\n\
+                    [job.roles.client]\ncommand = [\"load\"]\n[job.roles.server]\ncommand = [\"serve\"]\n";
+        let job = Job::parse(text, "f").unwrap();
+        let told = |role| job.role(role).unwrap_err().to_string();
+        assert_eq!(told(None), "x needs a role; give one with -r: client, server");
+        assert!(told(Some("clinet")).contains("did you mean 'client'?"));
+        assert_eq!(job.role(Some("server")).unwrap().0.as_deref(), Some("server"));
+    }
+}

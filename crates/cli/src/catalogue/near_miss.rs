@@ -1,0 +1,46 @@
+//! What to say of a word that is not known.
+
+use crate::usage::usage;
+use plimsoll_workloads::edit_distance::near_miss;
+
+/// Longest list of known words in an error message; a longer one is cut.
+const LISTED_MAX: usize = 12;
+
+/// `there is no WHAT 'WORD'` with the one that was probably meant, or the ones there are.
+#[must_use]
+pub fn unknown(what: &str, word: &str, known: &[&str]) -> anyhow::Error {
+    let told = match near_miss(word, known).or_else(|| begun(word, known)) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None if known.is_empty() => format!("there are no {what}s here"),
+        None => {
+            let listed = &known[..known.len().min(LISTED_MAX)];
+            let more = if known.len() > LISTED_MAX { ", ..." } else { "" };
+            format!("there are: {}{more}", listed.join(", "))
+        }
+    };
+    usage(format!("there is no {what} '{word}'; {told}"))
+}
+
+/// The only known word that begins with what was written, for those who stopped early.
+fn begun<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let mut matching = known.iter().filter(|known| word.len() >= 3 && known.starts_with(word));
+    matching.next().filter(|_| matching.next().is_none()).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_is_named_and_otherwise_all_there_are() {
+        let known = ["num_instances", "extra_args"];
+        let told = |word| unknown("variable", word, &known).to_string();
+        assert_eq!(
+            told("num_instance"),
+            "there is no variable 'num_instance'; did you mean 'num_instances'?"
+        );
+        assert_eq!(told("extra"), "there is no variable 'extra'; did you mean 'extra_args'?");
+        assert!(told("qps").ends_with("there are: num_instances, extra_args"));
+        assert!(unknown("variable", "x", &[]).to_string().contains("there are no variables"));
+    }
+}

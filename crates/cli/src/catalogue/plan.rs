@@ -1,0 +1,207 @@
+//! A job with its variables put in: the command lines of one run.
+
+use super::hooks::{self, HookSpec};
+use super::job::{Job, TargetSpec};
+use super::vars::{Argument, Values, inputs, resolve, substitute, words};
+use anyhow::Result;
+use plimsoll_report::catalogue::CatalogueEntry;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What the command line says of a job's run.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// `-i`, as given.
+    pub inputs: Vec<String>,
+    /// `-r`.
+    pub role: Option<String>,
+    /// `-k`.
+    pub hooks: Vec<String>,
+    /// `-a`.
+    pub hook_arguments: Option<String>,
+    /// `--disable-hooks`: none of the job's own.
+    pub disable_hooks: bool,
+}
+
+/// One run of a job, ready to go.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The job.
+    pub job: Job,
+    /// The role, when the job has any.
+    pub role: Option<String>,
+    /// Variables with their values, and the folder of data.
+    pub values: Values,
+    /// Hooks in their order.
+    pub hooks: Vec<HookSpec>,
+    /// Commands that make the job's files.
+    pub install: Vec<Vec<String>>,
+    /// The embedded target.
+    pub target: Option<TargetSpec>,
+    prepare: Vec<Vec<Argument>>,
+    command: Vec<Argument>,
+    vars: Values,
+}
+
+impl Plan {
+    /// Makes it; `data` is the job's own folder.
+    ///
+    /// # Errors
+    /// A variable, role or hook that does not exist, and all that is missing.
+    pub fn new(job: &Job, choices: &Choices, data: &Path) -> Result<Self> {
+        let (role, chosen) = job.role(choices.role.as_deref())?;
+        let vars = resolve(&job.name, &chosen.vars, &inputs(&choices.inputs)?)?;
+        let own: &[HookSpec] = if choices.disable_hooks { &[] } else { &job.hooks };
+        let hooks = hooks::chosen(own, &choices.hooks, choices.hook_arguments.as_deref())?;
+        let mut values = vars.clone();
+        values.insert("data".to_owned(), data.to_string_lossy().into_owned());
+        let install =
+            chosen.install.iter().map(|line| substitute(line, &values)).collect::<Result<_>>()?;
+        let plan = Self {
+            job: job.clone(),
+            role,
+            values,
+            hooks,
+            install,
+            target: chosen.target,
+            prepare: chosen.prepare,
+            command: chosen.command,
+            vars,
+        };
+        // Words that cannot be cut are told now, not when the target runs already.
+        plan.command()?;
+        Ok(plan)
+    }
+
+    /// The command's arguments, with what is known by now.
+    ///
+    /// # Errors
+    /// A value that cannot be cut into words.
+    pub fn command(&self) -> Result<Vec<String>> {
+        substitute(&self.command, &self.values)
+    }
+
+    /// The commands before it.
+    ///
+    /// # Errors
+    /// As [`Plan::command`].
+    pub fn prepare(&self) -> Result<Vec<Vec<String>>> {
+        self.prepare.iter().map(|line| substitute(line, &self.values)).collect()
+    }
+
+    /// Arguments of the embedded target, `serve` included.
+    ///
+    /// # Errors
+    /// As [`Plan::command`].
+    pub fn serve(&self) -> Result<Option<Vec<String>>> {
+        let Some(target) = &self.target else { return Ok(None) };
+        let mut arguments = vec!["serve".to_owned()];
+        arguments.extend(substitute(&target.serve, &self.values)?);
+        Ok(Some(arguments))
+    }
+
+    /// The command lines, one each, in their order; nothing is run.
+    ///
+    /// # Errors
+    /// As [`Plan::command`].
+    pub fn dry_run(&self, more: &[String]) -> Result<String> {
+        let mut out = String::new();
+        let mut line = |arguments: &[String], tail: &str| {
+            let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+            // Writing to a text cannot fail.
+            let _ = writeln!(out, "plimsoll {}{tail}", words.join(" "));
+        };
+        self.install.iter().for_each(|arguments| line(arguments, ""));
+        if let Some(serve) = self.serve()? {
+            line(&serve, " &");
+        }
+        self.prepare()?.iter().for_each(|arguments| line(arguments, ""));
+        line(&[self.command()?, more.to_vec()].concat(), "");
+        for hook in &self.hooks {
+            let _ = writeln!(out, "# hook {}", hook.shown());
+        }
+        Ok(out)
+    }
+
+    /// What the record says of the job.
+    ///
+    /// # Errors
+    /// As [`Plan::command`].
+    pub fn entry(&self) -> Result<CatalogueEntry> {
+        Ok(CatalogueEntry {
+            name: self.job.name.clone(),
+            description: self.job.description.clone(),
+            role: self.role.clone(),
+            vars: self.vars.clone(),
+            args: self.command()?,
+            hooks: self.hooks.iter().map(HookSpec::shown).collect(),
+            baseline: self.job.baseline,
+            ..CatalogueEntry::default()
+        })
+    }
+}
+
+/// A word as a shell would have to be given it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%@+{}".contains(c);
+    let is_plain = !word.is_empty() && word.chars().all(plain);
+    if is_plain && words(word).is_ok_and(|words| words == [word]) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    fn dry(job: &str, choices: &Choices) -> String {
+        let job = catalogue::find(job).unwrap();
+        Plan::new(&job, choices, Path::new("data dir")).unwrap().dry_run(&[]).unwrap()
+    }
+
+    fn with(inputs: &[&str]) -> Choices {
+        let inputs = inputs.iter().map(|input| (*input).to_owned()).collect();
+        Choices { inputs, disable_hooks: true, ..Choices::default() }
+    }
+
+    #[test]
+    fn feedsim_takes_what_benchpress_users_write() {
+        assert_eq!(
+            dry("feedsim_autoscale", &with(&[])),
+            "plimsoll rank --preset feedsim --slo p95=500ms\n"
+        );
+        let both = with(&[r#"{"num_instances": 2, "extra_args": "-q 100"}"#]);
+        let line = "plimsoll rank --preset feedsim -n 2 --slo p95=500ms -q 100\n";
+        assert_eq!(dry("feedsim_autoscale", &both), line);
+        let apart = with(&["num_instances=2", "extra_args=-q 100"]);
+        assert_eq!(dry("feedsim_autoscale", &apart), line);
+        let own = with(&[r#"{"num_instances": -1}"#, "method=feedsim"]);
+        let line = "plimsoll rank --preset feedsim --slo p95=500ms --method feedsim\n";
+        assert_eq!(dry("feedsim_autoscale", &own), line);
+        assert_eq!(dry("feedsim_mini", &with(&[])), "plimsoll rank --preset mini\n");
+        assert_eq!(
+            dry("feedsim_default", &with(&["extra_args=-t 4 -o 'my file'"])),
+            "plimsoll rank --preset feedsim -n 1 --slo p95=500ms -t 4 -o 'my file'\n"
+        );
+    }
+
+    #[test]
+    fn a_dry_run_tells_every_step() {
+        let told = dry("fbench", &Choices::default());
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), 7, "{told}");
+        assert!(
+            lines[0].starts_with("plimsoll corpus write")
+                && lines[0].contains("'data dir/feed.ndjson'")
+        );
+        assert_eq!(lines[2], "plimsoll serve search --port 0 &");
+        assert!(
+            lines[5].starts_with("plimsoll fbench -n 8")
+                && lines[5].ends_with("{target_host} {target_port}")
+        );
+        assert!(lines[6].starts_with("# hook cpu-mpstat"));
+    }
+}

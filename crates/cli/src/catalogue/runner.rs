@@ -1,0 +1,285 @@
+//! Runs a job: files, hooks, target, preparation, the command, and what goes into its record.
+
+use super::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
+use super::hooks::{FOLDER, Hooks};
+use super::install::install;
+use super::plan::Plan;
+use crate::execute::{Output, note, print_out};
+use crate::{exit, signals};
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_core::clock::now_ns;
+use plimsoll_report::catalogue::HOOKS_KEY;
+use plimsoll_report::folder::{RECORDS_TO, amend};
+use plimsoll_report::text::number::significant;
+use plimsoll_report::window::measured;
+use rustix::process::Signal;
+use rustix::thread::CpuSet;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// How long a command that was asked to end may take: its requests' timeout, and a little.
+const PATIENCE: Duration = Duration::from_secs(35);
+/// How long a target may take to end.
+const TARGET_PATIENCE: Duration = Duration::from_secs(10);
+/// Longest run of one command of preparation.
+const PREPARE_LIMIT: Duration = Duration::from_secs(900);
+
+/// A folder beside the records for what has no place of its own yet; removed at the end.
+struct Staging {
+    path: PathBuf,
+}
+
+impl Staging {
+    fn new(runs: Option<&Path>, job: &str) -> Result<Self> {
+        let place = runs.map_or_else(std::env::temp_dir, Path::to_owned);
+        let path = place.join(format!(".{job}-{}-{}", std::process::id(), now_ns()));
+        std::fs::create_dir_all(path.join(FOLDER)).with_context(|| {
+            format!("cannot create {}; name another place with --runs DIR", path.display())
+        })?;
+        std::fs::write(path.join("records"), "")?;
+        Ok(Self { path })
+    }
+
+    fn records(&self) -> PathBuf {
+        self.path.join("records")
+    }
+
+    /// The record that the command made last.
+    fn record(&self) -> Option<PathBuf> {
+        let text = std::fs::read_to_string(self.records()).ok()?;
+        text.lines().last().map(PathBuf::from)
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The embedded target of a job; ended when dropped.
+struct Target {
+    child: Child,
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        stop(&mut self.child, Signal::TERM, TARGET_PATIENCE);
+    }
+}
+
+/// Runs the job to its end, and says with which exit code.
+///
+/// # Errors
+/// When a step before the command fails, or a process cannot be started.
+pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
+    signals::stop_flag()?;
+    install(&plan, data, false)?;
+    let staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
+    if output.runs.is_none() && !plan.hooks.is_empty() {
+        note("plimsoll: --no-record keeps no files of hooks");
+    }
+    let mut hooks = Hooks::new(&plan.hooks, &staging.path.join(FOLDER))?;
+    hooks.before();
+    let processors = hooks.processors();
+    let target = start_target(&mut plan, &staging, processors)?;
+    for arguments in plan.prepare()? {
+        prepare(&arguments, processors)?;
+    }
+    let end = command(&plan, &staging, processors, output)?;
+    drop(target);
+    hooks.after();
+    let record = staging.record();
+    let told = match &record {
+        Some(record) => conclude(&plan, record, &mut hooks),
+        None => Ok(String::new()),
+    };
+    finish(&plan, end, record.as_deref(), told, output)
+}
+
+fn start_target(
+    plan: &mut Plan,
+    staging: &Staging,
+    processors: Option<CpuSet>,
+) -> Result<Option<Target>> {
+    let (Some(mut arguments), Some(spec)) = (plan.serve()?, plan.target.clone()) else {
+        return Ok(None);
+    };
+    let ready = staging.path.join("ready");
+    arguments.extend(["--ready-file".to_owned(), ready.to_string_lossy().into_owned()]);
+    let mut command = plimsoll(&arguments)?;
+    let child = spawn_on(command.stdin(Stdio::null()).stdout(Stdio::null()), processors)?;
+    let mut target = Target { child };
+    let until_ns = now_ns().saturating_add(spec.ready_within.ns);
+    let line = loop {
+        let text = std::fs::read_to_string(&ready).unwrap_or_default();
+        if text.ends_with('\n') {
+            break text;
+        }
+        if let Some(status) = wait_within(&mut target.child, Duration::from_millis(10)) {
+            bail!(
+                "the target ended before it answered ({status}): plimsoll {}",
+                arguments.join(" ")
+            );
+        }
+        if signals::is_stopped() {
+            bail!("stopped before the target answered");
+        }
+        if now_ns() > until_ns {
+            bail!(
+                "the target did not answer within {}: plimsoll {}",
+                spec.ready_within,
+                arguments.join(" ")
+            );
+        }
+    };
+    let url = line.split_ascii_whitespace().nth(2).unwrap_or_default();
+    let address = url.split_once("://").map_or(url, |(_, address)| address);
+    let (host, port) =
+        address.rsplit_once(':').ok_or_else(|| anyhow!("the target said '{}'", line.trim()))?;
+    for (name, value) in [("target_url", url), ("target_host", host), ("target_port", port)] {
+        plan.values.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(Some(target))
+}
+
+/// A step before the command: its figures are nobody's, so only its failures are told.
+fn prepare(arguments: &[String], processors: Option<CpuSet>) -> Result<()> {
+    let shown = arguments.join(" ");
+    let mut all = arguments.to_vec();
+    if arguments.first().is_some_and(|word| word == "load") {
+        all.extend(["--no-record", "--quiet", "--slo", "errors=0%"].map(str::to_owned));
+    }
+    let mut command = plimsoll(&all)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = spawn_on(&mut command, processors)?;
+    match follow(&mut child, PREPARE_LIMIT, PATIENCE) {
+        // "Not valid" is said of the figures; the work is done all the same.
+        End::Exit(Some(0 | 3)) => Ok(()),
+        End::Stopped => bail!("stopped while preparing"),
+        end => {
+            let mut said = String::new();
+            if let Some(mut stderr) = child.stderr.take() {
+                let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
+            }
+            bail!("preparing failed ({end:?}): plimsoll {shown}: {}", said.trim())
+        }
+    }
+}
+
+/// The arguments that pass this command's own flags on.
+#[must_use]
+pub fn passed_on(output: &Output) -> Vec<String> {
+    let mut more = Vec::new();
+    match &output.runs {
+        Some(runs) if runs != Path::new("runs") => {
+            more.extend(["--runs".to_owned(), runs.to_string_lossy().into_owned()]);
+        }
+        Some(_) => {}
+        None => {
+            more.push("--no-record".to_owned());
+            if let Some(json) = &output.json {
+                more.extend(["--json".to_owned(), json.to_string_lossy().into_owned()]);
+            }
+        }
+    }
+    if output.quiet {
+        more.push("--quiet".to_owned());
+    }
+    more
+}
+
+/// Whether the record goes to stdout, in the place of the text.
+fn json_to_stdout(output: &Output) -> bool {
+    output.runs.is_some() && output.json.as_deref() == Some(Path::new("-"))
+}
+
+fn command(
+    plan: &Plan,
+    staging: &Staging,
+    processors: Option<CpuSet>,
+    output: &Output,
+) -> Result<End> {
+    let arguments = [plan.command()?, passed_on(output)].concat();
+    let mut command = plimsoll(&arguments)?;
+    command.stdin(Stdio::null()).env(RECORDS_TO, staging.records());
+    if json_to_stdout(output) {
+        command.stdout(Stdio::null());
+    }
+    let mut child = spawn_on(&mut command, processors)?;
+    Ok(follow(&mut child, Duration::from_nanos(plan.job.timeout.ns), PATIENCE))
+}
+
+/// Puts job, score and hooks into the record; the lines to print about them.
+fn conclude(plan: &Plan, folder: &Path, hooks: &mut Hooks) -> Result<String> {
+    let loaded = plimsoll_report::load::load(folder)?;
+    let kept = hooks.keep(folder, &measured(&loaded.record, folder));
+    let mut entry = plan.entry()?;
+    entry.measure(&serde_json::to_value(&loaded.record)?, &plan.job.metrics);
+    let mut fields = entry.fields();
+    let mut told = String::new();
+    // Writing to a text cannot fail.
+    if let (Some(score), Some(value), Some(baseline)) = (entry.score, entry.value, entry.baseline) {
+        let (score, value) = (significant(score), significant(value));
+        let _ = writeln!(
+            told,
+            "Score      {score}: {value} by the baseline {baseline} of {}",
+            entry.name
+        );
+    }
+    if let Some(idle) =
+        kept.pointer("/cpu-mpstat/averages/cpu-mpstat.txt/%idle").and_then(Value::as_f64)
+    {
+        let busy = significant(100.0 - idle);
+        let _ =
+            writeln!(told, "Hooks      cpu-mpstat: this machine was {busy} % busy while measuring");
+    }
+    fields.insert(HOOKS_KEY.to_owned(), kept);
+    amend(folder, fields)?;
+    Ok(told)
+}
+
+/// Prints what is left to say, and decides on the exit code.
+fn finish(
+    plan: &Plan,
+    end: End,
+    record: Option<&Path>,
+    told: Result<String>,
+    output: &Output,
+) -> Result<u8> {
+    match told {
+        Ok(told) if !json_to_stdout(output) => print_out(&told)?,
+        Ok(_) => {}
+        Err(error) => note(&format!("plimsoll: the record could not be completed: {error:#}")),
+    }
+    if let (Some(folder), Some(json)) = (record, &output.json) {
+        let text = plimsoll_report::json::pretty(&plimsoll_report::load::load(folder)?.record);
+        if json_to_stdout(output) {
+            print_out(&text)?;
+        } else {
+            std::fs::write(json, text)
+                .map_err(|error| anyhow!("--json {}: {error}; check the path", json.display()))?;
+        }
+    }
+    Ok(match end {
+        End::Exit(Some(code)) => u8::try_from(code).unwrap_or(exit::FAILED),
+        End::Exit(None) => {
+            note("plimsoll: the command of the job was killed");
+            exit::FAILED
+        }
+        End::TimedOut => {
+            note(&format!(
+                "plimsoll: {} was stopped after its timeout, {}",
+                plan.job.name, plan.job.timeout
+            ));
+            exit::NOT_VALID
+        }
+        End::Stopped => {
+            note(&format!("plimsoll: {} was stopped before its end", plan.job.name));
+            exit::NOT_VALID
+        }
+    })
+}

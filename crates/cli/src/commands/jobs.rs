@@ -1,0 +1,387 @@
+//! `plimsoll list`, `info`, `install` and `clean`: the catalogue, and the files of its jobs.
+
+use crate::catalogue::install::{self, Installed};
+use crate::catalogue::job::{Job, Role};
+use crate::catalogue::near_miss::unknown;
+use crate::catalogue::plan::{Choices, Plan};
+use crate::catalogue::{QUICKSTART, QUICKSTART_IS, all, named};
+use crate::execute::print_out;
+use crate::exit;
+use anyhow::Result;
+use clap::Args;
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  All jobs:                  plimsoll list
+  By what they are about:    plimsoll list --by-scope
+  Those with a tag:          plimsoll list recommendation
+  For programs:              plimsoll list --json";
+
+/// List the jobs of the catalogue.
+#[derive(Args, Debug)]
+#[command(after_help = LIST_EXAMPLES)]
+pub struct ListArgs {
+    /// Only jobs with this tag.
+    #[arg(value_name = "TAG")]
+    tag: Option<String>,
+    /// Group by scope: what kind of system a job is about.
+    #[arg(short = 's', long)]
+    by_scope: bool,
+    /// Group by component: what part of a machine it strains.
+    #[arg(short = 'c', long, conflicts_with = "by_scope")]
+    by_component: bool,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  Roles, variables and hooks of a job:    plimsoll info fbench
+  The same of a file of your own:         plimsoll info my.toml --json";
+
+/// Tell what a job runs, and its roles, variables and hooks.
+#[derive(Args, Debug)]
+#[command(after_help = INFO_EXAMPLES)]
+pub struct InfoArgs {
+    /// A job, or the path of a TOML file.
+    #[arg(value_name = "JOB|FILE.toml")]
+    job: String,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+const INSTALL_EXAMPLES: &str = "\
+Examples:
+  The files of all jobs:       plimsoll install
+  Those of one, made anew:     plimsoll install fbench --force
+
+A run makes them too when they are missing.";
+
+/// Make the files that jobs need, before their first run.
+#[derive(Args, Debug)]
+#[command(after_help = INSTALL_EXAMPLES)]
+pub struct InstallArgs {
+    /// Jobs, or paths of TOML files; all of the catalogue when left out.
+    #[arg(value_name = "JOB|FILE.toml")]
+    jobs: Vec<String>,
+    /// Make them anew.
+    #[arg(short = 'f', long)]
+    force: bool,
+    /// Folder of the files that jobs make for themselves.
+    #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
+    data: PathBuf,
+}
+
+const CLEAN_EXAMPLES: &str = "\
+Examples:
+  The files of all jobs:    plimsoll clean
+  Those of one:             plimsoll clean fbench
+
+Run records stay.";
+
+/// Remove the files that jobs have made for themselves.
+#[derive(Args, Debug)]
+#[command(after_help = CLEAN_EXAMPLES)]
+pub struct CleanArgs {
+    /// Jobs, or paths of TOML files; all of the catalogue when left out.
+    #[arg(value_name = "JOB|FILE.toml")]
+    jobs: Vec<String>,
+    /// Folder of the files that jobs make for themselves.
+    #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
+    data: PathBuf,
+}
+
+/// What `list` tells of a job.
+struct Listed {
+    name: String,
+    tags: BTreeMap<String, Vec<String>>,
+    description: String,
+}
+
+fn listed() -> Result<Vec<Listed>> {
+    let listed = |job: Job| Listed { name: job.name, tags: job.tags, description: job.description };
+    let mut jobs: Vec<Listed> = all()?.into_iter().map(listed).collect();
+    let tags = [("scope", vec!["search"]), ("component", vec!["cpu", "memory", "network"])];
+    let tags = tags
+        .map(|(group, words)| (group.to_owned(), words.into_iter().map(str::to_owned).collect()));
+    jobs.push(Listed {
+        name: QUICKSTART.to_owned(),
+        tags: tags.into(),
+        description: QUICKSTART_IS.to_owned(),
+    });
+    Ok(jobs)
+}
+
+/// Runs `list`.
+///
+/// # Errors
+/// A tag that no job has.
+pub fn list(args: &ListArgs) -> Result<u8> {
+    let mut jobs = listed()?;
+    let has = |job: &Listed, tag: &str| job.tags.values().flatten().any(|own| own == tag);
+    if let Some(tag) = &args.tag {
+        let mut known: Vec<&str> =
+            jobs.iter().flat_map(|job| job.tags.values().flatten()).map(String::as_str).collect();
+        known.sort_unstable();
+        known.dedup();
+        if !known.contains(&tag.as_str()) {
+            return Err(unknown("tag", tag, &known));
+        }
+        jobs.retain(|job| has(job, tag));
+    }
+    if args.json {
+        let about = |job: &Listed| json!({"name": job.name, "tags": job.tags, "description": job.description});
+        let jobs: Vec<Value> = jobs.iter().map(about).collect();
+        print_out(&format!("{:#}\n", json!({"schema": "plimsoll.jobs/1", "jobs": jobs})))?;
+        return Ok(exit::FINE);
+    }
+    let group = match (args.by_scope, args.by_component) {
+        (true, _) => Some("scope"),
+        (_, true) => Some("component"),
+        _ => None,
+    };
+    let mut out = String::new();
+    match group {
+        None => table(&mut out, jobs.iter()),
+        Some(group) => {
+            let words = |job: &Listed| job.tags.get(group).cloned().unwrap_or_default();
+            let mut all: Vec<String> = jobs.iter().flat_map(words).collect();
+            all.sort_unstable();
+            all.dedup();
+            for word in all {
+                // Writing to a text cannot fail.
+                let _ = writeln!(out, "{group}: {word}");
+                table(&mut out, jobs.iter().filter(|job| words(job).contains(&word)));
+                out.push('\n');
+            }
+        }
+    }
+    print_out(&out)?;
+    Ok(exit::FINE)
+}
+
+fn table<'a>(out: &mut String, jobs: impl Iterator<Item = &'a Listed>) {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
+    table.set_header(["Job", "Tags", "Description"]);
+    for job in jobs {
+        let tags: Vec<&str> = job.tags.values().flatten().map(String::as_str).collect();
+        table.add_row([job.name.as_str(), &tags.join(", "), &job.description]);
+    }
+    for line in table.lines() {
+        // Writing to a text cannot fail.
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// Runs `info`.
+///
+/// # Errors
+/// No such job, or a file that is wrong.
+pub fn info(args: &InfoArgs) -> Result<u8> {
+    if args.job == QUICKSTART {
+        let text = if args.json {
+            format!(
+                "{:#}\n",
+                json!({"name": QUICKSTART, "description": QUICKSTART_IS, "roles": {}})
+            )
+        } else {
+            format!(
+                "{QUICKSTART}\n  {QUICKSTART_IS}\n  It is code: its second rate depends on the result of its first.\n"
+            )
+        };
+        print_out(&text)?;
+        return Ok(exit::FINE);
+    }
+    let job = named(&args.job)?;
+    print_out(&if args.json { info_json(&job)? } else { info_text(&job)? })?;
+    Ok(exit::FINE)
+}
+
+/// The roles of a job by name; one without a name when it has none.
+fn roles(job: &Job) -> Result<Vec<(Option<String>, Role)>> {
+    if job.roles.is_empty() {
+        return Ok(vec![job.role(None)?]);
+    }
+    job.roles.keys().map(|name| job.role(Some(name))).collect()
+}
+
+/// A command as the job writes it, groups in brackets.
+fn shown(arguments: &[crate::catalogue::vars::Argument]) -> String {
+    use crate::catalogue::vars::Argument;
+    let shown = |argument: &Argument| match argument {
+        Argument::One(text) => text.clone(),
+        Argument::Group(texts) => format!("[{}]", texts.join(" ")),
+    };
+    let words: Vec<String> = arguments.iter().map(shown).collect();
+    format!("plimsoll {}", words.join(" "))
+}
+
+fn info_json(job: &Job) -> Result<String> {
+    let role = |role: &Role| {
+        let vars: BTreeMap<&String, Value> = role
+            .vars
+            .iter()
+            .map(|(name, variable)| {
+                let default = (!variable.required).then_some(&variable.default);
+                (name, json!({"default": default, "required": variable.required, "help": variable.help}))
+            })
+            .collect();
+        json!({"command": shown(&role.command), "vars": vars})
+    };
+    let roles: BTreeMap<String, Value> = roles(job)?
+        .iter()
+        .map(|(name, one)| (name.clone().unwrap_or_default(), role(one)))
+        .collect();
+    let hooks: Vec<Value> =
+        job.hooks.iter().map(|hook| json!({"name": hook.name, "options": hook.options})).collect();
+    let about = json!({
+        "name": job.name,
+        "description": job.description,
+        "tags": job.tags,
+        "default_role": job.default_role,
+        "roles": roles,
+        "hooks": hooks,
+        "timeout": job.timeout,
+        "metrics": job.metrics,
+        "baseline": job.baseline,
+    });
+    Ok(format!("{about:#}\n"))
+}
+
+fn info_text(job: &Job) -> Result<String> {
+    let mut out = format!("{}\n  {}\n", job.name, job.description);
+    // Writing to a text cannot fail, here and below.
+    for (group, words) in &job.tags {
+        let _ = writeln!(out, "  {group}: {}", words.join(", "));
+    }
+    for (name, role) in roles(job)? {
+        if let Some(name) = name {
+            let is_default = job.default_role.as_ref() == Some(&name);
+            let _ = writeln!(out, "\nrole {name}{}", if is_default { " (default)" } else { "" });
+        } else {
+            out.push('\n');
+        }
+        for line in &role.install {
+            let _ = writeln!(out, "  install  {}", shown(line));
+        }
+        if let Some(target) = &role.target {
+            let _ =
+                writeln!(out, "  target   {}", shown(&target.serve).replacen(' ', " serve ", 1));
+        }
+        for line in &role.prepare {
+            let _ = writeln!(out, "  prepare  {}", shown(line));
+        }
+        let _ = writeln!(out, "  run      {}", shown(&role.command));
+        for (name, variable) in &role.vars {
+            let value = if variable.required {
+                "must be given".to_owned()
+            } else {
+                format!("'{}'", variable.default)
+            };
+            let _ = writeln!(out, "  -i {name}=  {value}  {}", variable.help);
+        }
+    }
+    out.push('\n');
+    for hook in &job.hooks {
+        let _ = writeln!(out, "hook {}", hook.shown());
+    }
+    let baseline = job.baseline.map_or("none".to_owned(), |baseline| baseline.to_string());
+    let _ = writeln!(
+        out,
+        "timeout {}, baseline {baseline}, figure {}",
+        job.timeout,
+        job.metrics.join(" or ")
+    );
+    Ok(out)
+}
+
+/// The jobs that were named, or all.
+fn chosen(given: &[String]) -> Result<Vec<Job>> {
+    if given.is_empty() {
+        return all();
+    }
+    // The one job without files of its own and without TOML.
+    given.iter().filter(|name| *name != QUICKSTART).map(|name| named(name)).collect()
+}
+
+/// Runs `install`.
+///
+/// # Errors
+/// No such job, or a command that fails.
+pub fn install(args: &InstallArgs) -> Result<u8> {
+    crate::signals::stop_flag()?;
+    for job in chosen(&args.jobs)? {
+        let data = args.data.join(&job.name);
+        let told = match installable(&job, &data)? {
+            None => "nothing to install",
+            Some(plan) => match install::install(&plan, &data, args.force)? {
+                Installed::Nothing => "nothing to install",
+                Installed::Before => "installed before",
+                Installed::Now => "installed",
+            },
+        };
+        print_out(&format!("{}: {told}\n", job.name))?;
+    }
+    Ok(exit::FINE)
+}
+
+/// The job's plan with its defaults; `None` when what it needs is only known when it runs.
+fn installable(job: &Job, data: &Path) -> Result<Option<Plan>> {
+    if !job.roles.is_empty() && job.default_role.is_none() {
+        return Ok(None);
+    }
+    let (_, role) = job.role(None)?;
+    if role.install.is_empty() {
+        return Ok(None);
+    }
+    Plan::new(job, &Choices::default(), data).map(Some)
+}
+
+/// Runs `clean`.
+///
+/// # Errors
+/// No such job, or a folder that plimsoll has not made.
+pub fn clean(args: &CleanArgs) -> Result<u8> {
+    for job in chosen(&args.jobs)? {
+        let gone = install::clean(&args.data.join(&job.name))?;
+        print_out(&format!(
+            "{}: {}\n",
+            job.name,
+            if gone { "removed" } else { "nothing to remove" }
+        ))?;
+    }
+    // An empty folder is of no use to anybody; one that is not empty stays.
+    let _ = std::fs::remove_dir(&args.data);
+    Ok(exit::FINE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{find, names};
+
+    #[test]
+    fn every_job_can_be_listed_and_told() {
+        let listed: Vec<String> = listed().unwrap().into_iter().map(|job| job.name).collect();
+        assert_eq!(listed, names());
+        for name in names().into_iter().filter(|name| *name != QUICKSTART) {
+            let job = find(name).unwrap();
+            let text = info_text(&job).unwrap();
+            assert!(
+                text.contains("  run      plimsoll") && text.contains("hook cpu-mpstat"),
+                "{text}"
+            );
+            let value: Value = serde_json::from_str(&info_json(&job).unwrap()).unwrap();
+            assert_eq!(value["name"], name);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Several runs of a job: median, spread, and the geometric mean over jobs.
+
+use crate::catalogue::CatalogueEntry;
+use crate::error::RecordError;
+use crate::folder::RUN_JSON;
+use crate::text::number::significant;
+use plimsoll_core::record::Rates;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::fs;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// The figure of runs whose job names none.
+const PLAIN_METRIC: &str = "/rate/ok_per_s";
+
+/// One run of the past.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PastRun {
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// Its id.
+    pub run_id: String,
+    /// The name of its job in the catalogue, or the command.
+    pub job: String,
+    /// UTC.
+    pub started_at: String,
+    /// May it be believed? Only `valid` runs are counted.
+    pub verdict: VerdictKind,
+    /// JSON pointer of the figure in its record.
+    pub metric: String,
+    /// The figure.
+    pub value: f64,
+    /// The figure by the job's baseline, when it has one.
+    pub score: Option<f64>,
+}
+
+impl PastRun {
+    /// Whether it takes part in the statistics: it is valid and came to something.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.verdict == VerdictKind::Valid && self.value > 0.0
+    }
+}
+
+/// The figures of the runs of one job that count.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// How many runs.
+    pub runs: usize,
+    /// The middle one, or the mean of the two in the middle.
+    pub median: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// `(max - min) / median`, %.
+    pub spread_pct: f64,
+    /// Sample standard deviation by the mean, %; `None` for one run.
+    pub stdev_pct: Option<f64>,
+}
+
+impl Spread {
+    /// Of these figures; `None` when there are none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let (n, half) = (sorted.len(), sorted.len() / 2);
+        let median =
+            if n % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) };
+        let mean = sorted.iter().sum::<f64>() / n as f64;
+        let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+        let stdev_pct = (n > 1).then(|| (squares / (n - 1) as f64).sqrt() / mean * 100.0);
+        let spread_pct = (max - min) / median * 100.0;
+        Some(Self { runs: n, median, mean, min, max, spread_pct, stdev_pct })
+    }
+}
+
+/// The runs of one job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobHistory {
+    /// Its name.
+    pub job: String,
+    /// All its runs, oldest first, also those that do not count.
+    pub runs: Vec<PastRun>,
+    /// The raw figures of those that count.
+    pub values: Option<Spread>,
+    /// Their scores, when the job has a baseline.
+    pub scores: Option<Spread>,
+}
+
+/// Several jobs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct History {
+    /// Name and version of this shape.
+    pub schema: &'static str,
+    /// The jobs, in the order in which they were asked for.
+    pub jobs: Vec<JobHistory>,
+    /// Geometric mean of the jobs' median scores; `None` when no job has one.
+    pub geometric_mean: Option<f64>,
+    /// Whether jobs are missing from it: without a run that counts, or without a baseline.
+    pub partial: bool,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    run_id: String,
+    job: String,
+    started_at: String,
+    rate: Rates,
+    verdict: Verdict,
+    catalogue: Option<CatalogueEntry>,
+}
+
+/// All runs in a folder of runs, oldest first. Folders without a readable record are left out.
+///
+/// # Errors
+/// When `runs_dir` cannot be read or holds no record.
+pub fn past_runs(runs_dir: &Path) -> Result<Vec<PastRun>, RecordError> {
+    let no_runs = || RecordError::NoRuns { path: runs_dir.to_owned() };
+    let entries = match fs::read_dir(runs_dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(no_runs()),
+        Err(source) => return Err(RecordError::Read { path: runs_dir.to_owned(), source }),
+    };
+    let mut folders: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join(RUN_JSON).is_file())
+        .collect();
+    folders.sort();
+    if folders.is_empty() {
+        return Err(no_runs());
+    }
+    Ok(folders.into_iter().filter_map(past_run).collect())
+}
+
+fn past_run(folder: PathBuf) -> Option<PastRun> {
+    let file = fs::File::open(folder.join(RUN_JSON)).ok()?;
+    let head: Head = serde_json::from_reader(BufReader::new(file)).ok()?;
+    let plain = (PLAIN_METRIC.to_owned(), head.rate.ok_per_s);
+    let (job, (metric, value), score) = match head.catalogue {
+        Some(entry) => (entry.name, entry.metric.zip(entry.value).unwrap_or(plain), entry.score),
+        None => (head.job, plain, None),
+    };
+    let (run_id, started_at) = (head.run_id, head.started_at);
+    Some(PastRun {
+        folder,
+        run_id,
+        job,
+        started_at,
+        verdict: head.verdict.kind,
+        metric,
+        value,
+        score,
+    })
+}
+
+impl History {
+    /// The history of these jobs. With `newest_only`, of each only the last run.
+    #[must_use]
+    pub fn of(jobs: &[String], past: &[PastRun], newest_only: bool) -> Self {
+        let jobs: Vec<JobHistory> = jobs
+            .iter()
+            .map(|job| {
+                let mut runs: Vec<PastRun> =
+                    past.iter().filter(|run| &run.job == job).cloned().collect();
+                if newest_only {
+                    runs.drain(..runs.len().saturating_sub(1));
+                }
+                let counted = || runs.iter().filter(|run| run.counts());
+                let values: Vec<f64> = counted().map(|run| run.value).collect();
+                let scores: Vec<f64> = counted().filter_map(|run| run.score).collect();
+                let (values, scores) = (Spread::of(&values), Spread::of(&scores));
+                JobHistory { job: job.clone(), values, scores, runs }
+            })
+            .collect();
+        let medians: Vec<f64> =
+            jobs.iter().filter_map(|job| job.scores).map(|score| score.median).collect();
+        let logs: f64 = medians.iter().map(|median| median.ln()).sum();
+        Self {
+            schema: "plimsoll.history/1",
+            geometric_mean: (!medians.is_empty()).then(|| (logs / medians.len() as f64).exp()),
+            partial: medians.len() < jobs.len(),
+            jobs,
+        }
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for job in &self.jobs {
+            render_job(&mut out, job);
+        }
+        let mean = match self.geometric_mean {
+            Some(mean) if self.partial => {
+                format!("{} (partial: some jobs have no score)", significant(mean))
+            }
+            Some(mean) => significant(mean),
+            None => "- (no job has a baseline and a run that counts)".to_owned(),
+        };
+        // Writing to a text cannot fail.
+        let _ = writeln!(out, "Geometric mean of scores   {mean}");
+        out
+    }
+}
+
+fn render_job(out: &mut String, job: &JobHistory) {
+    let _ = writeln!(out, "{}", job.job);
+    let metric = job.runs.last().map_or(PLAIN_METRIC, |run| &run.metric).trim_start_matches('/');
+    if job.runs.is_empty() {
+        let _ = writeln!(out, "  no run in this folder\n");
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "  {:<20}  {:<8}  {:>12}  {:>9}  {metric}",
+        "started", "run", "value", "score"
+    );
+    for run in &job.runs {
+        let score = run.score.map_or("-".to_owned(), significant);
+        let note = match run.verdict {
+            _ if run.counts() => String::new(),
+            VerdictKind::Valid => "  not counted: 0".to_owned(),
+            kind => format!("  not counted: {}", kind.name()),
+        };
+        let (value, id) = (significant(run.value), &run.run_id);
+        let line = format!("  {:<20}  {id:<8}  {value:>12}  {score:>9}{note}", run.started_at);
+        let _ = writeln!(out, "{line}");
+    }
+    for (name, spread) in [("value", job.values), ("score", job.scores)] {
+        let Some(s) = spread.filter(|spread| spread.runs > 1) else { continue };
+        let stdev = s.stdev_pct.map_or("-".to_owned(), |pct| format!("{pct:.2} %"));
+        let _ = writeln!(
+            out,
+            "  {name}: median {} of {} runs, {} to {} (spread {:.2} %, stdev {stdev})",
+            significant(s.median),
+            s.runs,
+            significant(s.min),
+            significant(s.max),
+            s.spread_pct,
+        );
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::{RunFolder, amend};
+    use crate::samples;
+
+    fn run(job: &str, value: f64, score: Option<f64>, verdict: VerdictKind) -> PastRun {
+        PastRun {
+            folder: PathBuf::from("runs/x"),
+            run_id: "1a2b3c4d".to_owned(),
+            job: job.to_owned(),
+            started_at: "2026-11-21T20:48:22Z".to_owned(),
+            verdict,
+            metric: PLAIN_METRIC.to_owned(),
+            value,
+            score,
+        }
+    }
+
+    #[test]
+    fn known_spreads() {
+        assert_eq!(Spread::of(&[]), None);
+        let one = Spread::of(&[5.0]).unwrap();
+        assert_eq!((one.median, one.spread_pct, one.stdev_pct), (5.0, 0.0, None));
+        let four = Spread::of(&[4.0, 1.0, 3.0, 2.0]).unwrap();
+        assert_eq!((four.median, four.mean, four.min, four.max), (2.5, 2.5, 1.0, 4.0));
+        assert!((four.spread_pct - 120.0).abs() < 1e-9);
+        // The sample standard deviation of 1, 2, 3, 4 is sqrt(5/3).
+        assert!((four.stdev_pct.unwrap() - (5.0f64 / 3.0).sqrt() / 2.5 * 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_geometric_mean_is_of_medians_and_tells_what_is_missing() {
+        let valid = VerdictKind::Valid;
+        let past = [
+            run("a", 100.0, Some(1.0), valid),
+            run("a", 200.0, Some(2.0), valid),
+            run("a", 900.0, Some(9.0), VerdictKind::GeneratorLimited),
+            run("a", 400.0, Some(4.0), valid),
+            run("b", 80.0, Some(8.0), valid),
+            run("b", 0.0, Some(0.0), valid),
+            run("c", 5.0, None, valid),
+        ];
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let two = History::of(&names(&["a", "b"]), &past, false);
+        assert!((two.geometric_mean.unwrap() - 4.0).abs() < 1e-9 && !two.partial);
+        assert_eq!(two.jobs[0].values.unwrap().runs, 3);
+        let text = two.render();
+        assert!(text.contains("not counted: generator-limited"), "{text}");
+        assert!(text.contains("not counted: 0"), "{text}");
+        let three = History::of(&names(&["a", "b", "c"]), &past, false);
+        assert!((three.geometric_mean.unwrap() - 4.0).abs() < 1e-9 && three.partial);
+        assert!(three.render().contains("partial"));
+        let last = History::of(&names(&["a"]), &past, true);
+        assert_eq!(last.jobs[0].scores.unwrap().median, 4.0);
+        let none = History::of(&names(&["d"]), &past, false);
+        assert!(none.geometric_mean.is_none() && none.partial);
+    }
+
+    #[test]
+    fn runs_are_read_back_from_their_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        for (second, score) in [(0, None), (1, Some(3.0))] {
+            let at_us = 1_795_294_102_123_456 + second * 1_000_000;
+            let folder = RunFolder::create(dir.path(), "load", at_us).unwrap();
+            folder.finish(&samples::good()).unwrap();
+            if score.is_some() {
+                let name = "mine".to_owned();
+                let entry = CatalogueEntry { name, score, ..CatalogueEntry::default() };
+                amend(folder.path(), entry.fields()).unwrap();
+            }
+        }
+        std::fs::create_dir(dir.path().join("no-record")).unwrap();
+        let past = past_runs(dir.path()).unwrap();
+        let jobs: Vec<&str> = past.iter().map(|run| run.job.as_str()).collect();
+        assert_eq!(jobs, ["load", "mine"]);
+        assert_eq!(past[0].value, samples::good().rate.ok_per_s);
+        assert_eq!(past[1].score, Some(3.0));
+        assert!(past_runs(&dir.path().join("nowhere")).is_err());
+    }
+}
