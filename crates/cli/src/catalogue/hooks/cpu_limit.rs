@@ -26,7 +26,8 @@ impl CpuLimit {
         });
         let numbers = numbers.ok_or_else(|| {
             usage(format!(
-                "hook cpu-limit: {options}: write a mask in hexadecimal (\"0x3\"), a list (\"0-1,3\") or numbers ([0, 1])"
+                "hook cpu-limit: {options}: write a mask in hexadecimal (\"0x3\"), \
+                 a list (\"0-1,3\") or numbers ([0, 1])"
             ))
         })?;
         let mut processors = CpuSet::new();

@@ -47,7 +47,10 @@ impl HookSpec {
     /// As benchpress lists hooks: `name: {options}`.
     #[must_use]
     pub fn shown(&self) -> String {
-        format!("{}: {}", self.name, self.options)
+        match &self.options {
+            Value::Null => format!("{}: {{}}", self.name),
+            options => format!("{}: {options}", self.name),
+        }
     }
 }
 
@@ -204,9 +207,10 @@ impl Hooks {
     /// Ends all that began, in reverse order.
     pub fn after(&mut self) {
         for one in self.running.iter_mut().rev() {
-            if std::mem::take(&mut one.begun)
-                && let Err(problem) = one.hook.after(&self.folder)
-            {
+            if !std::mem::take(&mut one.begun) {
+                continue;
+            }
+            if let Err(problem) = one.hook.after(&self.folder) {
                 one.warn(problem);
             }
             for problem in one.hook.warnings() {
