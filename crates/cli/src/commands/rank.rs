@@ -25,7 +25,7 @@ use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use plimsoll_workloads::rank::{RankSessions, payload};
 use runs::{Plant, Row, csv, table};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -266,8 +266,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         progress.done();
         let end =
             plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
-        let runs: Vec<_> = rows.iter().map(Row::to_json).collect();
-        job.insert("rank".to_owned(), json!({ "instances": instances.urls.len(), "runs": runs }));
+        job.insert("rank".to_owned(), runs::record(&rows, instances.urls.len()));
         Ok(JobEnd { end, results: job, verdict: Some(verdict) })
     });
     progress.done();

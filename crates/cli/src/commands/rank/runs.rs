@@ -132,6 +132,35 @@ impl Row {
         text.join(",")
     }
 
+    /// What each instance did in this run: the requests of class i went to instance i.
+    fn instances(&self) -> Vec<Value> {
+        let seconds = self.stretch.seconds.max(1e-9);
+        let parts = &self.stretch.totals.classes;
+        let share = 1.0 / parts.len().max(1) as f64;
+        parts
+            .iter()
+            .map(|part| {
+                json!({
+                    "requested_per_s": self.requested_per_s * share,
+                    "achieved_per_s": part.ledger.ok as f64 / seconds,
+                    "failed": part.ledger.failed.total(),
+                    "p50_ms": part.response.quantile_ns(0.5) as f64 / 1e6,
+                    "p95_ms": part.response.quantile_ns(0.95) as f64 / 1e6,
+                })
+            })
+            .collect()
+    }
+
+    /// How far the instances' answers per second lie apart, over their mean.
+    pub fn spread(&self) -> f64 {
+        let oks: Vec<f64> =
+            self.stretch.totals.classes.iter().map(|part| part.ledger.ok as f64).collect();
+        let mean = oks.iter().sum::<f64>() / oks.len().max(1) as f64;
+        let most = oks.iter().copied().fold(0.0, f64::max);
+        let least = oks.iter().copied().fold(f64::INFINITY, f64::min);
+        if mean > 0.0 { (most - least) / mean } else { 0.0 }
+    }
+
     /// The row for the record.
     pub fn to_json(&self) -> Value {
         let mut object = serde_json::Map::new();
@@ -150,6 +179,33 @@ pub fn csv(rows: &[Row]) -> String {
     format!("{HEAD}\n{}{}", lines.join("\n"), if lines.is_empty() { "" } else { "\n" })
 }
 
+/// What the record holds under `rank`: the last run by instance and as a whole, and all runs.
+pub fn record(rows: &[Row], instances: usize) -> Value {
+    let runs: Vec<Value> = rows.iter().map(Row::to_json).collect();
+    let last = rows.last();
+    let overall = last.map(|row| {
+        let columns = row.columns();
+        json!({
+            "requested_per_s": columns[2],
+            "achieved_per_s": columns[3],
+            "p50_ms": columns[10],
+            "p95_ms": columns[12],
+            "p99_ms": columns[13],
+            "held": row.held,
+        })
+    });
+    json!({
+        "instances": last.map_or_else(Vec::new, Row::instances),
+        "overall": overall,
+        "spread": last.map_or(0.0, Row::spread),
+        "successful_instances": instances,
+        "runs": runs,
+    })
+}
+
+/// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
+const SPREAD_MAX: f64 = 0.1;
+
 /// The runs for people.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
@@ -164,6 +220,26 @@ pub fn table(rows: &[Row]) -> String {
             columns[12],
             columns[13],
             if row.held { "held" } else { "MISSED" }
+        );
+    }
+    let Some(last) = rows.last().filter(|row| row.stretch.totals.classes.len() > 1) else {
+        return text;
+    };
+    for (index, part) in last.stretch.totals.classes.iter().enumerate() {
+        text += &format!(
+            "{}instance {}: {:.1}/s, p50 {:.1} ms, p95 {:.1} ms, {} failed\n",
+            if index == 0 { "Instances  " } else { "           " },
+            index + 1,
+            part.ledger.ok as f64 / last.stretch.seconds.max(1e-9),
+            part.response.quantile_ns(0.5) as f64 / 1e6,
+            part.response.quantile_ns(0.95) as f64 / 1e6,
+            part.ledger.failed.total()
+        );
+    }
+    if last.spread() > SPREAD_MAX {
+        text += &format!(
+            "Warning    the instances' answers lie {:.0} % apart: they do not have the same machine to themselves\n",
+            last.spread() * 100.0
         );
     }
     text
