@@ -160,3 +160,98 @@ fn rank_refuses_numbers_that_make_no_sense() {
         assert!(ended.stderr.contains(text), "{args:?}: {}", ended.stderr);
     }
 }
+
+#[test]
+fn fixed_rates_fill_feedsims_table_and_instances_step_together() {
+    let place = Place::alone();
+    let args = [
+        "rank",
+        "-q",
+        "10,20",
+        "-d",
+        "3",
+        "-w",
+        "1",
+        "-n",
+        "2",
+        "--scale",
+        "10",
+        "-i",
+        "1000",
+        "-o",
+        "table.csv",
+        "--slo",
+        "p95=5s",
+        "--json",
+        "-",
+    ];
+    let ended = place.start(args).wait(Duration::from_secs(120)).expect(0);
+    let table = place.read("table.csv");
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 3, "{table}");
+    assert!(lines.iter().all(|line| line.len() == 15), "{table}");
+    assert_eq!((lines[0][0], lines[0][14]), ("duration_secs", "99.9p_ms"));
+    assert_eq!((lines[1][2], lines[2][2]), ("10", "20"));
+    // A request is 3000 bytes behind a header of 24.
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    assert_eq!(number(lines[2][5]), number(lines[2][1]) * 3024.0, "{table}");
+    let record = crate::record::Record::of(&ended);
+    record.expect_balanced();
+    let instances = record.0["rank"]["instances"].as_array().unwrap();
+    assert_eq!(instances.len(), 2);
+    let answered: f64 = instances.iter().map(|one| one["achieved_per_s"].as_f64().unwrap()).sum();
+    assert!((answered - record.number("/rank/overall/achieved_per_s")).abs() < 2.0, "{answered}");
+    assert_eq!(record.0["rank"]["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_search_ends_with_a_run_at_the_certified_rate() {
+    let place = Place::alone();
+    let args = [
+        "rank",
+        "--budget",
+        "20s",
+        "-d",
+        "3",
+        "--scale",
+        "10",
+        "-i",
+        "1000",
+        "--slo",
+        "p95=200ms",
+        "--json",
+        "-",
+    ];
+    let ended = place.start(args).wait(Duration::from_secs(180));
+    let record = crate::record::Record::of(&ended);
+    record.expect_balanced();
+    let certified = record.number("/seek/certified_rate_per_s");
+    let runs = record.0["rank"]["runs"].as_array().unwrap();
+    assert!((runs[0]["requested_qps"].as_f64().unwrap() / certified - 1.0).abs() < 1e-9);
+    // The last run is the result: it held, or the exit code says that it did not.
+    let held = runs.last().unwrap()["held"].as_bool().unwrap();
+    assert_eq!(ended.code, Some(if held { 0 } else { 2 }), "{}", ended.stderr);
+    assert!(place.read("feedsim_results.txt").lines().count() == runs.len() + 1);
+}
+
+#[test]
+fn wrong_words_for_the_benchmark_are_refused() {
+    let place = Place::new();
+    for (flags, word) in [
+        (&["-q", "0"][..], "-q"),
+        (&["-q", "ten"], "ten"),
+        (&["-d", "0"], "-d"),
+        (&["-n", "0"], "-n"),
+        (&["-n", "2", "--target", "rank://127.0.0.1:1"], "-n"),
+        (&["--target", "http://127.0.0.1:1"], "rank://"),
+        (&["--slo", "p95=0s"], "p95=0"),
+        (&["--budget", "0s"], "--budget"),
+        (&["--method", "guess"], "guess"),
+    ] {
+        let mut args = vec!["rank"];
+        args.extend(flags);
+        let ended = place.run(args).expect(64);
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+    }
+}
