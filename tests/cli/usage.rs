@@ -257,7 +257,7 @@ fn scenarios_and_jobs() {
         (&["run", "slots.toml"], "--slots 0"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
         (&["nosuchcommand"], "nosuchcommand"),
-        (&["serve"], "null, queue, search; see plimsoll serve --help"),
+        (&["serve"], "null, queue, search, rank; see plimsoll serve --help"),
         (&["serve", "null", "--port", "70000"], "70000"),
         (&["serve", "null", "--threads", "0"], "thread"),
         (&["serve", "queue", "--service", "sometimes"], "sometimes"),

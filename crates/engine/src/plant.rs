@@ -264,7 +264,6 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
         if let Some(known) = aborted_at {
             sums.truncate(known);
         }
-        let due: u64 = end.totals.ledger.scheduled;
         let lag = &end.totals.lag;
         let pace = Pace {
             // Of fewer, the 99th percentile is the luck of one request.
@@ -273,7 +272,8 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
             } else {
                 lag.quantile_ns(0.99) as f64 / 1e9
             },
-            sent_share: end.totals.ledger.sent as f64 / due.max(1) as f64,
+            // What is not sent waited for a connection, and so for the target: the generator's own part is its lag.
+            sent_share: 1.0,
         };
         self.keep(end);
         Trial {
