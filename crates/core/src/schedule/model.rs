@@ -95,7 +95,7 @@ pub enum ModelError {
     /// A burst without requests or without a period.
     #[error("a burst needs a size of at least 1 and a period above 0")]
     Burst,
-    /// Bursts that come to more than [`RATE_MAX_PER_S`].
+    /// Bursts that come to more than the highest rate that is accepted.
     #[error(
         "bursts may come to at most 10,000,000 requests per second, not {0:.0}; \
          use a smaller size or a longer period"
