@@ -38,7 +38,7 @@ plimsoll measures how much load a search, recommendation or database system hold
                      the same flags, files and summary; failures counted as failures
   A job              plimsoll list, info JOB, run JOB -i key=value
                      FeedSim's and your own, with hooks and scores; see also system-check
-  A target to try    plimsoll serve null | queue | search
+  A target to try    plimsoll serve null | queue | search | rank
   A run once more    plimsoll report [RUN] --format text|json|csv|fbench|benchpress
   Query files        plimsoll corpus | split-file | result-filter
 
