@@ -1,34 +1,21 @@
-//! Runs what was prepared, keeps its record, and prints the result.
+//! Runs what was prepared and prints the result.
 
 use crate::exit;
+use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::prepare::{Prepared, prepare};
 use crate::progress::Progress;
-use crate::signals;
 use crate::usage::usage;
 use anyhow::Result;
-use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::{
-    FailureSample, Generator, Latencies, PhaseRecord, RunRecord, Sink, SlowRequest, TargetInfo,
-    Tool,
-};
+use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::slo::Slo;
-use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge, same_host_warning, warnings};
-use plimsoll_engine::health::{machine, raise_descriptor_limit};
+use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
-use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
-use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
-use plimsoll_report::folder::RunFolder;
-use plimsoll_report::journal::Journal;
 use plimsoll_wire::http1::Http1;
-use plimsoll_workloads::http::Troubles;
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Where results go, beside stdout.
 #[derive(Clone, Debug, Default)]
@@ -54,54 +41,6 @@ impl Output {
         opened
             .map(drop)
             .map_err(|error| usage(format!("--json {}: {error}; check the path", path.display())))
-    }
-}
-
-/// A finished run.
-pub struct Finished {
-    /// Its record.
-    pub record: RunRecord,
-    /// Where it was kept.
-    pub folder: Option<PathBuf>,
-}
-
-/// A sink that keeps nothing.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn interval(&mut self, _interval: &Interval) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn failure(&mut self, _sample: &FailureSample) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Names failures by class before they are kept.
-struct Named<'a> {
-    inner: &'a mut (dyn Sink + Send),
-    names: &'a [String],
-    /// Kind and reason of the first failure, to say why a run came to nothing.
-    first: Option<String>,
-}
-
-impl Sink for Named<'_> {
-    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
-        self.inner.interval(interval)
-    }
-
-    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
-        let mut named = sample.clone();
-        if self.first.is_none() {
-            self.first =
-                Some(format!("the first failure was '{}': {}", sample.kind, sample.reason));
-        }
-        if let Some(name) = sample.class.parse().ok().and_then(|index: usize| self.names.get(index))
-        {
-            named.class.clone_from(name);
-        }
-        self.inner.failure(&named)
     }
 }
 
@@ -134,297 +73,10 @@ pub fn execute(
     finished
 }
 
-/// What is known of a run before it starts, whatever drives it.
-pub struct About<'a> {
-    /// Targets and connections.
-    pub plan: &'a ShardPlan,
-    /// Names of the classes, by index.
-    pub class_names: Vec<String>,
-    /// How many different requests there are, if known.
-    pub distinct_requests: Option<u64>,
-    /// What the sessions leave to tell at the end.
-    pub troubles: Troubles,
-}
-
-/// What whoever drives the engine is given.
-pub struct Keeping<'a> {
-    /// Takes the seconds and failures.
-    pub sink: &'a mut (dyn Sink + Send),
-    /// Set when the user wants the run to end.
-    pub stop: Arc<AtomicBool>,
-}
-
-/// What it gives back.
-pub struct JobEnd {
-    /// What was measured.
-    pub end: RunEnd,
-    /// What the job adds to the record.
-    pub results: Map<String, Value>,
-    /// The job's own judgement, where a run's usual one does not fit.
-    pub verdict: Option<Verdict>,
-}
-
-/// Keeps the record of whatever `job` does.
-///
-/// # Errors
-/// When the run could not take place.
-pub fn carry_out(
-    scenario: &Scenario,
-    about: &About<'_>,
-    output: &Output,
-    job: impl FnOnce(Keeping<'_>) -> Result<JobEnd>,
-) -> Result<Finished> {
-    let stop = signals::stop_flag()?;
-    let (plan, names) = (about.plan, &about.class_names);
-    let descriptors = raise_descriptor_limit();
-    let mut header = header_of(scenario, about);
-    let mut notes = Vec::new();
-    if u64::from(plan.connections) + 64 > descriptors {
-        notes.push(format!(
-            "{} connections need more file descriptors than this process may open ({descriptors})",
-            plan.connections
-        ));
-    }
-    let folder = open_folder(output, scenario, &mut header, &mut notes)?;
-    let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
-    let mut nowhere = Nowhere;
-    let inner: &mut (dyn Sink + Send) = match &mut journal {
-        Some(journal) => journal,
-        None => &mut nowhere,
-    };
-    let mut sink = Named { inner, names, first: None };
-    let ended = job(Keeping { sink: &mut sink, stop });
-    let first_failure = sink.first.take();
-    let JobEnd { end, results, verdict } = ended?;
-    if let Some(error) = &end.sink_error {
-        notes.push(format!("the run's journal could not be kept in full: {error}"));
-    }
-    notes.extend(about.troubles.take());
-    let record = conclude(
-        scenario,
-        &header,
-        &end,
-        Conclusion {
-            distinct_requests: about.distinct_requests,
-            notes,
-            verdict,
-            first_failure,
-            results,
-            names,
-            same_host: header.target.same_host,
-        },
-    );
-    let mut kept = folder.as_ref().map(|folder| folder.path().to_owned());
-    if let Some(folder) = &folder
-        && let Err(error) = folder.finish(&record)
-    {
-        note(&format!("plimsoll: the record could not be kept: {error}"));
-        kept = None;
-    }
-    Ok(Finished { record, folder: kept })
-}
-
 /// A line on stderr.
 #[allow(clippy::print_stderr)]
 pub fn note(text: &str) {
     eprintln!("{text}");
-}
-
-/// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that
-/// leaves no record was for nothing.
-fn open_folder(
-    output: &Output,
-    scenario: &Scenario,
-    header: &mut RecordHeader,
-    notes: &mut Vec<String>,
-) -> Result<Option<RunFolder>> {
-    let Some(runs) = output.runs.as_deref() else { return Ok(None) };
-    let folder = RunFolder::create(runs, &scenario.job, wall_us())?;
-    let own = folder.header();
-    header.run_id = own.run_id;
-    header.started_at = own.started_at;
-    if let Err(error) = folder.begin(header) {
-        notes.push(format!("the record could not be kept: {error}"));
-    }
-    Ok(Some(folder))
-}
-
-fn open_journal(
-    folder: &RunFolder,
-    header: &RecordHeader,
-    notes: &mut Vec<String>,
-) -> Option<Journal> {
-    match folder.journal(header) {
-        Ok(journal) => Some(journal),
-        Err(error) => {
-            notes.push(format!("no journal was kept: {error}"));
-            None
-        }
-    }
-}
-
-fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
-    let shown = scenario.without_secrets();
-    let targets = &about.plan.targets;
-    let addresses: Vec<String> = targets
-        .iter()
-        .flat_map(|target| target.addresses.iter().map(ToString::to_string))
-        .collect();
-    RecordHeader {
-        tool: Tool {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
-        },
-        run_id: String::new(),
-        job: scenario.job.clone(),
-        started_at: plimsoll_core::clock::format_utc(wall_us()),
-        scenario: serde_json::to_value(&shown).unwrap_or_default(),
-        target: TargetInfo {
-            url: shown.targets.join(" "),
-            same_host: targets.iter().any(|target| target.is_this_machine()),
-            addresses: if addresses.len() > 1 { addresses } else { Vec::new() },
-        },
-        machine: machine(),
-        class_names: about.class_names.clone(),
-        phases: vec![PhasePlan {
-            name: "steady".to_owned(),
-            measured: true,
-            // The engine's seconds count from the start of the measured stretch.
-            from_s: 0.0,
-            duration_s: Some(scenario.length().as_seconds()),
-            schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
-        }],
-    }
-}
-
-struct Conclusion<'a> {
-    distinct_requests: Option<u64>,
-    notes: Vec<String>,
-    verdict: Option<Verdict>,
-    first_failure: Option<String>,
-    results: Map<String, Value>,
-    names: &'a [String],
-    same_host: bool,
-}
-
-fn conclude(
-    scenario: &Scenario,
-    header: &RecordHeader,
-    end: &RunEnd,
-    conclusion: Conclusion<'_>,
-) -> RunRecord {
-    let totals = &end.totals;
-    let repeats = conclusion
-        .distinct_requests
-        .map_or(0.0, |distinct| totals.ledger.sent as f64 / distinct.max(1) as f64);
-    let evidence = Evidence {
-        totals,
-        open: scenario.load.is_open(),
-        full_speed: is_full_speed(&scenario.load),
-        interrupted: end.interrupted,
-        busiest: end.busiest,
-        same_host: conclusion.same_host,
-        repeats,
-        // One URL asked again and again is what a user of `load URL` wants.
-        cacheable: scenario.queries.is_some(),
-    };
-    let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
-    let job_judged = conclusion.verdict.is_some();
-    // The requests of a search went out at many rates; whether its limits held is for its own judgement.
-    let judged = if job_judged { &[][..] } else { &scenario.slo[..] };
-    let slo = judged.iter().map(|slo: &Slo| (slo.name(), slo.judge(totals, &rate))).collect();
-    let mut verdict = conclusion.verdict.unwrap_or_else(|| judge(&evidence));
-    if verdict.kind == VerdictKind::TargetFailed {
-        verdict.reasons.extend(conclusion.first_failure);
-    }
-    // A search leaves requests unsent on purpose, and asks the same ones again and again.
-    let mut warned = match job_judged {
-        true => same_host_warning(&evidence),
-        false => warnings(&evidence),
-    };
-    warned.extend(conclusion.notes);
-    let ending = Ending {
-        generator: generator_of(scenario, end),
-        network: end.network,
-        slowest: end
-            .slowest
-            .iter()
-            .take(20)
-            .map(|s| slow_request(s, end, conclusion.names))
-            .collect(),
-        slo,
-        verdict,
-        warnings: warned,
-        job_results: conclusion.results,
-        duration_s: Some(end.measured_s),
-    };
-    let mut tally = plimsoll_report::assemble::Tally::new(header);
-    tally.add(totals);
-    let (_, mut phases) = tally.finish();
-    // The one measured phase is the run itself: the same stretch, and so the same rates.
-    for phase in &mut phases {
-        phase.from_s += scenario.warmup.as_seconds();
-        phase.duration_s = end.measured_s;
-        phase.rate = rate;
-    }
-    phases.splice(0..0, end.warmup.as_ref().map(|warmup| warmup_phase(scenario, warmup)));
-    assemble(header, totals, phases, ending)
-}
-
-/// What came before the measured stretch, for those who want to see it.
-fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
-    let all = warmup.all_classes();
-    PhaseRecord {
-        name: "warmup".to_owned(),
-        from_s: 0.0,
-        duration_s: scenario.warmup.as_seconds(),
-        measured: false,
-        schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
-        ledger: warmup.ledger,
-        rate: rates(&warmup.ledger, &warmup.counters, scenario.warmup.as_seconds()),
-        latency_ms: Latencies {
-            response: all.response.summary(),
-            service: all.service.summary(),
-            failed: all.failed_summary(),
-        },
-    }
-}
-
-fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
-    let wait = if scenario.spin.ns > 0 {
-        "spin"
-    } else if scenario.batching
-        && is_full_speed(&scenario.load)
-        && scenario.connection_count() / scenario.threads >= BATCHING_FROM
-    {
-        "batch"
-    } else {
-        "sleep"
-    };
-    Generator {
-        cpu_s: end.cpu_s,
-        threads: scenario.threads,
-        rss_max_bytes: end.rss_max_bytes,
-        busiest_thread: end.busiest,
-        wait: wait.to_owned(),
-        ..Generator::default()
-    }
-}
-
-fn slow_request(slow: &Slow, end: &RunEnd, names: &[String]) -> SlowRequest {
-    let times = slow.times;
-    SlowRequest {
-        class: names.get(slow.what.class as usize).cloned().unwrap_or_default(),
-        item: slow.what.item,
-        response_ms: slow.response_ns() as f64 / 1e6,
-        service_ms: times.done_ns.saturating_sub(times.sent_ns) as f64 / 1e6,
-        at_s: times.intended_ns.saturating_sub(end.start_ns) as f64 / 1e9,
-        outcome: match slow.outcome {
-            plimsoll_core::outcome::Outcome::Ok => "ok".to_owned(),
-            plimsoll_core::outcome::Outcome::Failed(kind) => kind.name().to_owned(),
-        },
-        request: slow.text.clone(),
-    }
 }
 
 /// A whole command: prepares the scenario, runs it, prints the result, and gives the exit code.

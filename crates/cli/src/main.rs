@@ -6,6 +6,7 @@ mod embedded;
 mod execute;
 mod exit;
 mod fbench_source;
+mod keeping;
 mod prepare;
 mod progress;
 mod quickstart;

@@ -1,8 +1,9 @@
 //! `plimsoll run quickstart`: everything once, on real parts, for somebody who has just arrived.
 
 use crate::embedded::Embedded;
-use crate::execute::{Finished, Output, execute, note, print_out, style};
+use crate::execute::{Output, execute, note, print_out, style};
 use crate::exit;
+use crate::keeping::Finished;
 use crate::prepare::{Prepared, plan_of, prepare};
 use crate::signals;
 use anyhow::{Context, Result, bail};

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod histogram;
 pub mod interval;
 pub mod ledger;
+pub mod normal;
 pub mod outcome;
 pub mod record;
 pub mod recorder;

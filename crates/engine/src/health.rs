@@ -6,20 +6,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// CPU time of the calling thread, ns.
-#[must_use]
-pub fn thread_cpu_ns() -> u64 {
-    cpu_ns(ClockId::ThreadCPUTime)
-}
-
 /// CPU time of the whole process, ns.
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
-    cpu_ns(ClockId::ProcessCPUTime)
-}
-
-fn cpu_ns(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
+    let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -123,9 +113,9 @@ mod tests {
         let machine = machine();
         assert!(machine.cpus > 0 && machine.memory_bytes > 0 && !machine.kernel.is_empty());
         assert!(rss_max_bytes() > 0 && !machine.architecture.is_empty());
-        let before = thread_cpu_ns();
+        let before = process_cpu_ns();
         let spent: u64 = (0..2_000_000u64).fold(0, |a, b| a ^ b.wrapping_mul(a | 1));
-        assert!(thread_cpu_ns() > before, "{spent}");
+        assert!(process_cpu_ns() > before, "{spent}");
     }
 
     #[test]

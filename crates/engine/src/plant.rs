@@ -272,8 +272,6 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
             } else {
                 lag.quantile_ns(0.99) as f64 / 1e9
             },
-            // What is not sent waited for a connection, and so for the target: the generator's own part is its lag.
-            sent_share: 1.0,
         };
         self.keep(end);
         Trial {

@@ -1,7 +1,7 @@
 //! A run on this machine: shards on threads, seconds merged as they come, and what is left at the end.
 
 use crate::epoll::EpollNet;
-use crate::health::{process_cpu_ns, rss_max_bytes, thread_cpu_ns};
+use crate::health::{process_cpu_ns, rss_max_bytes};
 use crate::net::RoundTrip;
 use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
 use plimsoll_core::admission::AdmissionModel;
@@ -61,8 +61,6 @@ pub struct RunEnd {
     pub rss_max_bytes: u64,
     /// Whether it was told to stop before its end.
     pub interrupted: bool,
-    /// Completions taken in one wait, on average.
-    pub batch_mean: f64,
     /// What the sink could not keep.
     pub sink_error: Option<std::io::Error>,
 }
@@ -89,7 +87,6 @@ impl RunEnd {
         self.busiest = self.busiest.max(later.busiest);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
         self.interrupted |= later.interrupted;
-        self.batch_mean = self.batch_mean.max(later.batch_mean);
         self.sink_error = self.sink_error.take().or(later.sink_error);
     }
 }
@@ -212,7 +209,7 @@ fn shard_thread<P: Protocol>(
     outbox: Outbox,
     start: &StartLine,
     stop: Arc<AtomicBool>,
-) -> Result<(ShardEnd, u64), RunError> {
+) -> Result<ShardEnd, RunError> {
     // The default slack of 50 us would be added to every intended start.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let Outbox { index, sender, spares } = outbox;
@@ -236,9 +233,7 @@ fn shard_thread<P: Protocol>(
             return Err(error.into());
         }
     };
-    let cpu_before_ns = thread_cpu_ns();
-    let end = shard.run(|| start.wait())?;
-    Ok((end, thread_cpu_ns() - cpu_before_ns))
+    Ok(shard.run(|| start.wait())?)
 }
 
 /// Seconds of all shards, merged.
@@ -347,7 +342,7 @@ impl Collected {
 }
 
 fn assemble(
-    ends: Vec<(ShardEnd, u64)>,
+    ends: Vec<ShardEnd>,
     mut collected: Collected,
     classes: usize,
     start_ns: u64,
@@ -359,9 +354,9 @@ fn assemble(
     let mut warmup: Option<Interval> = None;
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
-    let (mut client_elapsed_ns, mut busiest, mut batch_mean) = (0, 0.0f64, 0.0f64);
+    let (mut client_elapsed_ns, mut busiest) = (0, 0.0f64);
     let mut interrupted = false;
-    for (end, _cpu_ns) in ends {
+    for end in ends {
         rest.merge(&end.rest);
         if let Some(own) = end.warmup {
             match &mut warmup {
@@ -375,7 +370,6 @@ fn assemble(
         to_ns = to_ns.max(end.measured_ns.1);
         client_elapsed_ns += end.client_elapsed_ns;
         busiest = busiest.max(end.busy);
-        batch_mean = batch_mean.max(end.batch_mean);
         interrupted |= end.interrupted;
     }
     rest.from_ns = rest.from_ns.min(rest.to_ns);
@@ -393,7 +387,6 @@ fn assemble(
         busiest,
         rss_max_bytes: rss_max_bytes(),
         interrupted,
-        batch_mean,
         sink_error: collected.sink_error,
     }
 }

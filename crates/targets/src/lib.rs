@@ -2,6 +2,7 @@
 //! so that tests bind port 0, and returns when [`stop::Stop`] was requested. Nothing here imports the
 //! engine: a benchmark must not share a loop with its victim.
 
+mod accept;
 pub mod arrivals;
 mod http;
 pub mod null;

@@ -155,6 +155,7 @@ const CAP_LINE: f64 = 169.7;
 mod tests {
     use super::*;
     use crate::models::long_run_late;
+    use crate::oracles::bisect_in;
 
     #[test]
     fn each_ends_as_it_must() {
@@ -201,25 +202,12 @@ mod tests {
             ("cap", CAP_LINE),
         ] {
             let adversary = all().into_iter().find(|a| a.name == name).expect("it is there");
-            let found = bisect_coarse(line, |rate| {
+            let found = bisect_in(11, 0.8 * line, 1.25 * line, |rate| {
                 long_run_late(adversary.queue, adversary.limit_s, rate, 4e6, 9) <= 0.05
             });
             eprintln!("{name} {found}");
             right &= (found / line - 1.0).abs() < 0.005;
         }
         assert!(right);
-    }
-
-    fn bisect_coarse(line: f64, mut holds: impl FnMut(f64) -> bool) -> f64 {
-        let (mut low, mut high) = (0.8 * line, 1.25 * line);
-        for _ in 0..11 {
-            let mid = 0.5 * (low + high);
-            if holds(mid) {
-                low = mid;
-            } else {
-                high = mid;
-            }
-        }
-        0.5 * (low + high)
     }
 }

@@ -71,8 +71,18 @@ pub fn dmk_late(servers: usize, service_s: f64, rate_per_s: f64, t: f64) -> f64 
 }
 
 /// Where a condition that holds at `low` stops holding, below `high`.
-pub fn bisect(mut low: f64, mut high: f64, mut holds: impl FnMut(f64) -> bool) -> f64 {
-    for _ in 0..200 {
+pub fn bisect(low: f64, high: f64, holds: impl FnMut(f64) -> bool) -> f64 {
+    bisect_in(200, low, high, holds)
+}
+
+/// The same in so many halvings.
+pub fn bisect_in(
+    halvings: u32,
+    mut low: f64,
+    mut high: f64,
+    mut holds: impl FnMut(f64) -> bool,
+) -> f64 {
+    for _ in 0..halvings {
         let mid = 0.5 * (low + high);
         if holds(mid) {
             low = mid;

@@ -341,7 +341,7 @@ impl Plant for QueuePlant {
             elapsed_s: self.now_s - start_s,
             aborted,
             interrupted: false,
-            pace: Pace { lag_p99_s, sent_share: 1.0 },
+            pace: Pace { lag_p99_s },
         }
     }
 

@@ -1,8 +1,9 @@
 //! `plimsoll fbench`: vespa-fbench's flags, query files, output files and summary, with its counting mended.
 
 use super::common::OutputFlags;
-use crate::execute::{Finished, code, execute, print_out, style, write_json};
+use crate::execute::{code, execute, print_out, style, write_json};
 use crate::fbench_source::{SourceOptions, Sources};
+use crate::keeping::Finished;
 use crate::prepare::{Prepared, plan_of, tls_of};
 use crate::url::{Url, split_authority};
 use crate::usage::usage;

@@ -3,7 +3,8 @@
 use super::common::{ArrivalsFlag, OutputFlags};
 use super::method::{Method, search_as};
 use super::requests::RequestFlags;
-use crate::execute::{About, Finished, JobEnd, carry_out, code, print_out, style, write_json};
+use crate::execute::{code, print_out, style, write_json};
+use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::prepare::{SessionForm, open};
 use crate::search_progress::SearchProgress;
 use crate::usage::usage;

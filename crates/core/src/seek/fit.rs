@@ -12,7 +12,8 @@
 //! derivative of an expectation to the rate is its covariance with the number of arrivals over the rate, so the
 //! best correction is to take the line's rate in arrivals per second as counted, not as planned.
 
-use super::traffic::{normal_quantile, slope, student_quantile};
+use super::traffic::{slope, student_quantile};
+use crate::normal;
 
 /// Counts of one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -176,7 +177,7 @@ pub fn fit(blocks: &[Block], allowed: f64, prior: &Prior) -> Fit {
     // The dispersion is estimated too: the tails are those of Student's t.
     let freedom = (blocks.len() as f64 - 1.0).max(0.0) + prior.dispersion.1;
     let wide = student_quantile(0.5 + prior.confidence / 2.0, freedom.max(4.0))
-        / normal_quantile(0.5 + prior.confidence / 2.0);
+        / normal::quantile(0.5 + prior.confidence / 2.0);
     let tail = (1.0 - prior.confidence) / 2.0;
     let middle = posterior.quantile(0.5);
     let end = |share: f64| {

@@ -94,8 +94,6 @@ impl Window {
 pub struct Pace {
     /// 99th percentile of how late requests were sent although nothing held them back at the target, s.
     pub lag_p99_s: f64,
-    /// Share of the due requests that were handed to the network, 0 to 1.
-    pub sent_share: f64,
 }
 
 /// What an order showed.

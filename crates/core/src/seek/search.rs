@@ -252,7 +252,7 @@ impl<'a> Search<'a> {
 
     /// Whether the generator sent as planned. What it could not send, the target did not miss.
     pub fn starved(&self, trial: &Trial) -> bool {
-        trial.pace.sent_share < 0.98 || trial.pace.lag_p99_s > (0.1 * self.goal.limit_s).max(0.002)
+        trial.pace.lag_p99_s > (0.1 * self.goal.limit_s).max(0.002)
     }
 
     /// The curve: stretches of the same rate together, in ascending order.

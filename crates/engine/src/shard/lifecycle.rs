@@ -418,7 +418,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             client_elapsed_ns,
             busy,
             interrupted: self.interrupted,
-            batch_mean: self.completions as f64 / self.batches.max(1) as f64,
             slowest: self.slowest.into_places(),
         }
     }

@@ -130,8 +130,6 @@ pub struct ShardEnd {
     pub busy: f64,
     /// Whether it was told to stop.
     pub interrupted: bool,
-    /// Completions taken in one wait, on average.
-    pub batch_mean: f64,
 }
 
 /// A connection that pauses after a failure, a client that was turned away, or both together.
@@ -191,8 +189,6 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     schedule_done: bool,
     /// Whether a session had nothing left to ask.
     exhausted: bool,
-    batches: u64,
-    completions: u64,
     last_batch: u32,
     outbox: Outbox,
     stop: Arc<AtomicBool>,
@@ -273,8 +269,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             last_ended_ns: 0,
             schedule_done: false,
             exhausted: false,
-            batches: 0,
-            completions: 0,
             last_batch: 0,
             outbox,
             stop,
@@ -353,10 +347,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         self.buffer = buffer;
         self.last_batch = taken;
-        if taken > 0 {
-            self.batches += 1;
-            self.completions += u64::from(taken);
-        }
     }
 
     /// Whether everything has come to its end.

@@ -26,6 +26,7 @@ pub use config::{RankConfig, RankConfigError, RankThreads};
 pub use metrics::{RankConnections, RankSummary, StageSummary};
 pub use reply_size::{REPLY_BYTES_MAX, ReplySize, ReplySizeError};
 
+use crate::accept::{ACCEPT_PAUSE, accept};
 use crate::http::raise_descriptor_limit;
 use crate::stop::Stop;
 use http::Pages;
@@ -46,8 +47,6 @@ use tokio::sync::{Semaphore, watch};
 const IDLE: Duration = Duration::from_secs(300);
 /// How long requests under way may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
-/// The pause after a failure to accept a connection, such as too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// How long tasks may go on after the connections were closed.
 const RUNTIME_STOP: Duration = Duration::from_millis(100);
 /// Connections open at a time; further ones wait to be accepted.
@@ -183,17 +182,6 @@ async fn accept_all(
     let _ = tell.send(true);
     let _ = tokio::time::timeout(DRAIN, slots.acquire_many(CONNECTIONS_MAX)).await;
     Ok(())
-}
-
-/// Waits for room, then for a client.
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    stream.set_nodelay(true)?;
-    Ok((stream, slot))
 }
 
 /// Counts a connection as open while it lives.

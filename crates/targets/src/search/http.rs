@@ -2,6 +2,7 @@
 
 use super::metrics::Kind;
 use super::{App, document_api, search_api, state_api};
+use crate::accept::{ACCEPT_PAUSE, accept};
 use crate::stop::Stop;
 use flate2::read::GzDecoder;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -31,8 +32,6 @@ const IDLE: Duration = Duration::from_secs(300);
 const BODY: Duration = Duration::from_secs(60);
 /// How long requests under way may take to end when the server stops.
 const DRAIN: Duration = Duration::from_millis(500);
-/// The pause after a failure to accept a connection, such as too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Serves until the stop is requested, then lets the requests under way end.
 pub(crate) async fn serve(
@@ -71,17 +70,6 @@ pub(crate) async fn serve(
     app.begin_stop();
     let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
     Ok(())
-}
-
-/// Waits for room, then for a client.
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    stream.set_nodelay(true)?;
-    Ok((stream, slot))
 }
 
 fn connection(

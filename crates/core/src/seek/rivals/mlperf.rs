@@ -1,7 +1,7 @@
 //! MLPerf LoadGen's server scenario: 600 s a rate, and the early-stopping bound on the late share.
 
 use super::{Answer, Bench};
-use crate::seek::traffic::normal_quantile;
+use crate::normal;
 
 const TRIAL_S: f64 = 600.0;
 /// Confidence of the bound.
@@ -12,7 +12,7 @@ const CONFIDENCE: f64 = 0.99;
 /// at the ten thousands of requests that a trial has.
 fn accepts(n: f64, late: f64, allowed: f64) -> bool {
     let deviation = (n * allowed * (1.0 - allowed)).sqrt();
-    (late + 0.5 - n * allowed) / deviation.max(1e-9) <= -normal_quantile(CONFIDENCE)
+    (late + 0.5 - n * allowed) / deviation.max(1e-9) <= -normal::quantile(CONFIDENCE)
 }
 
 fn passes(bench: &mut Bench<'_>, rate_per_s: f64) -> bool {

@@ -36,45 +36,9 @@ pub(super) fn exp(x: f64) -> f64 {
     sum * f64::from_bits(((twos as i64 + 1023) as u64) << 52)
 }
 
-/// Quantile of the standard normal distribution at `0 < p < 1`, to about 1e-9 (P. J. Acklam's
-/// rational approximation, 2003).
+/// Quantile of the standard normal distribution at `0 < p < 1`, the same on every platform.
 pub(super) fn normal_quantile(p: f64) -> f64 {
-    const A: [f64; 6] = [
-        -3.969683028665376e1,
-        2.209460984245205e2,
-        -2.759285104469687e2,
-        1.38357751867269e2,
-        -3.066479806614716e1,
-        2.506628277459239,
-    ];
-    const B: [f64; 5] = [
-        -5.447609879822406e1,
-        1.615858368580409e2,
-        -1.556989798598866e2,
-        6.680131188771972e1,
-        -1.328068155288572e1,
-    ];
-    const C: [f64; 6] = [
-        -7.784894002430293e-3,
-        -3.223964580411365e-1,
-        -2.400758277161838,
-        -2.549732539343734,
-        4.374664141464968,
-        2.938163982698783,
-    ];
-    const D: [f64; 4] =
-        [7.784695709041462e-3, 3.224671290700398e-1, 2.445134137142996, 3.754408661907416];
-    let poly = |coefficients: &[f64], x: f64| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
-    let tail = |q: f64| poly(&C, q) / (poly(&D, q) * q + 1.0);
-    if p < 0.02425 {
-        tail((-2.0 * ln(p)).sqrt())
-    } else if p > 1.0 - 0.02425 {
-        -tail((-2.0 * ln(1.0 - p)).sqrt())
-    } else {
-        let q = p - 0.5;
-        let r = q * q;
-        poly(&A, r) * q / (poly(&B, r) * r + 1.0)
-    }
+    plimsoll_core::normal::quantile_with(p, ln)
 }
 
 #[cfg(test)]
