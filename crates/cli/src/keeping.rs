@@ -92,6 +92,8 @@ pub struct JobEnd {
     pub results: Map<String, Value>,
     /// The job's own judgement, where a run's usual one does not fit.
     pub verdict: Option<Verdict>,
+    /// What the job has to say of its own results' worth.
+    pub warnings: Vec<String>,
 }
 
 /// A finished run.
@@ -133,7 +135,8 @@ pub fn carry_out(
     let mut sink = Named { inner, names, first: None };
     let ended = job(Keeping { sink: &mut sink, stop });
     let first_failure = sink.first.take();
-    let JobEnd { end, results, verdict } = ended?;
+    let JobEnd { end, results, verdict, warnings } = ended?;
+    notes.extend(warnings);
     if let Some(error) = &end.sink_error {
         notes.push(format!("the run's journal could not be kept in full: {error}"));
     }

@@ -3,6 +3,7 @@
 use crate::usage::usage;
 use anyhow::Result;
 use clap::ValueEnum;
+use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
@@ -85,4 +86,27 @@ pub fn search_as(
     );
     let verdict = Verdict { kind: VerdictKind::Valid, reasons: vec![reason] };
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
+}
+
+/// What the record holds under `seek`.
+pub fn results(finding: &Finding) -> Map<String, Value> {
+    let mut found = serde_json::to_value(finding).unwrap_or_default();
+    if let Some(object) = found.as_object_mut() {
+        let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
+        object.insert("certified_rate_per_s".to_owned(), json!(certified));
+    }
+    Map::from_iter([("seek".to_owned(), found)])
+}
+
+/// The verdict of a run that was a search.
+pub fn verdict_of(finding: &Finding) -> Verdict {
+    let kind = match finding.verdict {
+        Found::Ok | Found::NeverViolated { .. } | Found::BudgetTooSmall => VerdictKind::Valid,
+        Found::GeneratorLimited => VerdictKind::GeneratorLimited,
+        Found::Infeasible => VerdictKind::Infeasible,
+        Found::NonMonotone | Found::Drifting => VerdictKind::Unstable,
+        Found::TargetFailed => VerdictKind::TargetFailed,
+        Found::Interrupted => VerdictKind::Partial,
+    };
+    Verdict { kind, reasons: vec![finding.reason.clone()] }
 }

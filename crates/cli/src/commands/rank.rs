@@ -4,8 +4,8 @@ mod instances;
 mod runs;
 
 use super::common::OutputFlags;
-use super::method::{Method, search_as};
-use super::seek::{limits, results, share, verdict_of};
+use super::goal::Wish;
+use super::method::{Method, results, search_as, verdict_of};
 use crate::execute::{code, print_out, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::prepare::plan_of;
@@ -163,29 +163,22 @@ impl RankArgs {
         if self.seconds == 0 || self.seconds > 86_400 || self.warmup > 86_400 {
             return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
         }
-        if self.budget.ns == 0 {
-            return Err(usage("--budget: use a time above 0, such as 5m"));
-        }
         Ok(())
     }
 
     /// What is sought, and the longest response time of each limit, ns.
     fn goal(&self) -> Result<(Goal, Vec<u64>)> {
-        let (limits, limits_ns) = limits(&self.slo())?;
-        let longest_ns = limits_ns.iter().copied().filter(|&ns| ns < u64::MAX).max();
-        let goal = Goal {
-            limits,
-            limit_s: longest_ns.map_or(1.0, |ns| ns as f64 / 1e9),
-            budget_s: self.budget.as_seconds(),
-            width: share("--width", &self.width)?,
-            confidence: 0.95,
+        let wish = Wish {
+            slo: &self.slo(),
+            budget: self.budget,
+            width: &self.width,
+            confidence: "95%",
             seed: self.seed,
             start_per_s: 4.0,
             most_per_s: 1e5,
+            method: self.method,
         };
-        goal.check().map_err(usage)?;
-        let limits_ns = self.method.limits_ns(&goal, limits_ns)?;
-        Ok((goal, limits_ns))
+        wish.goal()
     }
 
     fn scenario(&self, targets: Vec<String>) -> Scenario {
@@ -268,7 +261,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         let end =
             plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
         job.insert("rank".to_owned(), runs::record(&rows, instances.urls.len()));
-        Ok(JobEnd { end, results: job, verdict: Some(verdict) })
+        Ok(JobEnd { end, results: job, verdict: Some(verdict), warnings: Vec::new() })
     });
     progress.done();
     let finished = finished?;
