@@ -29,7 +29,7 @@ fn main() {
     ]
     .concat();
     let nothing = Keep::default();
-    let all = Keep { head: true, body: true };
+    let all = Keep { head: true, body: true, stream: false };
     let whole = usize::MAX;
     let shapes = [
         ("nginx, 8 headers, 1 KB", &bodied, nothing, whole),

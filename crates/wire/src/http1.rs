@@ -72,6 +72,8 @@ pub struct Keep {
     pub head: bool,
     /// The body, up to [`Limits::body_bytes_kept`].
     pub body: bool,
+    /// The body of a successful (2xx) reply in pieces as they arrive ([`Event::Part`]) and not with the reply.
+    pub stream: bool,
 }
 
 impl Protocol for Http1 {
@@ -101,11 +103,11 @@ impl Protocol for Http1 {
         conn: &'a mut Conn,
         input: &'a [u8],
         _out: &mut Vec<u8>,
-    ) -> Result<Event<Reply<'a>>, Fault> {
+    ) -> Result<Event<'a, Reply<'a>>, Fault> {
         conn.receive(&self.limits, input)
     }
 
-    fn end<'a>(&self, conn: &'a mut Conn) -> Result<Event<Reply<'a>>, Fault> {
+    fn end<'a>(&self, conn: &'a mut Conn) -> Result<Event<'a, Reply<'a>>, Fault> {
         conn.end()
     }
 }

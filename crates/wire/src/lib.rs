@@ -9,4 +9,4 @@ pub mod rank;
 mod session;
 
 pub use protocol::{Event, Fault, Protocol, Submission};
-pub use session::{Judgement, Sessions, Turn};
+pub use session::{Judgement, Sessions, Turn, UNTIL_CALLED};

@@ -39,13 +39,19 @@ pub trait Protocol {
         conn: &'a mut Self::Conn,
         input: &'a [u8],
         out: &mut Vec<u8>,
-    ) -> Result<Event<Self::Reply<'a>>, Fault>;
+    ) -> Result<Event<'a, Self::Reply<'a>>, Fault>;
 
     /// The peer closed its side. A reply delimited by the close is complete now.
     ///
     /// # Errors
     /// [`Fault::Closed`] when a reply was cut, or when none had begun.
-    fn end<'a>(&self, conn: &'a mut Self::Conn) -> Result<Event<Self::Reply<'a>>, Fault>;
+    fn end<'a>(&self, conn: &'a mut Self::Conn) -> Result<Event<'a, Self::Reply<'a>>, Fault>;
+
+    /// Gives up the request with this tag; what must be said about it is appended to `out`. Returns whether the
+    /// connection can go on without it: where replies come in order it cannot, and is closed by the caller.
+    fn cancel(&self, _conn: &mut Self::Conn, _tag: u32, _out: &mut Vec<u8>) -> bool {
+        false
+    }
 }
 
 /// What the engine must know of a request, whatever its protocol.
@@ -61,11 +67,21 @@ pub struct Submission {
 
 /// One step of decoding.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event<R> {
+pub enum Event<'a, R> {
     /// Nothing complete yet; all input was consumed.
     More,
     /// Protocol housekeeping was done; `consumed` bytes are used up, call again with the rest.
     Progress {
+        /// Bytes used from the front of the input.
+        consumed: usize,
+    },
+    /// A piece of the body of a successful reply whose session wants it as it arrives. What was given out so
+    /// is not in the reply that ends it.
+    Part {
+        /// The tag given to [`Protocol::submit`].
+        tag: u32,
+        /// The piece, not empty.
+        bytes: &'a [u8],
         /// Bytes used from the front of the input.
         consumed: usize,
     },
@@ -77,8 +93,19 @@ pub enum Event<R> {
         reply: R,
         /// Bytes used from the front of the input.
         consumed: usize,
-        /// Whether the connection may carry another request.
+        /// Whether the connection goes on: it may carry other requests, or others are under way on it.
         reusable: bool,
+    },
+    /// The peer gave up the request with this tag; the connection goes on.
+    GivenUp {
+        /// The tag given to [`Protocol::submit`].
+        tag: u32,
+        /// Why.
+        fault: Fault,
+        /// Whether the peer vouches that it did nothing of what was asked, so that it may be asked again.
+        unprocessed: bool,
+        /// Bytes used from the front of the input.
+        consumed: usize,
     },
 }
 

@@ -193,11 +193,11 @@ impl Protocol for Rank {
         conn: &'a mut Conn,
         input: &'a [u8],
         _out: &mut Vec<u8>,
-    ) -> Result<Event<Reply<'a>>, Fault> {
+    ) -> Result<Event<'a, Reply<'a>>, Fault> {
         conn.receive(self.payload_bytes_max, input)
     }
 
-    fn end<'a>(&self, conn: &'a mut Conn) -> Result<Event<Reply<'a>>, Fault> {
+    fn end<'a>(&self, conn: &'a mut Conn) -> Result<Event<'a, Reply<'a>>, Fault> {
         Err(conn.end())
     }
 }

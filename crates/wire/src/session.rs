@@ -24,6 +24,20 @@ pub trait Sessions<P: Protocol> {
     /// Learns that a request failed without a complete reply.
     fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times);
 
+    /// Takes a piece of a reply's body as it arrives, where the request asked for that; `times.done_ns` is now.
+    fn part(&mut self, _client: u32, _what: &Submission, _bytes: &[u8], _times: Times) {}
+
+    /// How many of the clients that rest until they are called may ask now. Asked after every batch of
+    /// completions, and when [`wake_ns`](Sessions::wake_ns) has come.
+    fn called(&mut self, _now_ns: u64) -> u32 {
+        0
+    }
+
+    /// When [`called`](Sessions::called) may have another answer although nothing arrives, ns.
+    fn wake_ns(&self) -> u64 {
+        u64::MAX
+    }
+
     /// The beginning of a request's text, for samples of slow and failed requests (at most 500 bytes).
     fn describe(&self, what: &Submission, request: &P::Request) -> String;
 
@@ -31,11 +45,19 @@ pub trait Sessions<P: Protocol> {
     fn explain(&self, what: &Submission, reply: &P::Reply<'_>) -> (String, String);
 }
 
+/// A rest that ends when [`Sessions::called`] says so.
+pub const UNTIL_CALLED: u64 = u64::MAX;
+
 /// What a client does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It asks.
     Ask(Submission),
+    /// It has nothing to ask before this time, ns; [`UNTIL_CALLED`] rests until the sessions call for more.
+    Rest {
+        /// When it asks again.
+        until_ns: u64,
+    },
     /// It has nothing left to ask.
     Exhausted,
 }

@@ -111,6 +111,10 @@ impl ClosedSchedule {
         self.retired += 1;
     }
 
+    pub(super) fn postpone(&mut self) {
+        self.left = self.left.saturating_add(1);
+    }
+
     pub(super) fn stop(&mut self) {
         self.left = 0;
     }

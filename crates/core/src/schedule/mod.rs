@@ -143,6 +143,14 @@ impl Schedule {
         }
     }
 
+    /// Takes back the request just made due: its client has nothing to send yet. [`Schedule::ended`] lets it
+    /// go on. An arrival of an open model that nobody uses is gone.
+    pub fn postpone(&mut self) {
+        if let Schedule::Closed(closed) = self {
+            closed.postpone();
+        }
+    }
+
     /// Makes nothing due any more.
     pub fn stop(&mut self) {
         match self {

@@ -299,16 +299,34 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 let text = if handshaking { "no TLS in time" } else { "no connection in time" };
                 self.open_failed(key, Failure::Timeout, text);
             } else {
-                // The others of a multiplexed connection are lost with it.
                 connection.under_way.retain(|&other| other != tag);
                 let flight = self.flights.get(tag);
                 let (client, intended_ns) = (flight.client, flight.times.intended_ns);
                 self.settle_lost(tag, Failure::Timeout, "no complete reply in time", now_ns);
                 self.client_goes_on(client, intended_ns, now_ns);
-                self.lose(key, Failure::Reset, "closed after a timeout");
+                self.cancel(key, tag);
             }
         }
         self.next_scan_ns = self.flights.first_deadline_ns();
+    }
+
+    /// Tells the peer that nobody waits for a reply any more. Where the connection cannot go on without it,
+    /// all that is under way on it is lost.
+    fn cancel(&mut self, key: u32, tag: u32) {
+        let connection = &mut self.connections[key as usize];
+        let mut said = Vec::new();
+        let goes_on = connection
+            .codec
+            .as_mut()
+            .is_some_and(|codec| self.protocol.cancel(codec, tag, &mut said));
+        let written =
+            goes_on && connection.write(key, &mut self.net, &said, &mut self.cipher).is_ok();
+        if !written {
+            return self.lose(key, Failure::Reset, "closed after a timeout");
+        }
+        if self.has_room(key) {
+            self.give_back(key);
+        }
     }
 
     pub(super) const fn next_tick_ns(&self) -> u64 {

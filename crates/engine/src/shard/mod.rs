@@ -23,7 +23,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice, Think};
-use plimsoll_wire::{Protocol, Sessions};
+use plimsoll_wire::{Fault, Protocol, Sessions};
 pub use samples::Slow;
 use samples::Slowest;
 use std::cmp::Reverse;
@@ -162,7 +162,11 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     idle_open: VecDeque<u32>,
     idle_closed: VecDeque<u32>,
     resting: BinaryHeap<Reverse<Rest>>,
+    /// Clients that rest until their sessions call for them, with the intended start of what they asked last, ns.
+    uncalled: VecDeque<(u32, u64)>,
     flights: Flights<P>,
+    /// Requests that a peer has not looked at, to be sent once more.
+    unprocessed: Vec<(u32, Fault)>,
     next_scan_ns: u64,
     /// Bytes to send, before TLS.
     plain: Vec<u8>,
@@ -248,7 +252,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             idle_open: VecDeque::new(),
             idle_closed: VecDeque::new(),
             resting: BinaryHeap::new(),
+            uncalled: VecDeque::new(),
             flights: Flights::new(),
+            unprocessed: Vec::new(),
             next_scan_ns: u64::MAX,
             plain: Vec::with_capacity(4096),
             cipher: Vec::new(),
@@ -289,6 +295,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         loop {
             let now_ns = self.clock.now_ns();
             self.wake_resting(now_ns);
+            self.call_clients(now_ns);
             // Before anything is sent: a timeout frees a client and a connection for the next request.
             if now_ns >= self.next_scan_ns {
                 self.expire(now_ns);
@@ -311,10 +318,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let rest_ns = self.resting.peek().map_or(u64::MAX, |Reverse(rest)| rest.until_ns);
         let expiry_ns =
             self.managed.as_ref().and_then(ManagedQueue::next_expiry_ns).unwrap_or(u64::MAX);
+        let call_ns = if self.uncalled.is_empty() { u64::MAX } else { self.sessions.wake_ns() };
         let end_ns = if now_ns < self.end_ns { self.end_ns } else { self.drained_by_ns() };
         next_due_ns
             .min(rest_ns)
             .min(expiry_ns)
+            .min(call_ns)
             .min(end_ns)
             .min(self.next_scan_ns)
             .min(self.next_tick_ns())

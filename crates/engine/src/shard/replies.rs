@@ -111,6 +111,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             Fed::Broken(fault) => self.lose(key, fault.failure(), fault_text(fault)),
         }
         self.plain = acks;
+        while let Some((tag, fault)) = self.unprocessed.pop() {
+            self.resend(tag, fault, now_ns);
+        }
     }
 
     fn decode(
@@ -121,13 +124,24 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         acks: &mut Vec<u8>,
         now_ns: u64,
     ) -> Fed {
+        let was_full = self.protocol.capacity(codec) == 0;
+        let mut replied = false;
         // Also behind the last byte: only then does the codec know that what it kept has been looked at.
         loop {
             match self.protocol.receive(codec, input, acks) {
                 Ok(Event::More) => break,
                 Ok(Event::Progress { consumed }) => input = &input[consumed..],
+                Ok(Event::Part { tag, bytes, consumed }) => {
+                    self.part(tag, bytes, now_ns);
+                    input = &input[consumed..];
+                }
+                Ok(Event::GivenUp { tag, fault, unprocessed, consumed }) => {
+                    self.given_up(key, tag, fault, unprocessed, now_ns);
+                    input = &input[consumed..];
+                }
                 Ok(Event::Reply { tag, reply, consumed, reusable }) => {
                     self.reply(key, tag, &reply, now_ns);
+                    replied = true;
                     if !reusable || !self.plan.keep_alive {
                         return Fed::LastReply;
                     }
@@ -136,12 +150,38 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Err(fault) => return Fed::Broken(fault),
             }
         }
-        if self.connections[key as usize].under_way.is_empty()
-            && self.connections[key as usize].state == State::Open
-        {
-            self.give_back(key);
+        let connection = &mut self.connections[key as usize];
+        if connection.state == State::Open {
+            if was_full && replied {
+                connection.free_since_ns = now_ns;
+            }
+            let carried = connection.carried;
+            if self.takes_more(codec, carried) {
+                self.give_back(key);
+            }
         }
         Fed::GoesOn
+    }
+
+    /// Hands a piece of a reply to its session; as long as pieces come, the request has not timed out.
+    fn part(&mut self, tag: u32, bytes: &[u8], now_ns: u64) {
+        let deadline_ns = self.deadline_ns(now_ns, self.plan.timeouts.request_ns);
+        self.flights.set_deadline(tag, deadline_ns);
+        let flight = self.flights.get_mut(tag);
+        flight.times.done_ns = now_ns;
+        self.sessions.part(flight.client, &flight.what, bytes, flight.times);
+    }
+
+    /// The peer gave up one request of a connection that goes on.
+    fn given_up(&mut self, key: u32, tag: u32, fault: Fault, unprocessed: bool, now_ns: u64) {
+        self.connections[key as usize].under_way.retain(|&other| other != tag);
+        let flight = self.flights.get(tag);
+        let (client, intended_ns) = (flight.client, flight.times.intended_ns);
+        if unprocessed && !flight.retried {
+            return self.unprocessed.push((tag, fault));
+        }
+        self.settle_lost(tag, fault.failure(), fault_text(fault), now_ns);
+        self.client_goes_on(client, intended_ns, now_ns);
     }
 
     /// Judges and records a complete reply.
@@ -158,7 +198,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let connection = &mut self.connections[key as usize];
         connection.under_way.retain(|&other| other != tag);
-        connection.free_since_ns = now_ns;
         self.settle(tag, judgement);
         self.client_goes_on(client, times.intended_ns, now_ns);
     }
@@ -324,7 +363,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 }
 
-const fn fault_text(fault: Fault) -> &'static str {
+pub(super) const fn fault_text(fault: Fault) -> &'static str {
     match fault {
         Fault::Closed { began: false } => "closed before the first byte of a reply",
         Fault::Closed { began: true } => "closed before the end of the reply",

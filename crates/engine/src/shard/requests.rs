@@ -1,6 +1,7 @@
 //! From due to sent.
 
 use super::connection::State;
+use super::replies::fault_text;
 use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};
@@ -8,7 +9,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::{Recorder, Times};
 use plimsoll_core::schedule::Next;
-use plimsoll_wire::{Protocol, Turn};
+use plimsoll_wire::{Fault, Protocol, Turn, UNTIL_CALLED};
 use std::cmp::Reverse;
 
 /// How long a client of a closed model waits after its request was refused, ns.
@@ -122,13 +123,31 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// The connection that has been idle longest of those that are still open.
     fn pick_open(&mut self) -> Option<u32> {
         while let Some(key) = self.idle_open.pop_front() {
-            if self.connections[key as usize].state == State::Open {
+            if self.has_room(key) {
                 return Some(key);
             }
-            // Its peer closed it while it was idle.
-            self.idle_closed.push_back(key);
+            let connection = &mut self.connections[key as usize];
+            if connection.state == State::Open {
+                // It takes less than when it was queued, and is given back when it takes more again.
+                connection.queued = false;
+            } else {
+                // Its peer closed it while it was idle.
+                self.idle_closed.push_back(key);
+            }
         }
         None
+    }
+
+    /// Whether a connection is open and takes one more request.
+    pub(super) fn has_room(&self, key: u32) -> bool {
+        let connection = &self.connections[key as usize];
+        let codec = connection.codec.as_ref().filter(|_| connection.state == State::Open);
+        codec.is_some_and(|codec| self.takes_more(codec, connection.carried))
+    }
+
+    /// Whether a connection that has carried so many requests takes one more.
+    pub(super) fn takes_more(&self, codec: &P::Conn, carried: u64) -> bool {
+        (self.plan.keep_alive || carried == 0) && self.protocol.capacity(codec) > 0
     }
 
     /// Whether a request counts, by its intended start and by how many its client has done.
@@ -168,6 +187,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.give_back(key);
                 return;
             }
+            Turn::Rest { until_ns } => {
+                self.flights.release(tag);
+                self.schedule.postpone();
+                self.rest_client(due, until_ns);
+                self.give_back(key);
+                return;
+            }
         };
         flight.what = what;
         flight.client = due.client;
@@ -195,13 +221,58 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if opened {
             self.submit(key, tag, now_ns);
         } else {
-            let deadline_ns = self.deadline_ns(now_ns, self.plan.timeouts.connect_ns);
-            self.flights.set_deadline(tag, deadline_ns);
-            self.scan_by(deadline_ns);
-            self.connections[key as usize].opening_for = Some(tag);
-            if self.connections[key as usize].state == State::Closed {
-                self.open(key);
-            }
+            self.wait_for_connection(key, tag, now_ns);
+        }
+    }
+
+    /// Lets a request wait for its connection to open, and opens it unless that is under way.
+    fn wait_for_connection(&mut self, key: u32, tag: u32, now_ns: u64) {
+        let deadline_ns = self.deadline_ns(now_ns, self.plan.timeouts.connect_ns);
+        self.flights.set_deadline(tag, deadline_ns);
+        self.scan_by(deadline_ns);
+        self.connections[key as usize].opening_for = Some(tag);
+        if self.connections[key as usize].state == State::Closed {
+            self.open(key);
+        }
+    }
+
+    /// Sends a request once more that its peer has not looked at; it fails when no connection is to be had.
+    pub(super) fn resend(&mut self, tag: u32, fault: Fault, now_ns: u64) {
+        let flight = self.flights.get_mut(tag);
+        flight.retried = true;
+        let (client, intended_ns, measured) =
+            (flight.client, flight.times.intended_ns, flight.measured);
+        let Some(key) = self.pick(client) else {
+            self.settle_lost(tag, fault.failure(), fault_text(fault), now_ns);
+            return self.client_goes_on(client, intended_ns, now_ns);
+        };
+        self.flights.get_mut(tag).connection = key;
+        self.recorder_of(measured).interval_mut().counters.retries += 1;
+        if self.connections[key as usize].state == State::Open {
+            self.submit(key, tag, now_ns);
+        } else {
+            self.wait_for_connection(key, tag, now_ns);
+        }
+    }
+
+    /// Lets a client rest that has nothing to ask.
+    fn rest_client(&mut self, due: Due, until_ns: u64) {
+        let client = (due.client, due.intended_ns);
+        if until_ns == UNTIL_CALLED {
+            self.uncalled.push_back(client);
+        } else {
+            self.resting.push(Reverse(Rest { until_ns, connection: None, client: Some(client) }));
+        }
+    }
+
+    /// Lets as many clients go on as their sessions have something to ask for.
+    pub(super) fn call_clients(&mut self, now_ns: u64) {
+        if self.uncalled.is_empty() {
+            return;
+        }
+        for _ in 0..self.sessions.called(now_ns) {
+            let Some((client, intended_ns)) = self.uncalled.pop_front() else { break };
+            self.client_goes_on(client, intended_ns, now_ns);
         }
     }
 
@@ -253,6 +324,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if written.is_err() {
             // What the peer may have said before it went was not said to this request.
             self.lose(key, Failure::Reset, "the connection broke while sending");
+        } else if self.has_room(key) {
+            self.give_back(key);
         }
     }
 }

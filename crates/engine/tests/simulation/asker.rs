@@ -58,7 +58,7 @@ impl Sessions<Http1> for Asker {
         let post = self.rng.below(1000) < self.posts;
         request.bytes.clear();
         request.head = false;
-        request.keep = Keep { head: self.rng.below(2) == 0, body: true };
+        request.keep = Keep { head: self.rng.below(2) == 0, body: true, stream: false };
         if post {
             let length = self.rng.below(3000) as usize;
             let head = format!("POST /{item} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");

@@ -48,7 +48,7 @@ impl Protocol for Strict {
         conn: &'a mut Conn,
         input: &'a [u8],
         _out: &mut Vec<u8>,
-    ) -> Result<Event<()>, Fault> {
+    ) -> Result<Event<'a, ()>, Fault> {
         conn.replied = !input.is_empty();
         Ok(if conn.replied {
             Event::Reply { tag: conn.tag, reply: (), consumed: 1, reusable: true }
@@ -57,7 +57,7 @@ impl Protocol for Strict {
         })
     }
 
-    fn end(&self, _conn: &mut Conn) -> Result<Event<()>, Fault> {
+    fn end<'a>(&self, _conn: &'a mut Conn) -> Result<Event<'a, ()>, Fault> {
         Err(Fault::Closed { began: false })
     }
 }

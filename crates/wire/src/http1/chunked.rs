@@ -43,7 +43,7 @@ enum Place {
 impl Chunked {
     /// Reads on from the front of `input`; gives every piece of the body to `piece` and adds the
     /// sizes of chunks that begin to `total`. Returns how many bytes were used and whether the body
-    /// is complete; if it is not, all were.
+    /// is complete; if it is not, all were, unless `piece` returned false: then up to its piece's end.
     ///
     /// # Errors
     /// A [`Fault::Protocol`] when the framing is broken or a limit was passed.
@@ -52,7 +52,7 @@ impl Chunked {
         input: &[u8],
         limits: &Limits,
         total: &mut u64,
-        mut piece: impl FnMut(&[u8]),
+        mut piece: impl FnMut(&[u8]) -> bool,
     ) -> Result<(usize, bool), Fault> {
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
@@ -60,13 +60,16 @@ impl Chunked {
                 Place::Data => {
                     let here = self.left.min((input.len() - at) as u64);
                     let here_bytes = here as usize;
-                    piece(&input[at..at + here_bytes]);
+                    let goes_on = piece(&input[at..at + here_bytes]);
                     at += here_bytes;
                     self.left -= here;
                     if self.left == 0 {
                         self.place = Place::DataEnd;
                     }
-                    continue;
+                    if goes_on {
+                        continue;
+                    }
+                    return Ok((at, false));
                 }
                 Place::Extension | Place::TrailerLine => {
                     let rest = &input[at..];

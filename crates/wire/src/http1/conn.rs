@@ -111,7 +111,7 @@ impl Conn {
         &'a mut self,
         limits: &Limits,
         input: &'a [u8],
-    ) -> Result<Event<Reply<'a>>, Fault> {
+    ) -> Result<Event<'a, Reply<'a>>, Fault> {
         let step = match self.place {
             Place::Head if self.kept.buffer.is_empty() => self.begin(limits, input),
             Place::Head => self.resume_head(limits, input),
@@ -122,6 +122,9 @@ impl Conn {
         match step {
             Ok(Step::More) => Ok(Event::More),
             Ok(Step::Progress(consumed)) => Ok(Event::Progress { consumed }),
+            Ok(Step::Part { from, to }) => {
+                Ok(Event::Part { tag: self.tag, bytes: &input[from..to], consumed: to })
+            }
             Ok(Step::Whole(head, length)) => Ok(self.whole(limits, input, &head, length)),
             Ok(Step::Assembled(consumed)) => Ok(self.assembled(consumed)),
             Err(fault) => {
@@ -132,7 +135,7 @@ impl Conn {
     }
 
     /// The peer has closed.
-    pub(super) fn end(&mut self) -> Result<Event<Reply<'_>>, Fault> {
+    pub(super) fn end(&mut self) -> Result<Event<'_, Reply<'_>>, Fault> {
         let began = match self.place {
             Place::UntilClose => return Ok(self.assembled(0)),
             Place::Idle | Place::Dead => false,
@@ -183,7 +186,9 @@ impl Conn {
         }
         head.shift(skipped);
         match head.body {
-            Framing::Length(length) if length <= (input.len() - head.len) as u64 => {
+            Framing::Length(length)
+                if length <= (input.len() - head.len) as u64 && !self.streams(head.status) =>
+            {
                 if length > limits.body_bytes {
                     return Err(BODY_TOO_LONG);
                 }
@@ -256,7 +261,9 @@ impl Conn {
         self.closing = !head.reusable;
         self.body_bytes = 0;
         self.place = match head.body {
-            Framing::Length(length) if length > limits.body_bytes => return Err(BODY_TOO_LONG),
+            Framing::Length(length) if length > limits.body_bytes && !self.streams(head.status) => {
+                return Err(BODY_TOO_LONG);
+            }
             Framing::Length(length) => {
                 self.body_bytes = length;
                 let room = self.room(head.status, limits);
@@ -274,6 +281,10 @@ impl Conn {
 
     /// Reads on in a body, from `input[from..]`.
     fn body(&mut self, limits: &Limits, input: &[u8], from: usize) -> Result<Step, Fault> {
+        if self.streams(self.status) {
+            // Nothing of it is held here, so that it may be as long as it likes.
+            return self.stream(&Limits { body_bytes: u64::MAX, ..*limits }, input, from);
+        }
         let bytes = &input[from..];
         let room = self.room(self.status, limits);
         let (used, complete) = match &mut self.place {
@@ -291,13 +302,11 @@ impl Conn {
                     if room > 0 {
                         kept.push_body(piece, room);
                     }
+                    true
                 })?
             }
             _ => {
-                self.body_bytes += bytes.len() as u64;
-                if self.body_bytes > limits.body_bytes {
-                    return Err(BODY_TOO_LONG);
-                }
+                self.until_close(limits, bytes.len())?;
                 if room > 0 {
                     self.kept.push_body(bytes, room);
                 }
@@ -305,6 +314,43 @@ impl Conn {
             }
         };
         Ok(if complete { Step::Assembled(from + used) } else { Step::More })
+    }
+
+    /// Gives out the next piece of a body from `input[from..]`.
+    fn stream(&mut self, limits: &Limits, input: &[u8], from: usize) -> Result<Step, Fault> {
+        let bytes = &input[from..];
+        let mut piece_len = 0;
+        let (used, complete) = match &mut self.place {
+            Place::Length(left) => {
+                piece_len = (*left).min(bytes.len() as u64) as usize;
+                *left -= piece_len as u64;
+                (piece_len, *left == 0)
+            }
+            Place::Chunked(chunked) => {
+                chunked.read(bytes, limits, &mut self.body_bytes, |piece| {
+                    piece_len = piece.len();
+                    false
+                })?
+            }
+            _ => {
+                self.until_close(limits, bytes.len())?;
+                piece_len = bytes.len();
+                (piece_len, false)
+            }
+        };
+        let to = from + used;
+        Ok(match (piece_len, complete) {
+            (0, true) => Step::Assembled(to),
+            (0, false) => Step::More,
+            // What a piece completes is found when the codec is asked again.
+            _ => Step::Part { from: to - piece_len, to },
+        })
+    }
+
+    /// Counts bytes of a body that ends with the connection.
+    fn until_close(&mut self, limits: &Limits, bytes: usize) -> Result<(), Fault> {
+        self.body_bytes += bytes as u64;
+        if self.body_bytes > limits.body_bytes { Err(BODY_TOO_LONG) } else { Ok(()) }
     }
 
     /// A reply that lies whole in the input: everything is borrowed from there.
@@ -315,7 +361,7 @@ impl Conn {
         input: &'a [u8],
         head: &Head,
         length: u64,
-    ) -> Event<Reply<'a>> {
+    ) -> Event<'a, Reply<'a>> {
         let consumed = head.len + length as usize;
         let room = self.room(head.status, limits);
         let body = if room > 0 { &input[head.len..consumed] } else { &[] };
@@ -339,7 +385,7 @@ impl Conn {
     }
 
     /// A reply that came in pieces: what is kept of it lies in the connection's buffer.
-    fn assembled(&mut self, consumed: usize) -> Event<Reply<'_>> {
+    fn assembled(&mut self, consumed: usize) -> Event<'_, Reply<'_>> {
         let reusable = !self.closing;
         self.rest(reusable);
         let (head, body) = self.kept.buffer.split_at(self.kept.head_len);
@@ -368,6 +414,12 @@ impl Conn {
         }
     }
 
+    /// Whether the body of a reply with this status is given out as it comes.
+    #[inline]
+    fn streams(&self, status: u16) -> bool {
+        self.keep.stream && !is_refusal(status)
+    }
+
     /// The reply is through.
     fn rest(&mut self, reusable: bool) {
         self.place = Place::Idle;
@@ -390,6 +442,11 @@ enum Step {
     Progress(usize),
     /// The reply lies in the input, from its status line to the last byte of a body this long.
     Whole(Head, u64),
+    /// A piece of the body lies there in the input.
+    Part {
+        from: usize,
+        to: usize,
+    },
     /// The reply is complete behind so many bytes of the input.
     Assembled(usize),
 }

@@ -55,7 +55,7 @@ impl Conn {
         &'a mut self,
         payload_bytes_max: u32,
         input: &'a [u8],
-    ) -> Result<Event<Reply<'a>>, Fault> {
+    ) -> Result<Event<'a, Reply<'a>>, Fault> {
         if matches!(self.place, Place::Between) {
             self.begin();
         }
@@ -121,7 +121,7 @@ impl Conn {
         left: usize,
         input: &'a [u8],
         used: usize,
-    ) -> Event<Reply<'a>> {
+    ) -> Event<'a, Reply<'a>> {
         let here = &input[used..];
         let taken = left.min(here.len());
         let is_whole_in_input = taken == header.payload_bytes as usize;

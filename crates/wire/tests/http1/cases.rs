@@ -185,7 +185,7 @@ const CUT: &[(&[u8], bool)] = &[
 fn in_every_way(bytes: &[u8], request: fn(Keep) -> Request, check: impl Fn(&Log, Keep)) {
     let codec = Http1::default();
     for keep in [(false, false), (true, false), (false, true), (true, true)] {
-        let keep = Keep { head: keep.0, body: keep.1 };
+        let keep = Keep { head: keep.0, body: keep.1, stream: false };
         check(&converse(&codec, &[request(keep)], &[bytes]), keep);
         check(&converse(&codec, &[request(keep)], &drip(bytes)), keep);
         for cut in 0..bytes.len() {

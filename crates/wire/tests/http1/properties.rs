@@ -40,7 +40,7 @@ fn as_kept(expected: &[Seen], keep: Keep) -> Vec<Seen> {
         if !keep.body && refused {
             reply.truncated |= reply.body.len() > REFUSAL_BYTES;
             reply.body.truncate(REFUSAL_BYTES);
-        } else if !keep.body {
+        } else if !keep.body && !keep.stream {
             reply.body.clear();
         }
     }
@@ -101,10 +101,15 @@ proptest! {
     })]
 
     #[test]
-    fn replies_survive_any_cutting(seed: u64, keep_head: bool, keep_body: bool) {
+    fn replies_survive_any_cutting(
+        seed: u64,
+        keep_head: bool,
+        keep_body: bool,
+        stream: bool,
+    ) {
         let mut rng = Rng::new(seed);
         let made = render::stream(&mut rng);
-        let keep = Keep { head: keep_head, body: keep_body };
+        let keep = Keep { head: keep_head, body: keep_body, stream };
         let asked = requests(&made.requests, keep);
         let expected = as_kept(&made.expected, keep);
         let by_bytes = drip(&made.bytes);

@@ -23,7 +23,7 @@ pub struct Log {
     pub fault: Option<Fault>,
 }
 
-pub const KEEP_ALL: Keep = Keep { head: true, body: true };
+pub const KEEP_ALL: Keep = Keep { head: true, body: true, stream: false };
 
 pub fn get(keep: Keep) -> Request {
     Request { bytes: b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(), head: false, keep }
@@ -40,6 +40,7 @@ pub fn converse(codec: &Http1, requests: &[Request], pieces: &[&[u8]]) -> Log {
     let mut conn = codec.open(&mut out);
     let mut log = Log::default();
     let mut sent = 0;
+    let mut streamed = Vec::new();
     submit_next(codec, &mut conn, requests, &mut sent);
     for piece in pieces {
         let mut rest = *piece;
@@ -50,10 +51,19 @@ pub fn converse(codec: &Http1, requests: &[Request], pieces: &[&[u8]]) -> Log {
                     assert!(consumed > 0 && consumed <= rest.len(), "consumed {consumed}");
                     rest = &rest[consumed..];
                 }
-                Ok(Event::Reply { tag, reply, consumed, reusable }) => {
+                Ok(Event::Part { tag, bytes, consumed }) => {
                     assert!(consumed > 0 && consumed <= rest.len(), "consumed {consumed}");
+                    assert!(!bytes.is_empty() && tag == sent as u32 + 6);
                     rest = &rest[consumed..];
-                    log.replies.push(seen(tag, &reply, reusable));
+                    streamed.extend_from_slice(bytes);
+                }
+                Ok(event @ Event::GivenUp { .. }) => panic!("{event:?} in HTTP/1.1"),
+                Ok(Event::Reply { tag, reply, consumed, reusable }) => {
+                    // Behind its last piece nothing of a reply is left to be consumed.
+                    assert!(consumed > 0 || !streamed.is_empty(), "nothing consumed");
+                    assert!(consumed <= rest.len(), "consumed {consumed}");
+                    rest = &rest[consumed..];
+                    log.replies.push(seen(tag, &reply, reusable, &mut streamed));
                     assert_eq!(codec.capacity(&conn), u32::from(reusable));
                     submit_next(codec, &mut conn, requests, &mut sent);
                 }
@@ -69,7 +79,7 @@ pub fn converse(codec: &Http1, requests: &[Request], pieces: &[&[u8]]) -> Log {
     match codec.end(&mut conn) {
         Ok(Event::Reply { tag, reply, consumed, reusable }) => {
             assert!(consumed == 0 && !reusable);
-            log.replies.push(seen(tag, &reply, reusable));
+            log.replies.push(seen(tag, &reply, reusable, &mut streamed));
         }
         Ok(other) => panic!("{other:?} at the end"),
         Err(fault) => log.fault = Some(fault),
@@ -90,12 +100,15 @@ fn submit_next(codec: &Http1, conn: &mut Conn, requests: &[Request], sent: &mut 
     }
 }
 
-fn seen(tag: u32, reply: &Reply<'_>, reusable: bool) -> Seen {
+/// The reply, with what was given out of it before.
+fn seen(tag: u32, reply: &Reply<'_>, reusable: bool, streamed: &mut Vec<u8>) -> Seen {
+    let mut body = std::mem::take(streamed);
+    body.extend_from_slice(reply.body);
     Seen {
         tag,
         status: reply.status,
         head: reply.head.to_vec(),
-        body: reply.body.to_vec(),
+        body,
         encoding: reply.encoding,
         body_bytes: reply.body_bytes,
         truncated: reply.truncated,

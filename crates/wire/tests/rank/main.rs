@@ -62,6 +62,7 @@ fn replies<'p>(
                     got.push((tag, header, payload.to_vec()));
                     rest = &rest[consumed..];
                 }
+                other => panic!("{other:?} in frames that come whole"),
             }
         }
     }

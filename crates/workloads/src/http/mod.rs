@@ -58,6 +58,7 @@ impl Judge {
         Keep {
             head: self.hits.is_some(),
             body: self.checks.needs_body() || (self.hits.is_some() && !self.hits_from_header_only),
+            stream: false,
         }
     }
 
@@ -121,7 +122,7 @@ impl HttpSessions {
     /// Writes what each client gets to its file. `append` is what `-a` adds to every URL.
     #[must_use]
     pub fn with_outputs(mut self, outputs: Vec<OutputFile>, append: &str) -> Self {
-        self.keep = Keep { head: true, body: true };
+        self.keep = Keep { head: true, body: true, stream: false };
         self.outputs = outputs;
         self.append = append.as_bytes().to_vec();
         self
