@@ -33,6 +33,7 @@ mod state_api;
 mod store;
 #[cfg(test)]
 mod tests;
+mod value;
 mod yql;
 
 use crate::stop::Stop;
