@@ -9,6 +9,7 @@ mod books;
 mod closing;
 mod connecting;
 mod contract;
+mod multiplex;
 mod scene;
 mod scripted;
 
