@@ -17,18 +17,35 @@ struct Masks {
 
 /// The length of the object or array that `json` begins with; `None` if it does not end.
 pub(crate) fn container_length(json: &[u8]) -> Option<usize> {
-    let mut skip = Skip { depth: 0, in_string: 0, escaped: 0 };
-    let (blocks, rest) = json.as_chunks::<BLOCK>();
-    for (index, block) in blocks.iter().enumerate() {
-        if let Some(end) = skip.block(block) {
-            return Some(index * BLOCK + end);
-        }
-    }
-    let mut last = [b' '; BLOCK];
-    last[..rest.len()].copy_from_slice(rest);
-    skip.block(&last).map(|end| blocks.len() * BLOCK + end)
+    ContainerEnd::default().find(json)
 }
 
+/// Looks for the end of an object or array of which more and more arrives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ContainerEnd {
+    skip: Skip,
+    /// How many bytes need not be looked at again; whole blocks.
+    passed: usize,
+}
+
+impl ContainerEnd {
+    /// The length of the container, once it lies whole in `json`: all that has arrived of it so far.
+    pub(crate) fn find(&mut self, json: &[u8]) -> Option<usize> {
+        let (blocks, rest) = json.get(self.passed..)?.as_chunks::<BLOCK>();
+        for block in blocks {
+            if let Some(end) = self.skip.block(block) {
+                return Some(self.passed + end);
+            }
+            self.passed += BLOCK;
+        }
+        // What follows the rest is not known: it is looked at again when it has come.
+        let mut last = [b' '; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        self.skip.clone().block(&last).map(|end| self.passed + end)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 struct Skip {
     depth: u64,
     /// All ones if the block before ended inside a string.
@@ -188,6 +205,9 @@ mod tests {
                 text.splice(at..at, std::iter::repeat_n(b'[', 20));
             }
             prop_assert_eq!(container_length(&text), reference(&text));
+            let mut arriving = ContainerEnd::default();
+            let ends: Vec<_> = (1..=text.len()).filter_map(|to| arriving.find(&text[..to])).collect();
+            prop_assert_eq!(ends.first().copied(), reference(&text));
         }
 
         #[test]

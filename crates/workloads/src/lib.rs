@@ -19,3 +19,4 @@ pub mod query_file;
 pub mod query_mix;
 pub mod rank;
 pub mod render;
+pub mod visit;
