@@ -58,8 +58,10 @@ pub enum Item<'a> {
         /// In the space of buckets, 0 to 100, where it was told.
         percent: Option<f64>,
     },
-    /// How many documents the server says it has sent in this reply.
+    /// How many documents the server says it has sent in this object.
     Count(u64),
+    /// How many documents the server says it has sent in these lines; only the last progress follows.
+    Closing(u64),
     /// What the server has to say.
     Message {
         /// Its words.
@@ -407,7 +409,7 @@ fn line_item(line: &[u8], each: &mut impl FnMut(Item<'_>)) -> Result<(), ReplyEr
     }
     if let Some(stats) = value.get("sessionStats") {
         let count = stats.get("documentCount").and_then(Value::as_u64);
-        each(Item::Count(count.ok_or_else(|| form("sessionStats without documentCount", line))?));
+        each(Item::Closing(count.ok_or_else(|| form("sessionStats without documentCount", line))?));
     }
     if let Some(message) = value.get("message") {
         let text = message.get("text").unwrap_or(message);

@@ -64,7 +64,7 @@ fn lines_are_read() {
             r#"Progress { token: Some("AAAA="), percent: Some(13.28125) }"#,
             r#"Remove id:ns:music::gone "id:ns:music::gone"}"#,
             r#"Message { text: "slow", is_error: false }"#,
-            "Count(2)",
+            "Closing(2)",
             "Progress { token: None, percent: Some(100.0) }",
         ]
     );

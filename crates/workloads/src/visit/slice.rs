@@ -1,0 +1,328 @@
+//! One slice of a visit: where it stands, and what it makes of the replies.
+
+use super::digest::IdDigest;
+use super::output::DocumentFormat;
+use super::reply::{Entry, Item, ReplyError, ReplyForm, ReplyReader};
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
+use plimsoll_core::outcome::Failure;
+use plimsoll_core::recorder::Times;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Pause after the first failure, ns; half as much again after each further one.
+const PAUSE_MIN_NS: u64 = 200 * MILLISECOND_NS;
+/// Longest pause, ns.
+const PAUSE_MAX_NS: u64 = 10 * SECOND_NS;
+
+/// What is known of a slice, as it is kept for a resume.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SliceProgress {
+    /// Index of the bucket space it is in.
+    pub space: usize,
+    /// Where it goes on; none at the beginning of a space.
+    pub token: Option<String>,
+    /// Whether it is through.
+    pub done: bool,
+    /// How far it has come in its bucket space, 0 to 100.
+    pub percent: f64,
+    /// Documents written.
+    pub documents: u64,
+    /// Traces of removed documents written.
+    pub removes: u64,
+    /// Entries that came a second time and were left out.
+    pub duplicates: u64,
+    /// Entries in replies that came to their end.
+    pub received: u64,
+    /// What these replies said they held.
+    pub claimed: u64,
+    /// Replies whose claim was another than what they held.
+    pub inconsistent: u64,
+    /// Replies that came to their end.
+    pub replies: u64,
+    /// Body bytes received.
+    pub bytes: u64,
+    /// Digest of the ids written.
+    pub digest: IdDigest,
+    /// Everything of this slice that stands before this byte of its file is covered by the token.
+    pub since: u64,
+}
+
+/// Where a slice's time goes, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceTimes {
+    /// Between the end of a reply and the next request.
+    pub turn_ns: u64,
+    /// From a request to the first byte of its reply.
+    pub wait_ns: u64,
+    /// From there to the last byte.
+    pub receive_ns: u64,
+}
+
+/// The low half of a digest is as good as any hash.
+#[derive(Default)]
+pub struct LowHalf(u64);
+
+impl Hasher for LowHalf {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, number: u128) {
+        self.0 = number as u64;
+    }
+}
+
+/// A set of ids, by their digests.
+pub type IdSet = HashSet<u128, BuildHasherDefault<LowHalf>>;
+
+/// What the reply at hand has brought so far.
+#[derive(Default)]
+struct Reply {
+    entries: u64,
+    claimed: Option<u64>,
+    /// The last progress it told: where to go on, or that nothing is left.
+    last: Option<Option<String>>,
+    message: Option<String>,
+    broken: Option<ReplyError>,
+    first_ns: u64,
+}
+
+/// What came of a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is whole.
+    Whole,
+    /// It must be asked again, for this reason.
+    Again(Failure, String),
+    /// The server will never answer this.
+    Never(String),
+}
+
+/// A slice at work.
+#[derive(Default)]
+pub struct Slice {
+    /// What is kept of it.
+    pub progress: SliceProgress,
+    /// Where its time went.
+    pub times: SliceTimes,
+    /// Why it was given up.
+    pub given_up: Option<String>,
+    /// Failures since it last came forward.
+    pub failures: u32,
+    /// When it may ask again after a failure, ns.
+    pub retry_at_ns: Option<u64>,
+    /// In which form the server answers, once it has.
+    pub form: Option<ReplyForm>,
+    reader: ReplyReader,
+    reply: Reply,
+    /// What came with the reply at hand.
+    current: IdSet,
+    /// What came with replies that failed, and not again since: no token covers it.
+    uncovered: IdSet,
+    last_ended_ns: u64,
+}
+
+/// What a slice needs to know of the visit.
+pub struct Surroundings<'a> {
+    /// What an interrupted visit had written without its token covering it.
+    pub earlier: &'a IdSet,
+    /// How lines are written.
+    pub format: DocumentFormat,
+    /// How many bucket spaces are visited.
+    pub spaces: usize,
+    /// How long the slice's file was when the visit was last saved.
+    pub saved_bytes: u64,
+}
+
+impl Slice {
+    /// Goes on from what was kept.
+    pub fn resumed(progress: SliceProgress) -> Self {
+        Self { progress, ..Self::default() }
+    }
+
+    /// A request goes out.
+    pub fn begin(&mut self) {
+        self.reader.clear();
+        self.reply = Reply::default();
+    }
+
+    /// Reads a piece of the reply; whole lines are appended to `lines`.
+    pub fn piece(
+        &mut self,
+        bytes: &[u8],
+        times: Times,
+        around: &Surroundings<'_>,
+        lines: &mut Vec<u8>,
+    ) {
+        self.progress.bytes += bytes.len() as u64;
+        if self.reply.first_ns == 0 {
+            self.reply.first_ns = times.done_ns;
+            self.times.wait_ns += times.done_ns.saturating_sub(times.sent_ns);
+            if self.last_ended_ns > 0 {
+                self.times.turn_ns += times.sent_ns.saturating_sub(self.last_ended_ns);
+            }
+        }
+        if self.reply.broken.is_some() {
+            return;
+        }
+        let mut reader = std::mem::take(&mut self.reader);
+        let read = reader.feed(bytes, &mut |item| self.take(item, around, lines));
+        self.form = reader.form().or(self.form);
+        self.reader = reader;
+        self.reply.broken = read.err();
+    }
+
+    fn take(&mut self, item: Item<'_>, around: &Surroundings<'_>, lines: &mut Vec<u8>) {
+        match item {
+            Item::Document { entry, id, id_json, rest } => {
+                self.reply.entries += 1;
+                let digest = IdDigest::of(&id);
+                let number = digest.number();
+                let known = self.uncovered.contains(&number) || around.earlier.contains(&number);
+                if !self.current.insert(number) || known {
+                    self.progress.duplicates += 1;
+                    return;
+                }
+                self.failures = 0;
+                self.progress.digest.add(digest);
+                match entry {
+                    Entry::Put => self.progress.documents += 1,
+                    Entry::Remove => self.progress.removes += 1,
+                }
+                around.format.line(entry, &id_json, &rest, lines);
+            }
+            Item::Progress { token, percent } => {
+                if let Some(percent) = percent {
+                    self.progress.percent = percent;
+                }
+                if let Some(token) = &token {
+                    self.adopt(token);
+                }
+                self.reply.last = Some(token);
+            }
+            Item::Count(count) => self.reply.claimed = Some(count),
+            Item::Closing(count) => {
+                self.reply.claimed = Some(count);
+                // The last progress is still to come.
+                self.reply.last = None;
+            }
+            Item::Message { text, is_error } => {
+                if is_error {
+                    self.reply.message = Some(text);
+                }
+            }
+        }
+    }
+
+    /// All that the token covers has arrived.
+    fn adopt(&mut self, token: &str) {
+        if self.progress.token.as_deref() != Some(token) {
+            self.failures = 0;
+            self.progress.token = Some(token.to_owned());
+        }
+    }
+
+    /// The reply is through; `refusal` is the body of one that is no success.
+    pub fn ended(
+        &mut self,
+        status: u16,
+        refusal: &[u8],
+        times: Times,
+        around: &Surroundings<'_>,
+        lines: &mut Vec<u8>,
+    ) -> Verdict {
+        self.last_ended_ns = times.done_ns;
+        if self.reply.first_ns > 0 {
+            self.times.receive_ns += times.done_ns.saturating_sub(self.reply.first_ns);
+        } else {
+            self.times.wait_ns += times.done_ns.saturating_sub(times.sent_ns);
+        }
+        if status != 200 {
+            return refused(status, refusal);
+        }
+        let mut reader = std::mem::take(&mut self.reader);
+        let end = match self.reply.broken.take() {
+            Some(error) => Err(error),
+            None => reader.end(&mut |item| self.take(item, around, lines)),
+        };
+        self.reader = reader;
+        if let Err(error) = end {
+            let kind =
+                if error == ReplyError::Truncated { Failure::Short } else { Failure::Protocol };
+            return Verdict::Again(kind, error.to_string());
+        }
+        if let Some(message) = self.reply.message.take() {
+            return Verdict::Again(Failure::App, format!("the server says: {message}"));
+        }
+        self.whole(around)
+    }
+
+    /// A reply came to its end without an error: is it all that it claims to be?
+    fn whole(&mut self, around: &Surroundings<'_>) -> Verdict {
+        let last = self.reply.last.take();
+        if last.is_none() && self.form == Some(ReplyForm::Lines) {
+            let text = "the reply ends without telling how far it has come: it was cut";
+            return Verdict::Again(Failure::Short, text.to_owned());
+        }
+        let progress = &mut self.progress;
+        progress.replies += 1;
+        progress.received += self.reply.entries;
+        let claimed = self.reply.claimed.unwrap_or(self.reply.entries);
+        progress.claimed += claimed;
+        progress.inconsistent += u64::from(claimed != self.reply.entries);
+        // What has come is covered by the token that goes on from here; without a count, lines may have been cut
+        // behind a token that does not cover the last of them.
+        if self.reply.claimed.is_none() {
+            self.uncovered.extend(self.current.drain());
+        }
+        if self.uncovered.is_empty() {
+            self.current.clear();
+            progress.since = around.saved_bytes;
+        } else {
+            // The replies that failed may have come further than this one.
+            self.current.drain().for_each(|id| drop(self.uncovered.remove(&id)));
+        }
+        if last.flatten().is_none() {
+            progress.token = None;
+            progress.space += 1;
+            progress.done = progress.space >= around.spaces;
+            progress.percent = if progress.done { 100.0 } else { 0.0 };
+            self.failures = 0;
+        }
+        Verdict::Whole
+    }
+
+    /// Something failed: pauses, longer each time, or gives up after `failures_max` failures in a row.
+    pub fn failed(&mut self, reason: &str, now_ns: u64, failures_max: u32) {
+        self.begin();
+        self.uncovered.extend(self.current.drain());
+        self.failures += 1;
+        if self.failures > failures_max {
+            self.given_up = Some(reason.to_owned());
+            return;
+        }
+        let growth = 1.5f64.powi(self.failures.min(30) as i32 - 1);
+        let pause_ns = (PAUSE_MIN_NS as f64 * growth).min(PAUSE_MAX_NS as f64) as u64;
+        self.retry_at_ns = Some(now_ns + pause_ns);
+    }
+}
+
+/// What a status other than 200 means for the visit.
+fn refused(status: u16, body: &[u8]) -> Verdict {
+    let said = serde_json::from_slice::<serde_json::Value>(body)
+        .ok()
+        .and_then(|body| body.get("message")?.as_str().map(str::to_owned))
+        .unwrap_or_else(|| String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned());
+    let reason = format!("HTTP {status}: {said}");
+    match status {
+        408 | 429 | 500..=599 => Verdict::Again(Failure::Status, reason),
+        _ => Verdict::Never(reason),
+    }
+}
