@@ -7,6 +7,7 @@ pub mod http1;
 mod protocol;
 pub mod rank;
 mod session;
+pub mod vespa;
 
 pub use protocol::{Event, Fault, Protocol, Submission};
 pub use session::{Judgement, Sessions, Turn, UNTIL_CALLED};
