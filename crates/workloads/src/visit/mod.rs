@@ -5,6 +5,7 @@
 //! document: a piece of a reply comes in, [`ReplyReader`] finds the documents in it, the slice looks at their ids, the lines go
 //! to the output, and only then counts the token that covers them.
 
+mod coverage;
 mod digest;
 mod form;
 mod output;

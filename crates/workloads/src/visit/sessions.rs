@@ -1,5 +1,6 @@
 //! The visit as the engine's sessions: one client a slice.
 
+use super::coverage::Coverage;
 use super::form::VisitForm;
 use super::output::{Destination, DocumentFormat, Output, Packing, lines_between};
 use super::slice::{IdSet, Slice, SliceProgress, SliceTimes, Surroundings, Verdict};
@@ -138,7 +139,7 @@ impl Visit {
         packing: Packing,
         failures_max: u32,
     ) -> Result<Self, VisitError> {
-        let slices = (0..form.slices).map(|_| SliceProgress::default()).collect();
+        let slices = (0..form.slices).map(|_| Slice::default()).collect();
         let output = Output::open(&destination, format, packing, form.slices, None)
             .map_err(|(path, error)| VisitError::File { path, error })?;
         Ok(Self::of(form, destination, output, slices, IdSet::default(), failures_max))
@@ -170,14 +171,17 @@ impl Visit {
         }
         let output = Output::open(&destination, format, packing, form.slices, Some(&state.bytes))
             .map_err(|(path, error)| VisitError::File { path, error })?;
-        let mut earlier = IdSet::default();
+        let mut coverage = Coverage::new(&state.slices);
         for (index, path) in output.paths().iter().enumerate() {
             let from = state.since(index, output.paths().len());
             let to = state.bytes.get(index).copied().unwrap_or(0);
-            let mut each = |line: &[u8]| earlier.extend(id_of_line(line));
+            let mut each = |line: &[u8]| coverage.line(line);
             lines_between(path, packing, from, to, &mut each).map_err(file(path))?;
         }
-        let visit = Self::of(form, destination, output, state.slices, earlier, failures_max);
+        let (uncovered, unknown) = (coverage.uncovered, coverage.unknown);
+        let slices = state.slices.into_iter().zip(uncovered);
+        let slices = slices.map(|(kept, uncovered)| Slice::resumed(kept, uncovered)).collect();
+        let visit = Self::of(form, destination, output, slices, unknown, failures_max);
         for (saved, bytes) in visit.saved_bytes.iter().zip(&state.bytes) {
             saved.store(*bytes, Ordering::Relaxed);
         }
@@ -188,7 +192,7 @@ impl Visit {
         form: VisitForm,
         destination: Destination,
         output: Output,
-        slices: Vec<SliceProgress>,
+        slices: Vec<Slice>,
         earlier: IdSet,
         failures_max: u32,
     ) -> Self {
@@ -197,7 +201,7 @@ impl Visit {
             form,
             destination,
             output,
-            slices: slices.into_iter().map(|kept| Mutex::new(Slice::resumed(kept))).collect(),
+            slices: slices.into_iter().map(Mutex::new).collect(),
             earlier,
             saved_bytes: (0..files).map(|_| AtomicU64::new(0)).collect(),
             failures_max,
@@ -352,16 +356,6 @@ impl State {
         let slices = self.slices.iter().enumerate().filter(|(index, _)| in_file(*index));
         slices.map(|(_, slice)| slice.since).min().unwrap_or(0)
     }
-}
-
-/// The id of a line that a visit has written.
-fn id_of_line(line: &[u8]) -> Option<u128> {
-    #[derive(Deserialize)]
-    struct Line {
-        #[serde(alias = "put", alias = "remove")]
-        id: String,
-    }
-    serde_json::from_slice::<Line>(line).ok().map(|line| IdDigest::of(&line.id).number())
 }
 
 /// The sessions of one shard.

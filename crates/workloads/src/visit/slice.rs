@@ -124,14 +124,14 @@ pub struct Slice {
     reply: Reply,
     /// What came with the reply at hand.
     current: IdSet,
-    /// What came with replies that failed, and not again since: no token covers it.
+    /// What came with replies that failed, or before a resume, and not again since: no token covers it.
     uncovered: IdSet,
     last_ended_ns: u64,
 }
 
 /// What a slice needs to know of the visit.
 pub struct Surroundings<'a> {
-    /// What an interrupted visit had written without its token covering it.
+    /// What an interrupted visit had written and may come again in whatever slice.
     pub earlier: &'a IdSet,
     /// How lines are written.
     pub format: DocumentFormat,
@@ -142,9 +142,9 @@ pub struct Surroundings<'a> {
 }
 
 impl Slice {
-    /// Goes on from what was kept.
-    pub fn resumed(progress: SliceProgress) -> Self {
-        Self { progress, ..Self::default() }
+    /// Goes on from what was kept; `uncovered` was written and may come again.
+    pub fn resumed(progress: SliceProgress, uncovered: IdSet) -> Self {
+        Self { progress, uncovered, ..Self::default() }
     }
 
     /// A request goes out.
@@ -284,10 +284,14 @@ impl Slice {
         }
         if self.uncovered.is_empty() {
             self.current.clear();
-            progress.since = around.saved_bytes;
+            if around.earlier.is_empty() {
+                progress.since = around.saved_bytes;
+            }
         } else {
             // The replies that failed may have come further than this one.
-            self.current.drain().for_each(|id| drop(self.uncovered.remove(&id)));
+            for id in self.current.drain() {
+                self.uncovered.remove(&id);
+            }
         }
         if last.flatten().is_none() {
             progress.token = None;
