@@ -1,5 +1,6 @@
 //! How the load line is sought: by plimsoll's own method, or by another tool's for comparison.
 
+use crate::signals::is_stopped;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -84,7 +85,8 @@ pub fn search_as(
         name.as_str().unwrap_or("the other tool"),
         last_late_share * 100.0
     );
-    let verdict = Verdict { kind: VerdictKind::Valid, reasons: vec![reason] };
+    let kind = if is_stopped() { VerdictKind::Partial } else { VerdictKind::Valid };
+    let verdict = Verdict { kind, reasons: vec![reason] };
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
 }
 
