@@ -1,11 +1,11 @@
 //! Runs at one rate, and FeedSim's table of them.
 
 use super::RankArgs;
-use plimsoll_core::interval::Interval;
+use crate::commands::method::{judged, unless_dead};
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::plant::Segment;
-use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge};
+use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, Stretch};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_wire::rank::Rank;
@@ -189,27 +189,10 @@ pub fn csv(rows: &[Row]) -> String {
 const LAG_SHARE: f64 = 0.1;
 const LAG_FLOOR_S: f64 = 0.002;
 
-/// May these figures be believed?
-fn judged(totals: &Interval, interrupted: bool, busiest: f64) -> Verdict {
-    judge(&Evidence {
-        totals,
-        open: true,
-        full_speed: false,
-        interrupted,
-        busiest,
-        same_host: false,
-        repeats: 0.0,
-        cacheable: false,
-    })
-}
-
 /// The verdict on the whole: the search's, unless nothing was answered at all, or one of the runs after the search,
 /// or of the fixed rates, cannot be believed.
 pub fn verdict(of_search: Verdict, rows: &[Row], end: &RunEnd, goal: &Goal) -> Verdict {
-    let of_all = judged(&end.totals, end.interrupted, end.busiest);
-    if of_all.kind == VerdictKind::TargetFailed && of_search.kind != VerdictKind::Partial {
-        return of_all;
-    }
+    let of_search = unless_dead(of_search, end);
     if of_search.kind != VerdictKind::Valid {
         return of_search;
     }
