@@ -1,7 +1,8 @@
 //! One way of keeping a record, whatever drives the engine.
 
 use crate::execute::{Output, note};
-use crate::signals;
+use crate::prepare::plan_of;
+use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
@@ -163,6 +164,35 @@ pub fn carry_out(
         kept = None;
     }
     Ok(Finished { record, folder: kept })
+}
+
+/// Keeps a record of a run that was stopped before its first request: partial, with the reason.
+///
+/// # Errors
+/// When the record's folder cannot be made or written.
+pub fn nothing_measured(
+    scenario: &Scenario,
+    output: &Output,
+    stopped: &Stopped,
+) -> Result<Finished> {
+    let plan = plan_of(scenario, Vec::new(), None, 1);
+    let about = About {
+        plan: &plan,
+        class_names: Vec::new(),
+        distinct_requests: None,
+        troubles: Troubles::default(),
+    };
+    let mut header = header_of(scenario, &about);
+    header.phases.clear();
+    let mut notes = Vec::new();
+    let folder = open_folder(output, scenario, &mut header, &mut notes)?;
+    let verdict = Verdict { kind: VerdictKind::Partial, reasons: vec![stopped.to_string()] };
+    let ending = Ending { verdict, warnings: notes, duration_s: Some(0.0), ..Ending::default() };
+    let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
+    if let Some(folder) = &folder {
+        folder.finish(&record)?;
+    }
+    Ok(Finished { record, folder: folder.map(|folder| folder.path().to_owned()) })
 }
 
 /// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that

@@ -1,13 +1,16 @@
 //! How the load line is sought: by plimsoll's own method, or by another tool's for comparison.
 
+use crate::signals::is_stopped;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::ValueEnum;
+use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
-use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge};
+use plimsoll_engine::run::RunEnd;
 use serde_json::{Map, Value, json};
 
 /// A way to search.
@@ -84,7 +87,8 @@ pub fn search_as(
         name.as_str().unwrap_or("the other tool"),
         last_late_share * 100.0
     );
-    let verdict = Verdict { kind: VerdictKind::Valid, reasons: vec![reason] };
+    let kind = if is_stopped() { VerdictKind::Partial } else { VerdictKind::Valid };
+    let verdict = Verdict { kind, reasons: vec![reason] };
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
 }
 
@@ -109,4 +113,28 @@ pub fn verdict_of(finding: &Finding) -> Verdict {
         Found::Interrupted => VerdictKind::Partial,
     };
     Verdict { kind, reasons: vec![finding.reason.clone()] }
+}
+
+/// May these figures be believed?
+pub fn judged(totals: &Interval, interrupted: bool, busiest: f64) -> Verdict {
+    judge(&Evidence {
+        totals,
+        open: true,
+        full_speed: false,
+        interrupted,
+        busiest,
+        same_host: false,
+        repeats: 0.0,
+        cacheable: false,
+    })
+}
+
+/// The verdict of a search, unless not one request of it was answered: then the target has failed, whatever the
+/// search made of that.
+pub fn unless_dead(of_search: Verdict, end: &RunEnd) -> Verdict {
+    let of_all = judged(&end.totals, end.interrupted, end.busiest);
+    if of_all.kind == VerdictKind::TargetFailed && of_search.kind != VerdictKind::Partial {
+        return of_all;
+    }
+    of_search
 }

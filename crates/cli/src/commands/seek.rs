@@ -2,7 +2,7 @@
 
 use super::common::{ArrivalsFlag, OutputFlags};
 use super::goal::{Wish, timeout};
-use super::method::{Method, results, search_as, verdict_of};
+use super::method::{Method, results, search_as, unless_dead, verdict_of};
 use super::requests::RequestFlags;
 use crate::execute::{code, print_out, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
@@ -190,7 +190,8 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         }
         let end =
             end.ok_or_else(|| usage("--budget: no load was offered; give the search more time"))?;
-        Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
+        let verdict = Some(unless_dead(verdict, &end));
+        Ok(JobEnd { end, results, verdict, warnings })
     });
     progress.done();
     print(&finished?, &output)
