@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A sink that keeps nothing.
-struct Nowhere;
+pub struct Nowhere;
 
 impl Sink for Nowhere {
     fn interval(&mut self, _interval: &Interval) -> std::io::Result<()> {

@@ -35,6 +35,8 @@ plimsoll measures how much load a search, recommendation or database system hold
                      closed, open, bursts, profiles; classes, checks, limits
   The load line      plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --budget 5m
                      the highest rate that holds the limits, with an interval
+  A whole corpus     plimsoll visit http://127.0.0.1:8080 --cluster NAME --out dump.ndjson.zst
+                     all slices at once, counted to the last document, resumable
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
   A job              plimsoll list, info JOB, run JOB -i key=value
@@ -65,6 +67,7 @@ enum Command {
     Load(Box<load::LoadArgs>),
     Seek(Box<commands::seek::SeekArgs>),
     Rank(Box<commands::rank::RankArgs>),
+    Visit(Box<commands::visit::VisitArgs>),
     Fbench(Box<fbench::FbenchArgs>),
     Serve(Box<serve::ServeArgs>),
     Report(report::ReportArgs),
@@ -85,6 +88,7 @@ impl Command {
             Command::Load(args) => load::run(args),
             Command::Rank(args) => commands::rank::run(args),
             Command::Seek(args) => commands::seek::run(args),
+            Command::Visit(args) => commands::visit::run(args),
             Command::Fbench(args) => fbench::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Report(args) => report::run(args),

@@ -20,3 +20,4 @@ pub mod seek;
 pub mod slo;
 pub mod units;
 pub mod verdict;
+pub mod visit;

@@ -17,3 +17,4 @@ pub mod serve;
 mod serve_rank;
 pub mod split_file;
 pub mod system_check;
+pub mod visit;

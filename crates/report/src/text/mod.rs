@@ -7,6 +7,7 @@ pub mod number;
 mod page;
 mod seek;
 mod tables;
+mod visit;
 
 use crate::plain::printable;
 use number::{bytes, count, percent, significant, time};
@@ -59,7 +60,11 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
     if let Some(finding) = seek::finding(record) {
         seek::line(&mut page, &finding);
         page.blank();
-        return page.finish() + &search_figures(record, folder, style);
+        return page.finish() + &books(record, folder, style);
+    }
+    if let Some(visit) = visit::result(record) {
+        visit::documents(&mut page, &visit);
+        return page.finish() + &books(record, folder, style);
     }
     headline(&mut page, record);
     page.blank();
@@ -67,9 +72,9 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
     head + &figures(record, folder, style)
 }
 
-/// What a search's page has below its line: the books of all its requests, and not their times, which are those of
-/// very different loads.
-fn search_figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
+/// What a search's or a visit's page has below its result: the books of all its requests, and not their times, which
+/// are those of very different loads or mean little by themselves.
+fn books(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let mut page = Page::new(style);
     ledger(&mut page, &record.ledger);
     statuses(&mut page, record);

@@ -161,13 +161,10 @@ impl Visit {
             let path = path.to_owned();
             move |error| VisitError::File { path, error }
         };
-        let text = std::fs::read_to_string(path).map_err(file(path))?;
-        let other = |what: String| VisitError::OtherVisit { path: path.to_owned(), what };
-        let state: State = serde_json::from_str(&text)
-            .map_err(|error| other(format!("it does not hold a visit's state ({error})")))?;
+        let state = State::read(path)?;
         let wanted = (&form, &destination, format, packing);
         if let Some(what) = state.differs(wanted) {
-            return Err(other(what));
+            return Err(VisitError::OtherVisit { path: path.to_owned(), what });
         }
         let output = Output::open(&destination, format, packing, form.slices, Some(&state.bytes))
             .map_err(|(path, error)| VisitError::File { path, error })?;
@@ -208,6 +205,20 @@ impl Visit {
             stopped: AtomicBool::new(false),
             trouble: Mutex::new(None),
         }
+    }
+
+    /// How many slices a saved visit has.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn saved_slices(path: &Path) -> Result<u32, VisitError> {
+        Ok(State::read(path)?.form.slices)
+    }
+
+    /// The files that are written.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        self.output.paths()
     }
 
     /// What is asked.
@@ -325,6 +336,15 @@ impl Visit {
 }
 
 impl State {
+    fn read(path: &Path) -> Result<Self, VisitError> {
+        let error = |error| VisitError::File { path: path.to_owned(), error };
+        let text = std::fs::read_to_string(path).map_err(error)?;
+        serde_json::from_str(&text).map_err(|error| VisitError::OtherVisit {
+            path: path.to_owned(),
+            what: format!("it does not hold a visit's state ({error})"),
+        })
+    }
+
     /// The first thing in which the saved visit is another one.
     fn differs(
         &self,

@@ -1,0 +1,156 @@
+//! Ways of visiting, each measured for a little while.
+
+use super::{Task, VisitArgs, alarm, finish, show};
+use crate::execute::{Output, note};
+use crate::keeping::{About, JobEnd, Nowhere, carry_out};
+use crate::usage::usage;
+use anyhow::Result;
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::record::Sink;
+use plimsoll_core::units::Span;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::visit::{VisitCell, VisitResult};
+use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_wire::http1::Http1;
+use plimsoll_workloads::http::Troubles;
+use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm};
+use serde_json::Map;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Numbers of slices for each container that are tried.
+const SLICES_EACH: [u32; 4] = [1, 4, 16, 32];
+/// How long each of them is tried.
+const TRIAL: Span = Span { ns: 1_500_000_000 };
+/// A smaller number of slices is good enough with this share of the best rate.
+const GOOD_ENOUGH: f64 = 0.9;
+
+/// Measures one way of visiting. `None` stands for a visit that could not take place.
+fn cell(
+    task: &Task,
+    form: &VisitForm,
+    length: Span,
+    sink: &mut (dyn Sink + Send),
+) -> Result<(VisitCell, RunEnd, Arc<Visit>)> {
+    let visit = Visit::begin(
+        form.clone(),
+        Destination::Nowhere,
+        DocumentFormat::Documents,
+        Packing::Plain,
+        task.failures_max,
+    );
+    let visit = Arc::new(visit.map_err(|error| usage(error.to_string()))?);
+    let (plan, forms) = task.plan(form)?;
+    let sessions = task.sessions(&visit, &forms);
+    let (rings, watch) = alarm(length)?;
+    let started_ns = now_ns();
+    let end = run_engine(&plan, Http1::default, sessions, sink, &mut |_| {}, &rings);
+    rings.store(true, Ordering::Relaxed);
+    // It only waits; there is nothing to learn from it.
+    let _ = watch.join();
+    let end = end?;
+    let totals = visit.totals();
+    // A cell that is cut off waits a little for what is under way.
+    let seconds = ((now_ns() - started_ns) as f64 / 1e9).max(1e-9);
+    let cell = VisitCell {
+        slices: form.slices,
+        stream: form.stream,
+        concurrency: form.concurrency,
+        seconds,
+        documents_per_s: (totals.documents + totals.removes) as f64 / seconds,
+        gbps: totals.bytes as f64 * 8.0 / 1e9 / seconds,
+        replies: totals.replies,
+        time: finish::shares(totals.times),
+        cpu_s_per_gb: finish::per_gb(end.cpu_s, totals.bytes),
+        whole: totals.is_complete(),
+        failed: end.totals.ledger.failed.total(),
+    };
+    Ok((cell, end, visit))
+}
+
+/// Tries several numbers of slices and takes the smallest that is nearly as fast as the fastest.
+pub fn best_slices(task: &Task, quiet: bool) -> Result<u32> {
+    let mut tried: Vec<VisitCell> = Vec::new();
+    for each in SLICES_EACH {
+        let form = VisitForm { slices: each * task.targets.len() as u32, ..task.form.clone() };
+        let (cell, _, visit) = cell(task, &form, TRIAL, &mut Nowhere)?;
+        let over = cell.whole || visit.trouble().is_some() || crate::signals::is_stopped();
+        tried.push(cell);
+        if over {
+            break;
+        }
+    }
+    let best = tried.iter().map(|cell| cell.documents_per_s).fold(0.0, f64::max);
+    let chosen = tried.iter().find(|cell| cell.documents_per_s >= GOOD_ENOUGH * best);
+    let slices = chosen.map_or(1, |cell| cell.slices);
+    if !quiet {
+        let rates: Vec<String> = tried
+            .iter()
+            .map(|cell| format!("{}: {:.0}/s", cell.slices, cell.documents_per_s))
+            .collect();
+        note(&format!("slices tried: {}; {slices} taken", rates.join(", ")));
+    }
+    Ok(slices)
+}
+
+/// Measures the whole matrix and prints it.
+pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8> {
+    let slices = match args.slices()? {
+        Some(slices) => vec![slices],
+        None => SLICES_EACH.iter().map(|each| each * task.targets.len() as u32).collect(),
+    };
+    let concurrencies = match args.concurrency {
+        Some(own) => vec![Some(own)],
+        None => vec![None, Some(8)],
+    };
+    let streams = if args.chunked { vec![false] } else { vec![false, true] };
+    let mut forms = Vec::new();
+    for &stream in &streams {
+        for &slices in &slices {
+            for &concurrency in &concurrencies {
+                let wanted = Some(args.wanted_documents(stream));
+                let own = VisitForm { slices, stream, concurrency, wanted, ..task.form.clone() };
+                forms.push(own);
+            }
+        }
+    }
+    let (plan, _) = task.plan(&forms[0])?;
+    let about = About {
+        plan: &plan,
+        class_names: vec!["visit".to_owned()],
+        distinct_requests: None,
+        troubles: Troubles::default(),
+    };
+    let finished = carry_out(&task.scenario, &about, output, |keeping| {
+        let mut result = VisitResult::default();
+        let mut all: Option<RunEnd> = None;
+        for form in &forms {
+            let (cell, end, visit) = cell(task, form, args.measure_for, keeping.sink)?;
+            result.matrix.push(cell);
+            result.trouble = result.trouble.take().or(visit.trouble());
+            match &mut all {
+                Some(all) => all.absorb(end),
+                none => *none = Some(end),
+            }
+            if result.trouble.is_some() || crate::signals::is_stopped() {
+                break;
+            }
+        }
+        let Some(mut end) = all else { return Err(usage("nothing was measured")) };
+        // Every cell is cut off when its time is over.
+        end.interrupted = crate::signals::is_stopped();
+        let verdict = match (&result.trouble, end.interrupted, end.totals.ledger.ok) {
+            (Some(trouble), ..) => {
+                Verdict { kind: VerdictKind::TargetFailed, reasons: vec![trouble.clone()] }
+            }
+            (None, true, _) => {
+                let reason = "stopped before every way was measured".to_owned();
+                Verdict { kind: VerdictKind::Partial, reasons: vec![reason] }
+            }
+            _ => Verdict { kind: VerdictKind::Valid, reasons: Vec::new() },
+        };
+        let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+        Ok(JobEnd { end, results, verdict: Some(verdict), warnings: Vec::new() })
+    })?;
+    show(&finished, output, false)
+}

@@ -1,0 +1,99 @@
+//! What a visit came to.
+
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::visit::{TimeShares, UnfinishedSlice, VisitResult};
+use plimsoll_engine::run::RunEnd;
+use plimsoll_workloads::visit::{ReplyForm, SliceTimes, Visit, VisitTotals};
+
+/// The shares of the time of slices.
+pub fn shares(times: SliceTimes) -> TimeShares {
+    TimeShares::of(times.wait_ns as f64, times.receive_ns as f64, times.turn_ns as f64)
+}
+
+/// The result of a run that began with `before` and took so many seconds.
+pub fn result(visit: &Visit, before: &VisitTotals, seconds: f64, cpu_s: f64) -> VisitResult {
+    let totals = visit.totals();
+    let entries = |totals: &VisitTotals| totals.documents + totals.removes;
+    let bytes = totals.bytes - before.bytes;
+    let seconds_own = seconds.max(1e-9);
+    VisitResult {
+        documents: totals.documents,
+        removes: totals.removes,
+        document_count_claimed: totals.claimed,
+        document_count_received: totals.received,
+        duplicates: totals.duplicates,
+        bytes,
+        id_digest: totals.digest.to_string(),
+        complete: totals.is_complete(),
+        slices: totals.slices,
+        slices_done: totals.slices_done,
+        replies: totals.replies,
+        form: match totals.form {
+            Some(ReplyForm::Lines) => "lines",
+            _ => "object",
+        }
+        .to_owned(),
+        seconds,
+        documents_per_s: (entries(&totals) - entries(before)) as f64 / seconds_own,
+        gbps: bytes as f64 * 8.0 / 1e9 / seconds_own,
+        cpu_s_per_gb: per_gb(cpu_s, bytes),
+        time: shares(totals.times),
+        resumed_from: entries(before),
+        files: visit.files().iter().map(|path| path.display().to_string()).collect(),
+        unfinished: totals
+            .unfinished
+            .iter()
+            .map(|slice| UnfinishedSlice {
+                slice: slice.slice,
+                reason: slice.reason.clone(),
+                token: slice.token.clone(),
+            })
+            .collect(),
+        trouble: visit.trouble(),
+        matrix: Vec::new(),
+    }
+}
+
+/// CPU for 10^9 bytes, s; 0 when there were none.
+pub fn per_gb(cpu_s: f64, bytes: u64) -> f64 {
+    if bytes == 0 { 0.0 } else { cpu_s / (bytes as f64 / 1e9) }
+}
+
+/// Whether all that was asked for is there.
+pub fn verdict(result: &VisitResult, end: &RunEnd, unwritten: bool) -> Verdict {
+    let ledger = &end.totals.ledger;
+    let mut reasons = Vec::new();
+    let nothing = ledger.ok == 0 && ledger.finished() > 0 && result.documents == 0;
+    if let Some(trouble) = &result.trouble {
+        reasons.push(trouble.clone());
+    }
+    if end.interrupted {
+        reasons.push("the visit was stopped before its end".to_owned());
+    }
+    if !result.unfinished.is_empty() && result.trouble.is_none() {
+        let first = &result.unfinished[0];
+        reasons.push(format!(
+            "{} of {} slices did not come to their end; slice {}: {}",
+            result.unfinished.len(),
+            result.slices,
+            first.slice,
+            first.reason
+        ));
+    }
+    if result.document_count_claimed != result.document_count_received {
+        reasons.push(format!(
+            "replies claimed {} documents and held {}",
+            result.document_count_claimed, result.document_count_received
+        ));
+    }
+    let kind = if end.interrupted {
+        VerdictKind::Partial
+    } else if nothing && !result.complete {
+        VerdictKind::TargetFailed
+    } else if !result.complete || unwritten {
+        VerdictKind::Partial
+    } else {
+        VerdictKind::Valid
+    };
+    Verdict { kind, reasons }
+}

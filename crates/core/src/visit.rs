@@ -1,0 +1,110 @@
+//! What a visit of a corpus leaves in its record.
+
+use serde::{Deserialize, Serialize};
+
+/// A visit's result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VisitResult {
+    /// Documents written, each once.
+    pub documents: u64,
+    /// Traces of removed documents written.
+    pub removes: u64,
+    /// What the replies that came to their end said they held, documents and removes.
+    pub document_count_claimed: u64,
+    /// What they held.
+    pub document_count_received: u64,
+    /// Entries that came a second time and were left out.
+    pub duplicates: u64,
+    /// Body bytes received, uncompressed as they came.
+    pub bytes: u64,
+    /// Sum of the MD5 digests of all ids written, modulo 2^128, in hexadecimal.
+    pub id_digest: String,
+    /// Whether every slice came to its end and every count was right.
+    pub complete: bool,
+    /// Slices of the visit.
+    pub slices: u32,
+    /// Slices that came to their end.
+    pub slices_done: u32,
+    /// Replies that came to their end.
+    pub replies: u64,
+    /// In which form the server answered: `object` or `lines`.
+    pub form: String,
+    /// Time of this run, s.
+    pub seconds: f64,
+    /// Documents and removes per second of this run.
+    pub documents_per_s: f64,
+    /// Body bits per second of this run, in 10^9.
+    pub gbps: f64,
+    /// CPU of this process for 10^9 body bytes, s.
+    pub cpu_s_per_gb: f64,
+    /// Where the slices' time went.
+    pub time: TimeShares,
+    /// Documents that an interrupted run had written before.
+    pub resumed_from: u64,
+    /// The files written.
+    pub files: Vec<String>,
+    /// Slices that did not come to their end.
+    pub unfinished: Vec<UnfinishedSlice>,
+    /// Why the visit was ended early, if it was.
+    pub trouble: Option<String>,
+    /// Cells of a measurement; empty for an ordinary visit.
+    pub matrix: Vec<VisitCell>,
+}
+
+/// Shares of the slices' time, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeShares {
+    /// Waiting for the first byte of a reply.
+    pub first_byte: f64,
+    /// Receiving the rest of it.
+    pub receiving: f64,
+    /// Between a reply and the next request.
+    pub between: f64,
+}
+
+impl TimeShares {
+    /// From times in whatever unit.
+    #[must_use]
+    pub fn of(first_byte: f64, receiving: f64, between: f64) -> Self {
+        let all = (first_byte + receiving + between).max(f64::MIN_POSITIVE);
+        Self { first_byte: first_byte / all, receiving: receiving / all, between: between / all }
+    }
+}
+
+/// A slice that did not come to its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UnfinishedSlice {
+    /// Its number.
+    pub slice: u32,
+    /// Why.
+    pub reason: String,
+    /// Where it would go on; none at its beginning.
+    pub token: Option<String>,
+}
+
+/// One way of visiting, measured for a while.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VisitCell {
+    /// Slices.
+    pub slices: u32,
+    /// Whether replies streamed.
+    pub stream: bool,
+    /// Buckets at once for each request; none where the server chose.
+    pub concurrency: Option<u32>,
+    /// How long it was measured, s.
+    pub seconds: f64,
+    /// Documents per second.
+    pub documents_per_s: f64,
+    /// Body bits per second, in 10^9.
+    pub gbps: f64,
+    /// Replies that came to their end.
+    pub replies: u64,
+    /// Where the slices' time went.
+    pub time: TimeShares,
+    /// CPU of this process for 10^9 body bytes, s.
+    pub cpu_s_per_gb: f64,
+    /// Whether the whole corpus was through before the time was.
+    pub whole: bool,
+    /// Requests that failed.
+    pub failed: u64,
+}
