@@ -12,7 +12,7 @@ use plimsoll_targets::null::{self, NullConfig};
 use plimsoll_targets::queue::{
     self, Arrivals, QueueConfig, ServiceTime, Stall, StationConfig, truth_or_reason,
 };
-use plimsoll_targets::search::{self, SearchConfig};
+use plimsoll_targets::search::{self, Durability, SearchConfig};
 use plimsoll_targets::stop::Stop;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -26,6 +26,8 @@ Examples:
     plimsoll serve queue --port 8080 --servers 4 --service exponential:5ms --rate 600
   A search engine that keeps its documents:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data
+  The same behind four ports, 8080 to 8083, to read it out in parallel:
+    plimsoll serve search --port 8080 --data /tmp/plimsoll-data --containers 4
   A ranking server for two processors; frames and HTTP on one port:
     plimsoll serve rank --port 11222
 
@@ -140,6 +142,34 @@ struct SearchArgs {
     /// Threads that run queries; 0 is one a processor.
     #[arg(long, value_name = "N", default_value_t = 0)]
     query_threads: usize,
+    /// Ports over the same documents, --port and those after it: each with limits of its own, as the containers of
+    /// a Vespa application.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    containers: u16,
+    /// When a write is acknowledged: on the disk (sync), when it can be read and on the disk 100 ms later (async),
+    /// or when it can be read and on the disk when the server stops (none).
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
+    durability: DurabilityFlag,
+    /// Bits of the location that name a bucket: 8 are 256 buckets to visit, 16 are 65,536.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
+    distribution_bits: u8,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum DurabilityFlag {
+    Sync,
+    Async,
+    None,
+}
+
+impl From<DurabilityFlag> for Durability {
+    fn from(flag: DurabilityFlag) -> Self {
+        match flag {
+            DurabilityFlag::Sync => Self::Sync,
+            DurabilityFlag::Async => Self::Async,
+            DurabilityFlag::None => Self::None,
+        }
+    }
 }
 
 /// A folder that goes when the server goes.
@@ -258,11 +288,37 @@ fn serve_search(args: &SearchArgs) -> Result<u8> {
     let mut config = SearchConfig::new(data_dir);
     config.refresh_interval = Duration::from_nanos(args.refresh.ns);
     config.query_threads = args.query_threads;
-    let (listener, stop) = listen(&args.listen)?;
-    let server = search::Server::open(config).map_err(|error| usage(error.to_string()))?;
-    ready("search", &["http"], &listener, &args.listen)?;
-    server.serve(listener, &stop)?;
+    config.durability = args.durability.into();
+    config.distribution_bits = args.distribution_bits;
+    let (first, stop) = listen(&args.listen)?;
+    let mut listeners = vec![first];
+    for number in 1..args.containers {
+        listeners.push(next_port(&args.listen, &listeners[0], number)?);
+    }
+    let server =
+        search::Server::open(config, listeners.len()).map_err(|error| usage(error.to_string()))?;
+    let addresses = listeners.iter().map(TcpListener::local_addr);
+    ready_at("search", &["http"], &addresses.collect::<Result<Vec<_>, _>>()?, &args.listen)?;
+    server.serve(listeners, &stop)?;
     Ok(exit::FINE)
+}
+
+/// Binds the port of a further container: the one that many after the first, or any free one when the first was
+/// any.
+fn next_port(args: &ListenArgs, first: &TcpListener, number: u16) -> Result<TcpListener> {
+    let port = if args.port == 0 { Some(0) } else { args.port.checked_add(number) };
+    let address = first.local_addr()?;
+    port.ok_or_else(|| usage("--containers goes past port 65535; take a lower --port")).and_then(
+        |port| {
+            TcpListener::bind((address.ip(), port)).map_err(|error| {
+                usage(format!(
+                    "cannot listen on {} port {port} for container {number}: {error}; take another \
+                     --port (0 takes any free ones)",
+                    address.ip()
+                ))
+            })
+        },
+    )
 }
 
 /// Binds, and stops on SIGINT and SIGTERM.
@@ -295,9 +351,21 @@ pub fn ready(
     listener: &TcpListener,
     args: &ListenArgs,
 ) -> Result<()> {
-    let address: SocketAddr = listener.local_addr()?;
-    let addresses: Vec<String> =
-        schemes.iter().map(|scheme| format!("{scheme}://{address}")).collect();
+    ready_at(kind, schemes, &[listener.local_addr()?], args)
+}
+
+/// The same for several listeners.
+fn ready_at(
+    kind: &str,
+    schemes: &[&str],
+    addresses: &[SocketAddr],
+    args: &ListenArgs,
+) -> Result<()> {
+    let named = |address: &SocketAddr| {
+        let urls = schemes.iter().map(|scheme| format!("{scheme}://{address}"));
+        urls.collect::<Vec<_>>().join(" ")
+    };
+    let addresses: Vec<String> = addresses.iter().map(named).collect();
     let line = format!("ready {kind} {}\n", addresses.join(" "));
     if let Some(path) = &args.ready_file {
         std::fs::write(path, &line).map_err(|error| {

@@ -1,6 +1,6 @@
 //! A document: its id, its values, and the bytes that the store keeps of it.
 
-use super::schema::{DOCUMENT_TYPE, FIELD_COUNT, FIELDS, FieldKind};
+use super::schema::{FIELD_COUNT, FIELDS, FieldKind};
 
 /// The value of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,20 +25,15 @@ pub(crate) struct Document {
 #[error("a stored document is damaged")]
 pub(crate) struct Damaged;
 
-/// The first byte of a stored document: the form of the rest.
-const FORM: u8 = 1;
-
 impl Document {
-    /// The bytes that the store keeps.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![FORM];
-        push_text(&mut bytes, &self.id);
-        for (number, value) in self.values.iter().enumerate() {
+    /// Appends the bytes that the store keeps of the values.
+    pub(crate) fn encode_values(values: &Values, bytes: &mut Vec<u8>) {
+        for (number, value) in values.iter().enumerate() {
             match value {
                 None => {}
                 Some(Value::Text(text)) => {
                     bytes.push(number as u8);
-                    push_text(&mut bytes, text);
+                    push_text(bytes, text);
                 }
                 Some(Value::Long(value)) => {
                     bytes.push(number as u8);
@@ -46,16 +41,13 @@ impl Document {
                 }
             }
         }
-        bytes
     }
 
-    /// Reads what [`Document::encode`] wrote.
+    /// Reads what [`Document::encode_values`] wrote.
     ///
     /// # Errors
     /// When the bytes are something else.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
-        let mut rest = bytes.strip_prefix(&[FORM]).ok_or(Damaged)?;
-        let id = take_text(&mut rest)?;
+    pub(crate) fn decode_values(mut rest: &[u8]) -> Result<Values, Damaged> {
         let mut values = Values::default();
         while let Some((number, after)) = rest.split_first() {
             rest = after;
@@ -70,7 +62,7 @@ impl Document {
                 }
             });
         }
-        Ok(Self { id, values })
+        Ok(values)
     }
 }
 
@@ -86,21 +78,4 @@ fn take_text(rest: &mut &[u8]) -> Result<String, Damaged> {
     let (text, after) = after.split_at_checked(length).ok_or(Damaged)?;
     *rest = after;
     String::from_utf8(text.to_vec()).map_err(|_| Damaged)
-}
-
-/// The third part of a document id: how its location is derived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Location {
-    Free,
-    Number(u64),
-    Group(String),
-}
-
-/// The id of a document of this server.
-pub(crate) fn document_id(namespace: &str, location: &Location, name: &str) -> String {
-    match location {
-        Location::Free => format!("id:{namespace}:{DOCUMENT_TYPE}::{name}"),
-        Location::Number(number) => format!("id:{namespace}:{DOCUMENT_TYPE}:n={number}:{name}"),
-        Location::Group(group) => format!("id:{namespace}:{DOCUMENT_TYPE}:g={group}:{name}"),
-    }
 }

@@ -26,34 +26,44 @@ pub(crate) enum Change {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Update {
     pub(crate) edits: Vec<Edit>,
-    /// `"create": true` in the body.
+    pub(crate) test: BodyTest,
+}
+
+/// The body of a put.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Put {
+    pub(crate) values: Values,
+    pub(crate) test: BodyTest,
+}
+
+/// What a body says of when the operation is to take place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BodyTest {
+    /// `"create": true`
     pub(crate) create: bool,
+    /// A selection that the document must match.
+    pub(crate) condition: Option<String>,
 }
 
 /// What is wrong with a body; said to the client as it is.
 pub(crate) type BodyError = String;
 
 /// Reads the body of a put.
-pub(crate) fn parse_put(body: &[u8]) -> Result<Values, BodyError> {
+pub(crate) fn parse_put(body: &[u8]) -> Result<Put, BodyError> {
     let root = root(body)?;
-    refuse_condition(&root)?;
+    let test = body_test(&root)?;
     let mut values = Values::default();
     for (name, json) in fields(&root)? {
         let number = known(name)?;
         values[number] = value(number, json)?;
     }
-    Ok(values)
+    Ok(Put { values, test })
 }
 
 /// Reads the body of a partial update.
 pub(crate) fn parse_update(body: &[u8]) -> Result<Update, BodyError> {
     let root = root(body)?;
-    refuse_condition(&root)?;
-    let create = match root.get("create") {
-        None => false,
-        Some(Json::Bool(create)) => *create,
-        Some(_) => return Err("'create' must be true or false".to_owned()),
-    };
+    let test = body_test(&root)?;
     let mut edits = Vec::new();
     for (name, operations) in fields(&root)? {
         let field = known(name)?;
@@ -66,7 +76,7 @@ pub(crate) fn parse_update(body: &[u8]) -> Result<Update, BodyError> {
             edits.push(Edit { field, change });
         }
     }
-    Ok(Update { edits, create })
+    Ok(Update { edits, test })
 }
 
 /// Applies edits in their order. Arithmetic on a missing value leaves it missing.
@@ -130,16 +140,19 @@ fn root(body: &[u8]) -> Result<Map<String, Json>, BodyError> {
     }
 }
 
-fn refuse_condition(root: &Map<String, Json>) -> Result<(), BodyError> {
-    if root.contains_key("condition") {
-        return Err(NO_CONDITIONS.to_owned());
-    }
-    Ok(())
+fn body_test(root: &Map<String, Json>) -> Result<BodyTest, BodyError> {
+    let create = match root.get("create") {
+        None => false,
+        Some(Json::Bool(create)) => *create,
+        Some(_) => return Err("'create' must be true or false".to_owned()),
+    };
+    let condition = match root.get("condition") {
+        None => None,
+        Some(Json::String(condition)) => Some(condition.clone()),
+        Some(_) => return Err("'condition' must be a string".to_owned()),
+    };
+    Ok(BodyTest { create, condition })
 }
-
-/// The answer to a write with a condition.
-pub(crate) const NO_CONDITIONS: &str = "Conditional writes are not supported by this server: \
-     leave 'condition' out";
 
 fn fields(root: &Map<String, Json>) -> Result<&Map<String, Json>, BodyError> {
     match root.get("fields") {

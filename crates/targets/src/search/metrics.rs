@@ -12,16 +12,22 @@ pub(crate) enum Kind {
     Put,
     Update,
     Remove,
+    /// Reading a collection.
+    Visit,
+    /// Copying, changing or removing a collection.
+    Rewrite,
     /// Health, metrics and everything else.
     State,
 }
 
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Search, "search"),
     (Kind::Get, "get"),
     (Kind::Put, "put"),
     (Kind::Update, "update"),
     (Kind::Remove, "remove"),
+    (Kind::Visit, "visit"),
+    (Kind::Rewrite, "rewrite"),
     (Kind::State, "state"),
 ];
 /// The statuses that the server sends.
@@ -52,6 +58,11 @@ pub(crate) struct Metrics {
 /// What the metrics page shows besides the counters.
 pub(crate) struct Gauges {
     pub(crate) documents: u64,
+    /// Removed documents that are remembered.
+    pub(crate) tombstones: u64,
+    /// Operations of this container that were accepted and not answered yet.
+    pub(crate) under_way: u64,
+    pub(crate) visits: u64,
     pub(crate) searchable_documents: u64,
     pub(crate) segments: u64,
     pub(crate) waiting: u64,
@@ -105,6 +116,9 @@ impl Metrics {
                 self.rejected.load(Ordering::Relaxed),
             ),
             ("documents", "gauge", "Documents stored.", gauges.documents),
+            ("tombstones", "gauge", "Removed documents remembered.", gauges.tombstones),
+            ("operations_under_way", "gauge", "Document operations accepted.", gauges.under_way),
+            ("visits", "gauge", "Visits under way.", gauges.visits),
             (
                 "searchable_documents",
                 "gauge",

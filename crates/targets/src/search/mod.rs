@@ -6,17 +6,20 @@
 //! within the refresh interval plus the time of an index commit. `docs/search-target.md` tells
 //! users the rest: the query language, the limits, and what survives which kind of crash.
 //!
+//! Clients come through containers: ports with limits and counters of their own, over one store.
+//!
 //! A query language is a parser that produces a tree of `query`; `plan` checks the tree against
 //! the schema, and `execute` runs it.
 
 mod automaton;
 mod benchmark_headers;
 mod complement;
+mod container;
 mod document;
 mod document_api;
-mod document_path;
 mod edit;
 mod execute;
+mod filter;
 mod http;
 mod index;
 mod metrics;
@@ -28,18 +31,20 @@ mod schema;
 mod search_api;
 mod search_reply;
 mod search_request;
+mod selection;
 mod simple;
 mod state_api;
 mod store;
 #[cfg(test)]
 mod tests;
 mod value;
+mod visit;
 mod yql;
 
 use crate::stop::Stop;
 use benchmark_headers::HeaderCase;
+use container::Container;
 use index::{IndexError, IndexMessage, Indexer};
-use metrics::Metrics;
 use pool::Pool;
 use schema::IndexSchema;
 use std::io;
@@ -50,12 +55,18 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+pub use store::Durability;
 use store::{Store, StoreError, WriterMessage};
 use tantivy::IndexReader;
+use tokio::sync::Semaphore;
 use tokio::sync::watch;
 
 /// How many changes may wait for the index before writes wait for it too.
 const INDEX_QUEUE: usize = 8192;
+/// Visits that may be under way at a time.
+const MAX_VISITS: usize = 128;
+/// Writes of operations on selections that may wait besides those of clients.
+const REWRITE_QUEUE: usize = 1024;
 /// How long tasks may go on after the connections were closed.
 const RUNTIME_STOP: Duration = Duration::from_millis(100);
 
@@ -72,17 +83,25 @@ pub struct SearchConfig {
     pub query_threads: usize,
     /// Queries that may wait for a thread; more are refused with status 503.
     pub query_queue: usize,
-    /// Writes that may wait for the disk; more are refused with status 429.
-    pub write_queue: usize,
+    /// When a write is acknowledged.
+    pub durability: Durability,
+    /// Document operations that each container hands to the store at a time.
+    pub operations_under_way: usize,
+    /// Document operations that may wait behind these; more are refused with status 429.
+    pub max_throttled: usize,
+    /// Bits of a document's location that name its bucket: `1 << bits` buckets, 1 to 32.
+    pub distribution_bits: u8,
+    /// How long a client may take nothing of a reply before it is cut off.
+    pub write_timeout: Duration,
     /// Threads that read requests and write replies; 0 is one for each processor, two at most.
     pub io_threads: usize,
-    /// Connections open at a time; further ones wait to be accepted.
+    /// Connections of a container open at a time; further ones wait to be accepted.
     pub max_connections: usize,
 }
 
 impl SearchConfig {
-    /// The usual settings: 100 ms between index commits, 256 waiting queries, 4096 waiting writes
-    /// and 10,000 connections.
+    /// The usual settings: 100 ms between index commits, 256 waiting queries, 1024 operations under
+    /// way and 256 waiting behind them, synchronised commits, 256 buckets and 10,000 connections.
     #[must_use]
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -90,7 +109,11 @@ impl SearchConfig {
             refresh_interval: Duration::from_millis(100),
             query_threads: 0,
             query_queue: 256,
-            write_queue: 4096,
+            durability: Durability::Sync,
+            operations_under_way: 1024,
+            max_throttled: 256,
+            distribution_bits: 8,
+            write_timeout: Duration::from_secs(120),
             io_threads: 0,
             max_connections: 10_000,
         }
@@ -116,6 +139,15 @@ pub enum SearchError {
         /// What went wrong.
         message: String,
     },
+    /// The folder is of an earlier version.
+    #[error(
+        "the documents in {path} were written by an earlier version of plimsoll, whose layout is not \
+         read any more; take another folder with --data and feed them again"
+    )]
+    Former {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The system refused a socket operation or a thread.
     #[error("cannot serve: {0}")]
     System(#[from] io::Error),
@@ -126,7 +158,7 @@ pub enum SearchError {
 /// # Errors
 /// When the data folder cannot be used, or the system has no thread or socket to give.
 pub fn run(listener: TcpListener, config: SearchConfig, stop: Stop) -> Result<(), SearchError> {
-    Server::open(config)?.serve(listener, &stop)
+    Server::open(config, 1)?.serve(vec![listener], &stop)
 }
 
 fn processors() -> usize {
@@ -139,8 +171,16 @@ struct App {
     schema: IndexSchema,
     store: Store,
     reader: IndexReader,
+    /// Where searches run.
     pool: Pool,
-    metrics: Metrics,
+    /// Where single documents are read.
+    reads: Pool,
+    /// Where visits scan.
+    scans: Pool,
+    /// Room for visits.
+    visits: Arc<Semaphore>,
+    /// What request bodies may take in memory.
+    body_budget: Arc<Semaphore>,
     header_case: HeaderCase,
     writes: SyncSender<WriterMessage>,
     index: SyncSender<IndexMessage>,
@@ -183,27 +223,37 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the data folder; catches up with what was written before a crash.
+    /// Opens the data folder for so many containers; catches up with what was written before a
+    /// crash.
     ///
     /// # Errors
     /// When the data folder cannot be used, or the system has no thread to give.
-    pub fn open(config: SearchConfig) -> Result<Self, SearchError> {
+    pub fn open(config: SearchConfig, containers: usize) -> Result<Self, SearchError> {
         let folder = config.data_dir.clone();
         std::fs::create_dir_all(&folder)
             .map_err(|error| SearchError::Folder { path: folder.clone(), error })?;
         let data = |message: String| SearchError::Data { path: folder.clone(), message };
-        let store = Store::open(&folder.join("documents.redb"))
-            .map_err(|error: StoreError| data(error.to_string()))?;
+        let store =
+            Store::open(&folder.join("documents.redb"), config.durability).map_err(|error| {
+                match error {
+                    StoreError::Former => SearchError::Former { path: folder.clone() },
+                    error => data(error.to_string()),
+                }
+            })?;
         let indexer = Indexer::open(&folder.join("index"), &store, config.refresh_interval)
             .map_err(|error: IndexError| data(error.to_string()))?;
         let threads = match config.query_threads {
             0 => processors(),
             threads => threads,
         };
-        let pool = Pool::start(threads, config.query_queue)?;
+        let pool = Pool::start("search-query", threads, config.query_queue)?;
+        let containers = containers.max(1);
+        let operations = containers * (config.operations_under_way + config.max_throttled);
+        let reads = Pool::start("search-read", processors(), operations)?;
+        let scans = Pool::start("search-scan", processors(), MAX_VISITS * (visit::MAX_AHEAD + 1))?;
         let header_case =
             tokio::runtime::Builder::new_current_thread().build()?.block_on(HeaderCase::learn());
-        let (writes, write_queue) = sync_channel(config.write_queue);
+        let (writes, write_queue) = sync_channel(operations + REWRITE_QUEUE);
         let (index, index_queue) = sync_channel(INDEX_QUEUE);
         let failure = Arc::new(Mutex::new(None));
         let app = Arc::new(App {
@@ -212,7 +262,10 @@ impl Server {
             store: store.clone(),
             reader: indexer.reader(),
             pool,
-            metrics: Metrics::default(),
+            reads,
+            scans,
+            visits: Arc::new(Semaphore::new(MAX_VISITS)),
+            body_budget: http::budget(),
             header_case,
             writes,
             index: index.clone(),
@@ -233,14 +286,14 @@ impl Server {
         Ok(Self { app, writer, indexer })
     }
 
-    /// Serves on a bound listener until the stop is requested.
+    /// Serves on bound listeners, one a container, until the stop is requested.
     ///
     /// Returns within about a second of the request to stop, with everything acknowledged on the disk
     /// and in the index.
     ///
     /// # Errors
     /// When the system has no thread or socket to give.
-    pub fn serve(self, listener: TcpListener, stop: &Stop) -> Result<(), SearchError> {
+    pub fn serve(self, listeners: Vec<TcpListener>, stop: &Stop) -> Result<(), SearchError> {
         let threads = match self.app.config.io_threads {
             0 => processors().min(2),
             threads => threads,
@@ -251,8 +304,10 @@ impl Server {
             .enable_all()
             .build()?;
         let served = runtime.block_on(async {
-            let app = Arc::clone(&self.app);
-            http::serve(listener, app, stop).await
+            let container = |number| Container::new(Arc::clone(&self.app), number);
+            let numbered = listeners.into_iter().enumerate();
+            let containers = numbered.map(|(number, listener)| (listener, container(number)));
+            http::serve(containers.collect(), stop).await
         });
         runtime.shutdown_timeout(RUNTIME_STOP);
         self.close();
@@ -263,6 +318,8 @@ impl Server {
     fn close(self) {
         self.app.begin_stop();
         self.app.pool.stop();
+        self.app.reads.stop();
+        self.app.scans.stop();
         let _ = self.app.writes.send(WriterMessage::Stop);
         let _ = self.writer.join();
         let _ = self.app.index.send(IndexMessage::Stop);

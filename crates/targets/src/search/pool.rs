@@ -1,4 +1,4 @@
-//! Threads that run queries: a fixed number, with a queue that has an end.
+//! Threads that run queries, reads and scans: a fixed number, with a queue that has an end.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -41,7 +41,7 @@ impl Pool {
     ///
     /// # Errors
     /// When the system has no thread left.
-    pub(crate) fn start(threads: usize, limit: usize) -> std::io::Result<Self> {
+    pub(crate) fn start(kind: &str, threads: usize, limit: usize) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue { jobs: VecDeque::new(), closed: false }),
             available: Condvar::new(),
@@ -50,7 +50,7 @@ impl Pool {
         let mut started = Vec::with_capacity(threads);
         for number in 0..threads.max(1) {
             let shared = Arc::clone(&shared);
-            let name = format!("search-query-{number}");
+            let name = format!("{kind}-{number}");
             started.push(std::thread::Builder::new().name(name).spawn(move || work(&shared))?);
         }
         Ok(Self { shared, threads: Mutex::new(started) })

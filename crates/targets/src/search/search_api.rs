@@ -2,6 +2,7 @@
 
 use super::App;
 use super::benchmark_headers::{self, Benchmark};
+use super::container::Container;
 use super::execute::{self, ExecuteError, Limits};
 use super::http::{Body, Reply, json};
 use super::parameters::Parameters;
@@ -37,7 +38,7 @@ impl Drop for AbandonOnDrop {
 
 /// Answers one search.
 pub(crate) async fn handle(
-    app: &Arc<App>,
+    container: &Arc<Container>,
     method: &Method,
     query: &str,
     headers: &HeaderMap,
@@ -46,7 +47,7 @@ pub(crate) async fn handle(
     let start_ns = now_ns();
     let result = match parameters(method, query, headers, body).await {
         Ok(parameters) => match search_request::read(&parameters) {
-            Ok(request) => search(app, request, start_ns).await,
+            Ok(request) => search(container, request, start_ns).await,
             Err(failure) => Err(failure),
         },
         Err(failure) => Err(failure),
@@ -60,7 +61,7 @@ pub(crate) async fn handle(
     };
     let benchmark = Benchmark { search_ns: now_ns() - start_ns, ..benchmark };
     let mut reply = json(status, JSON_TYPE, body);
-    benchmark_headers::add(&app.header_case, headers, &benchmark, &mut reply);
+    benchmark_headers::add(&container.app.header_case, headers, &benchmark, &mut reply);
     reply
 }
 
@@ -82,10 +83,11 @@ async fn parameters(
     if method == Method::GET {
         return Ok(from_url);
     }
-    let bytes = body.read(headers, MAX_BODY_BYTES).await.map_err(|error| Failure {
+    let body = body.read(headers, MAX_BODY_BYTES).await.map_err(|error| Failure {
         status: Some(error.status),
         ..Failure::new(Code::InvalidParameter, error.message)
     })?;
+    let bytes = body.bytes;
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     let mut parameters = match kind.as_str() {
@@ -109,7 +111,12 @@ async fn parameters(
     Ok(parameters)
 }
 
-async fn search(app: &Arc<App>, request: SearchRequest, start_ns: u64) -> Result<Answer, Failure> {
+async fn search(
+    container: &Container,
+    request: SearchRequest,
+    start_ns: u64,
+) -> Result<Answer, Failure> {
+    let app = &container.app;
     let timeout = request.timeout;
     if timeout.is_zero() {
         return Err(timed_out(timeout));
@@ -124,7 +131,7 @@ async fn search(app: &Arc<App>, request: SearchRequest, start_ns: u64) -> Result
         }
     };
     app.pool.submit(job).map_err(|full| {
-        app.metrics.rejected.fetch_add(1, Ordering::Relaxed);
+        container.metrics.rejected.fetch_add(1, Ordering::Relaxed);
         let limit = full.limit;
         Failure::new(
             Code::Overloaded,

@@ -1,10 +1,11 @@
 //! Health, readiness, metrics and the refresh.
 
-use super::App;
+use super::container::Container;
 use super::http::{Reply, json, reads};
 use super::metrics::Gauges;
 use super::parameters::{Parameters, duration_us};
 use super::search_reply::push_text;
+use super::{App, MAX_VISITS};
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, StatusCode};
 use plimsoll_core::clock::wall_us;
@@ -34,7 +35,16 @@ const HANDLERS: &str = concat!(
 );
 
 /// Answers everything that is neither a search nor a document operation.
-pub(crate) async fn handle(app: &Arc<App>, method: &Method, path: &str, query: &str) -> Reply {
+pub(crate) async fn handle(
+    container: &Arc<Container>,
+    method: &Method,
+    path: &str,
+    query: &str,
+) -> Reply {
+    let app = &container.app;
+    if path == "/plimsoll/v1/container/stop" {
+        return if *method == Method::POST { stop(container) } else { not_allowed(method, "POST") };
+    }
     if path == "/state/v1/refresh" {
         return if method == Method::POST {
             refresh(app, query).await
@@ -42,7 +52,7 @@ pub(crate) async fn handle(app: &Arc<App>, method: &Method, path: &str, query: &
             not_allowed(method, "POST")
         };
     }
-    let page: fn(&App) -> Reply = match path {
+    let page: fn(&Container) -> Reply = match path {
         "/" => |_| json(StatusCode::OK, JSON_TYPE, HANDLERS.into()),
         "/ApplicationStatus" => application_status,
         "/status.html" => |_| {
@@ -53,17 +63,18 @@ pub(crate) async fn handle(app: &Arc<App>, method: &Method, path: &str, query: &
         "/metrics" => metrics,
         _ => return not_found(path),
     };
-    if reads(method) { page(app) } else { not_allowed(method, "GET") }
+    if reads(method) { page(container) } else { not_allowed(method, "GET") }
 }
 
-fn application_status(app: &App) -> Reply {
+fn application_status(container: &Container) -> Reply {
     let vespa = format!("{{\"version\":\"plimsoll {}\"}}", env!("CARGO_PKG_VERSION"));
-    let documents = app.store.progress.documents.load(Ordering::Relaxed);
+    let documents = container.app.store.progress.documents.load(Ordering::Relaxed);
     let body = format!("{{\"application\":{{\"vespa\":{vespa},\"documents\":{documents}}}}}");
     json(StatusCode::OK, JSON_TYPE, body.into_bytes())
 }
 
-fn health(app: &App) -> Reply {
+fn health(container: &Container) -> Reply {
+    let app = &container.app;
     let failure = app.failure();
     let (status, code) = match failure {
         None => (StatusCode::OK, "up"),
@@ -79,7 +90,7 @@ fn health(app: &App) -> Reply {
     let metrics = [
         value("documents", app.store.progress.documents.load(Ordering::Relaxed)),
         value("searchable_documents", app.reader.searcher().num_docs()),
-        value("requests", app.metrics.requests()),
+        value("requests", container.metrics.requests()),
     ]
     .join(",");
     let time_ms = wall_us() / 1000;
@@ -89,10 +100,14 @@ fn health(app: &App) -> Reply {
     json(status, JSON_TYPE, body)
 }
 
-fn metrics(app: &App) -> Reply {
+fn metrics(container: &Container) -> Reply {
+    let app = &container.app;
     let progress = &app.store.progress;
-    let page = app.metrics.render(&Gauges {
+    let page = container.metrics.render(&Gauges {
         documents: progress.documents.load(Ordering::Relaxed),
+        tombstones: progress.tombstones.load(Ordering::Relaxed),
+        under_way: container.under_way() as u64,
+        visits: (MAX_VISITS - app.visits.available_permits().min(MAX_VISITS)) as u64,
         searchable_documents: app.reader.searcher().num_docs(),
         segments: app.reader.searcher().segment_readers().len() as u64,
         waiting: app.pool.waiting() as u64,
@@ -133,11 +148,18 @@ async fn refresh(app: &Arc<App>, query: &str) -> Reply {
     }
 }
 
+/// Ends this container alone: the port is closed and all its connections are cut.
+fn stop(container: &Arc<Container>) -> Reply {
+    container.cut_soon();
+    let body = format!("{{\"stopping\":{}}}", container.number);
+    json(StatusCode::OK, JSON_TYPE, body.into_bytes())
+}
+
 fn not_found(path: &str) -> Reply {
     let message = format!(
         "Nothing at '{path}'. Available paths are:\n/\n/search/\n\
-         /document/v1/{{namespace}}/doc/docid/{{id}}\n/state/v1/health\n/state/v1/refresh\n\
-         /ApplicationStatus\n/status.html\n/metrics"
+         /document/v1/\n/state/v1/health\n/state/v1/refresh\n\
+         /plimsoll/v1/container/stop\n/ApplicationStatus\n/status.html\n/metrics"
     );
     message_reply(StatusCode::NOT_FOUND, &message)
 }

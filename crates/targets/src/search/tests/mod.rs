@@ -1,13 +1,18 @@
 //! Tests that start the server on a free port and speak to it as any client would.
 
 mod bench;
+mod collection_tests;
 mod document_tests;
+mod feed_bench;
+mod front_tests;
 mod http_tests;
 mod lifecycle;
 mod truth;
+mod two;
+mod visit_tests;
 mod yql_tests;
 
-use super::{SearchConfig, SearchError, run};
+use super::{SearchConfig, SearchError, Server, run};
 use crate::stop::Stop;
 use serde_json::Value as Json;
 use std::io::{Read, Write};
@@ -29,6 +34,18 @@ impl TestServer {
             refresh_interval: Duration::from_millis(20),
             ..SearchConfig::new(folder)
         })
+    }
+
+    /// A server with several containers; the address is that of the first.
+    pub(super) fn containers(config: SearchConfig, count: usize) -> (Self, Vec<SocketAddr>) {
+        let bind = |_| TcpListener::bind("127.0.0.1:0").unwrap();
+        let listeners: Vec<_> = (0..count).map(bind).collect();
+        let addresses: Vec<_> = listeners.iter().map(|l| l.local_addr().unwrap()).collect();
+        let stop = Stop::new().unwrap();
+        let asked = stop.clone();
+        let thread =
+            std::thread::spawn(move || Server::open(config, count)?.serve(listeners, &asked));
+        (Self { address: addresses[0], stop, thread: Some(thread) }, addresses)
     }
 
     pub(super) fn with(config: SearchConfig) -> Self {
@@ -70,7 +87,9 @@ pub(super) struct Client {
 pub(super) struct TestReply {
     pub(super) status: u16,
     pub(super) head: String,
+    /// As text; gzip is not unpacked.
     pub(super) body: String,
+    pub(super) raw: Vec<u8>,
 }
 
 impl TestReply {
@@ -140,20 +159,48 @@ impl Client {
             }
         };
         let head = String::from_utf8(self.received[..end].to_vec()).unwrap();
-        let length = head
-            .lines()
-            .find_map(|line| {
+        let field = |wanted: &str| {
+            head.lines().find_map(|line| {
                 let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+                name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
             })
-            .unwrap_or(0);
-        while self.received.len() < end + 4 + length {
-            self.more()?;
-        }
-        let body = String::from_utf8(self.received[end + 4..end + 4 + length].to_vec()).unwrap();
-        self.received.drain(..end + 4 + length);
+        };
+        self.received.drain(..end + 4);
+        let raw = if field("transfer-encoding").is_some() {
+            self.chunks()?
+        } else {
+            let length = field("content-length").map_or(0, |length| length.parse().unwrap());
+            while self.received.len() < length {
+                self.more()?;
+            }
+            self.received.drain(..length).collect()
+        };
+        let body = String::from_utf8_lossy(&raw).into_owned();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Some(TestReply { status, head, body })
+        Some(TestReply { status, head, body, raw })
+    }
+
+    /// A chunked body; nothing when the connection was closed before its end.
+    fn chunks(&mut self) -> Option<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let end = loop {
+                match self.received.windows(2).position(|bytes| bytes == b"\r\n") {
+                    Some(end) => break end,
+                    None => self.more()?,
+                }
+            };
+            let size = std::str::from_utf8(&self.received[..end]).unwrap();
+            let size = usize::from_str_radix(size, 16).unwrap();
+            while self.received.len() < end + 2 + size + 2 {
+                self.more()?;
+            }
+            body.extend_from_slice(&self.received[end + 2..end + 2 + size]);
+            self.received.drain(..end + 2 + size + 2);
+            if size == 0 {
+                return Some(body);
+            }
+        }
     }
 
     fn more(&mut self) -> Option<()> {
@@ -165,6 +212,13 @@ impl Client {
 
     pub(super) fn get(&mut self, path: &str) -> TestReply {
         self.request("GET", path, "", b"")
+    }
+
+    /// A request that must succeed; gives its JSON.
+    pub(super) fn json(&mut self, method: &str, path: &str, body: &str) -> Json {
+        let reply = self.request(method, path, "", body.as_bytes());
+        assert_eq!(reply.status, 200, "{method} {path}: {}", reply.body);
+        reply.json()
     }
 
     pub(super) fn put(&mut self, name: &str, fields: &str) -> TestReply {

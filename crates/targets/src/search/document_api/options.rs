@@ -1,0 +1,94 @@
+//! The parameters of `/document/v1/` that all operations share.
+
+use crate::search::parameters::{Parameters, duration_us};
+use std::time::Duration;
+
+/// How long an operation may take when the request does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Parameters of Vespa's API that must have a value when they are given.
+const KNOWN: [&str; 24] = [
+    "bucketSpace",
+    "cluster",
+    "concurrency",
+    "condition",
+    "continuation",
+    "create",
+    "destinationCluster",
+    "dryRun",
+    "fieldSet",
+    "format.tensors",
+    "fromTimestamp",
+    "includeRemoves",
+    "route",
+    "selection",
+    "sliceId",
+    "slices",
+    "stream",
+    "timeChunk",
+    "timeout",
+    "toTimestamp",
+    "trace",
+    "tracelevel",
+    "wantedDocumentCount",
+    "ignoreUndefinedFields",
+];
+
+/// Parameters of a request, checked as far as all operations check them.
+pub(super) struct Options<'a> {
+    parameters: Parameters,
+    path: &'a str,
+}
+
+impl<'a> Options<'a> {
+    pub(super) fn read(path: &'a str, query: &str) -> Result<Self, String> {
+        let parameters = Parameters::from_query(query).map_err(|error| error.to_string())?;
+        for (name, value) in parameters.iter() {
+            if value.is_empty() && KNOWN.contains(&name) {
+                return Err(format!("Expected non-empty value for request property '{name}'"));
+            }
+        }
+        Ok(Self { parameters, path })
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name)
+    }
+
+    /// Any word but `true` means no.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.get(name) == Some("true")
+    }
+
+    pub(super) fn disallow(&self, names: &[&str]) -> Result<(), String> {
+        match names.iter().find(|name| self.get(name).is_some()) {
+            None => Ok(()),
+            Some(name) => Err(format!("May not specify '{name}' at '{}'", self.path)),
+        }
+    }
+
+    pub(super) fn require(&self, name: &str) -> Result<&str, String> {
+        self.get(name).ok_or_else(|| format!("Must specify '{name}' at '{}'", self.path))
+    }
+
+    /// A whole number that is not negative.
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, String> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let number = text
+            .parse()
+            .map_err(|_| format!("Failed parsing '{text}': For input string: \"{text}\""))?;
+        Ok(Some(number))
+    }
+
+    pub(super) fn time(&self, name: &str) -> Result<Option<Duration>, String> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let us = duration_us(text).ok_or_else(|| {
+            format!("Failed parsing '{text}': expected a time such as 500ms or 2s")
+        })?;
+        Ok(Some(Duration::from_micros(us)))
+    }
+
+    pub(super) fn timeout(&self) -> Result<Duration, String> {
+        Ok(self.time("timeout")?.unwrap_or(DEFAULT_TIMEOUT))
+    }
+}

@@ -1,0 +1,236 @@
+//! Operations on all documents of a selection: copy, update-where and delete-where.
+//!
+//! A visit finds the documents; each is then changed on the condition that it is still the one that
+//! was found, so that a write in between is not undone.
+
+use super::collection::{Collection, Plan, no_cluster, plan};
+use super::options::Options;
+use super::{MAX_BODY_BYTES, Outcome, Request};
+use crate::search::container::Container;
+use crate::search::document::Values;
+use crate::search::edit::{Edit, parse_update};
+use crate::search::http::Body;
+use crate::search::schema::CLUSTER;
+use crate::search::store::{
+    Found, Operation, Record, Test, Write, WriteError, WriterMessage, Written,
+};
+use crate::search::visit::{Collect, MAX_AHEAD, Reader};
+use hyper::{Method, StatusCode};
+use plimsoll_core::clock::now_ns;
+use std::sync::Arc;
+use std::sync::mpsc::TrySendError;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+/// How long one request goes on when it does not say.
+const TIME_CHUNK: Duration = Duration::from_secs(60);
+/// The pause before a write is handed again to a queue that was full.
+const AGAIN: Duration = Duration::from_millis(10);
+/// What a document takes in memory besides its key and values.
+const TARGET_BYTES: usize = 64;
+
+/// What is to be done with each document.
+enum Action {
+    Copy,
+    Update(Arc<[Edit]>),
+    Remove,
+}
+
+/// A document that was found.
+struct Target {
+    key: Vec<u8>,
+    timestamp_us: u64,
+    values: Option<Values>,
+}
+
+#[derive(Default)]
+struct Targets {
+    found: Vec<Target>,
+    bytes: usize,
+}
+
+impl Collect for Targets {
+    type Output = Vec<Target>;
+
+    fn take(&mut self, found: &Found<'_>, values: Option<Values>) {
+        self.bytes += TARGET_BYTES + found.key.len() + found.content.len();
+        let (key, timestamp_us) = (found.key.to_vec(), found.timestamp_us);
+        self.found.push(Target { key, timestamp_us, values });
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn finish(self) -> Vec<Target> {
+        self.found
+    }
+}
+
+/// An operation on a selection, ready to begin.
+pub(super) struct Rewrite {
+    container: Arc<Container>,
+    action: Action,
+    plan: Plan,
+}
+
+/// Reads the request and checks everything that can be checked.
+pub(super) async fn read(
+    container: &Arc<Container>,
+    collection: Option<Collection<'_>>,
+    request: &Request<'_>,
+    options: &Options<'_>,
+    body: Body,
+    visit: OwnedSemaphorePermit,
+) -> Result<Rewrite, Outcome> {
+    let method = request.method;
+    let chunk = check(method, options).map_err(Outcome::invalid)?;
+    let mut plan = plan(container, collection, options, chunk, visit).map_err(Outcome::invalid)?;
+    plan.concurrency = MAX_AHEAD / 2;
+    let action = match *method {
+        Method::POST => Action::Copy,
+        Method::DELETE => Action::Remove,
+        _ => {
+            let read = body.read(request.headers, MAX_BODY_BYTES).await;
+            let read = read.map_err(|error| Outcome::refused(error.status, error.message))?;
+            let update = parse_update(&read.bytes).map_err(Outcome::invalid)?;
+            if update.test.create || update.test.condition.is_some() {
+                let message = "'create' and 'condition' are of no use here: the selection says \
+                               which documents are changed";
+                return Err(Outcome::invalid(message));
+            }
+            Action::Update(update.edits.into())
+        }
+    };
+    plan.wanted.values = matches!(action, Action::Copy);
+    Ok(Rewrite { container: Arc::clone(container), action, plan })
+}
+
+/// Checks the parameters; gives how long the request goes on.
+fn check(method: &Method, options: &Options<'_>) -> Result<Duration, String> {
+    options.disallow(&[
+        "dryRun",
+        "concurrency",
+        "fieldSet",
+        "route",
+        "wantedDocumentCount",
+        "stream",
+        "includeRemoves",
+    ])?;
+    options.require("cluster")?;
+    options.require("selection")?;
+    if *method == Method::POST {
+        let destination = options.require("destinationCluster")?;
+        if destination != CLUSTER {
+            return Err(no_cluster(destination));
+        }
+    } else {
+        options.disallow(&["destinationCluster"])?;
+    }
+    let timeout = options.timeout()?;
+    let chunk = options.time("timeChunk")?.unwrap_or(TIME_CHUNK);
+    Ok(chunk.min(timeout).max(Duration::from_millis(1)))
+}
+
+impl Rewrite {
+    /// Works until everything is done or the time is up.
+    pub(super) async fn run(self) -> Outcome {
+        let Self { container, action, plan } = self;
+        if plan.nothing {
+            return counted(0);
+        }
+        let pace = (plan.concurrency, None);
+        let app = &container.app;
+        let mut reader =
+            Reader::new(app, plan.visit, plan.wanted, plan.token, pace, Targets::default);
+        let mut documents = 0;
+        loop {
+            let piece = match reader.next().await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => return counted(documents),
+                Err(error) => {
+                    return stopped(
+                        documents,
+                        StatusCode::INTERNAL_SERVER_ERROR,
+                        error.to_string(),
+                    );
+                }
+            };
+            match perform(&container, &action, piece.output).await {
+                Ok(changed) => documents += changed,
+                Err(message) => {
+                    return stopped(documents, StatusCode::INTERNAL_SERVER_ERROR, message);
+                }
+            }
+            let token = reader.token();
+            if piece.whole && !token.is_done() && now_ns() >= plan.deadline_ns {
+                return counted(documents).with("continuation", format!("\"{}\"", token.encode()));
+            }
+        }
+    }
+}
+
+fn counted(documents: u64) -> Outcome {
+    Outcome::new(StatusCode::OK).with("documentCount", documents)
+}
+
+fn stopped(documents: u64, status: StatusCode, message: String) -> Outcome {
+    Outcome::refused(status, message).with("documentCount", documents)
+}
+
+/// Changes documents; gives how many there were still to be changed.
+async fn perform(
+    container: &Container,
+    action: &Action,
+    targets: Vec<Target>,
+) -> Result<u64, String> {
+    let mut answers = Vec::with_capacity(targets.len());
+    for target in targets {
+        let operation = match (action, target.values) {
+            (Action::Copy, Some(values)) => Operation::Put { record: Record::new(&values), values },
+            (Action::Update(edits), _) => Operation::Update { edits: Arc::clone(edits) },
+            (Action::Remove, _) => Operation::Remove,
+            (Action::Copy, None) => continue,
+        };
+        let (done, answer) = oneshot::channel();
+        let test = Test { condition: None, timestamp_us: Some(target.timestamp_us) };
+        let write = Write {
+            key: target.key,
+            operation,
+            test,
+            create: false,
+            sent_ns: now_ns(),
+            done,
+            _place: None,
+            _body: None,
+        };
+        send(container, write).await?;
+        answers.push(answer);
+    }
+    let mut changed = 0;
+    for answer in answers {
+        match answer.await {
+            Ok(Ok(Written::Changed)) => changed += 1,
+            // Somebody else was faster, and their write stays.
+            Ok(
+                Ok(Written::Missing) | Err(WriteError::Condition | WriteError::ConditionMissing),
+            ) => {}
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(_) => return Err("The server is stopping".to_owned()),
+        }
+    }
+    Ok(changed)
+}
+
+/// Hands a write to the writing thread, waiting while its queue is full.
+async fn send(container: &Container, write: Write) -> Result<(), String> {
+    let mut message = WriterMessage::Write(Box::new(write));
+    loop {
+        message = match container.app.writes.try_send(message) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Disconnected(_)) => return Err("The server is stopping".to_owned()),
+            Err(TrySendError::Full(message)) => message,
+        };
+        tokio::time::sleep(AGAIN).await;
+    }
+}

@@ -1,0 +1,189 @@
+//! Connections: accepting them, HTTP/1.1 or HTTP/2 as their first bytes say, and sending each
+//! request to its handler.
+
+pub(crate) mod gzip;
+mod reply;
+mod request_body;
+
+pub(crate) use reply::{Gone, PieceSender, Reply, json, mark_gzip, reply, stream};
+pub(crate) use request_body::{Body, Held, budget};
+
+use super::container::Container;
+use super::metrics::Kind;
+use super::{document_api, search_api, state_api};
+use crate::accept::{ACCEPT_PAUSE, accept};
+use crate::stop::Stop;
+use crate::write_limit::WriteLimited;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper::{Method, Request};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use plimsoll_core::clock::now_ns;
+use std::convert::Infallible;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::unix::AsyncFd;
+use tokio::net::{TcpListener, TcpStream};
+
+/// How long a connection may stay silent before it is closed.
+const IDLE: Duration = Duration::from_secs(300);
+/// How long requests under way may take to end when the server stops.
+const DRAIN: Duration = Duration::from_millis(500);
+/// What an HTTP/2 client with prior knowledge sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Requests under way on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 1024;
+/// What a stream, and a connection, may have sent that was not read yet.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+/// What may wait to be sent on one stream.
+const SEND_BUFFER_BYTES: usize = 512 << 10;
+
+/// Serves all containers until the stop is requested, then lets the requests under way end.
+pub(crate) async fn serve(
+    listeners: Vec<(std::net::TcpListener, Arc<Container>)>,
+    stop: &Stop,
+) -> io::Result<()> {
+    let stop = stop.as_fd().try_clone_to_owned()?;
+    // SAFETY: the descriptor is a duplicate that `AsyncFd` owns: it stays open, and the same, as
+    // long.
+    let stopped = unsafe { AsyncFd::register(stop) }?;
+    let graceful = Arc::new(GracefulShutdown::new());
+    let mut accepting = Vec::with_capacity(listeners.len());
+    let mut containers = Vec::with_capacity(listeners.len());
+    for (listener, container) in listeners {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        containers.push(Arc::clone(&container));
+        accepting.push(tokio::spawn(accept_all(listener, container, Arc::clone(&graceful))));
+    }
+    let _ = stopped.readable().await;
+    for task in accepting {
+        task.abort();
+        // The listener is closed once the task is gone.
+        let _ = task.await;
+    }
+    for container in containers {
+        container.app.begin_stop();
+    }
+    // Nobody accepts any more, so nobody else holds it.
+    if let Some(graceful) = Arc::into_inner(graceful) {
+        let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
+    }
+    Ok(())
+}
+
+/// Accepts connections until the container is cut.
+async fn accept_all(
+    listener: TcpListener,
+    container: Arc<Container>,
+    graceful: Arc<GracefulShutdown>,
+) {
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = container.cut() => return,
+            accepted = accept(&listener, &container.slots) => accepted,
+        };
+        match accepted {
+            Ok((stream, slot)) => {
+                let (container, watcher) = (Arc::clone(&container), graceful.watcher());
+                tokio::spawn(async move {
+                    let cut = Arc::clone(&container);
+                    // Clients may go away in the middle of anything; that is no event here.
+                    tokio::select! {
+                        biased;
+                        () = cut.cut() => {}
+                        () = connection(stream, container, watcher) => {}
+                    }
+                    drop(slot);
+                });
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, container: Arc<Container>, watcher: Watcher) {
+    let patience = container.app.config.write_timeout;
+    let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+    // A client that takes nothing is cut off by the system too: hyper would wait for it.
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, patience_ms);
+    let Ok(Some(two)) = tokio::time::timeout(IDLE, speaks_http2(&stream)).await else { return };
+    let service = service_fn(move |request| {
+        let container = Arc::clone(&container);
+        async move { Ok::<_, Infallible>(answer(&container, request).await) }
+    });
+    let io = TokioIo::new(WriteLimited::new(stream, patience));
+    if two {
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MAX_STREAMS)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_send_buf_size(SEND_BUFFER_BYTES)
+            .keep_alive_interval(IDLE)
+            .serve_connection(io, service);
+        let _ = watcher.watch(connection).await;
+    } else {
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(IDLE)
+            .serve_connection(io, service);
+        let _ = watcher.watch(connection).await;
+    }
+}
+
+/// Looks at the first bytes without taking them; nothing when the client went away at once.
+async fn speaks_http2(stream: &TcpStream) -> Option<bool> {
+    let mut first = [0; PREFACE.len()];
+    loop {
+        let count = stream.peek(&mut first).await.ok().filter(|count| *count > 0)?;
+        if first[..count] != PREFACE[..count] {
+            return Some(false);
+        }
+        if count == PREFACE.len() {
+            return Some(true);
+        }
+        // A preface in pieces: what is there stays readable, so that waiting for it would spin.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn answer(container: &Arc<Container>, request: Request<Incoming>) -> Reply {
+    let start_ns = now_ns();
+    let (head, body) = request.into_parts();
+    let app = &container.app;
+    let body = Body::new(body, &app.body_budget);
+    let path = head.uri.path();
+    let query = head.uri.query().unwrap_or("");
+    let (kind, mut reply) = match path {
+        "/search/" | "/search" => {
+            let search = search_api::handle(container, &head.method, query, &head.headers, body);
+            (Kind::Search, search.await)
+        }
+        _ if path.starts_with("/document/v1/") => {
+            let request = document_api::Request {
+                method: &head.method,
+                path,
+                query,
+                headers: &head.headers,
+                start_ns,
+            };
+            document_api::handle(container, &request, body).await
+        }
+        _ => (Kind::State, state_api::handle(container, &head.method, path, query).await),
+    };
+    reply::pack(&mut reply, gzip::accepted(&head.headers));
+    container.metrics.record(kind, reply.status(), now_ns() - start_ns);
+    reply
+}
+
+/// Whether a method only reads.
+pub(crate) fn reads(method: &Method) -> bool {
+    method == Method::GET || method == Method::HEAD
+}
