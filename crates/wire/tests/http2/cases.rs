@@ -355,3 +355,33 @@ fn floods_end_the_connection() {
         assert_eq!(session.fault, Some(Fault::Protocol("the reply's head exceeds the limit")));
     }
 }
+
+/// The protocol of either version, with the same requests and replies.
+#[test]
+fn either_version_is_one_protocol() {
+    use plimsoll_wire::http::{Conn, Http};
+    use plimsoll_wire::{Event, Protocol};
+
+    let h2 = Server::new(&[]).head(1, OK, false).data(1, b"hi", true).bytes.clone();
+    let h1 = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx: y\r\n\r\nhi".to_vec();
+    let two = Http::Two(Http2::default());
+    for (http, bytes, capacity) in [(Http::default(), h1, 1), (two, h2, 100)] {
+        let mut out = Vec::new();
+        let mut conn = http.open(&mut out);
+        assert_eq!(http.capacity(&conn), capacity);
+        http.submit(&mut conn, &get(KEEP_ALL), 5, &mut out);
+        assert_eq!(http.capacity(&conn), capacity - 1);
+        match http.receive(&mut conn, &bytes, &mut out) {
+            Ok(Event::Reply { tag: 5, reply, consumed, reusable: true }) => {
+                assert_eq!((reply.status, reply.body, consumed), (200, &b"hi"[..], bytes.len()));
+                assert_eq!(reply.header("X"), Some(&b"y"[..]));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(http.cancel(&mut conn, 77, &mut out), matches!(conn, Conn::Two(_)));
+        assert_eq!(http.end(&mut conn), Err(Fault::Closed { began: false }));
+    }
+    // A connection keeps the version that it was opened with.
+    let conn = Http::default().open(&mut Vec::new());
+    assert_eq!(two.capacity(&conn), 0);
+}

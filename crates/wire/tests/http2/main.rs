@@ -2,7 +2,10 @@
 //! are no HTTP/2 at all.
 
 mod cases;
+mod conversation;
 mod flow;
 mod hpack;
+mod memory;
+mod properties;
 mod server;
 mod session;
