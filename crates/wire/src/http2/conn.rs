@@ -2,7 +2,6 @@
 
 use super::frame::{self, Head, code, flag, kind};
 use super::hpack::Decoder;
-use super::request::Parts;
 use super::send::Sender;
 use super::streams::Streams;
 use super::{Http2, control};
@@ -149,7 +148,7 @@ impl Conn {
         stream.keep = request.keep;
         stream.to_head = request.head;
         stream.window = i64::from(self.sender.stream_window);
-        let parts = Parts::of(&request.bytes);
+        let parts = self.sender.parts(&request.bytes);
         self.sender.put_head(&parts, http.scheme, id, out);
         if !parts.body.is_empty() {
             self.sender.begin_body(parts.body, &mut self.streams, slot, out);
@@ -368,8 +367,8 @@ impl Conn {
         if head.length > frame::PAYLOAD_BYTES_MAX {
             return Err(broken(code::FRAME_SIZE_ERROR, "a frame is longer than 16384 bytes"));
         }
-        let goes_on = head.kind == kind::CONTINUATION && head.id == self.block.id;
-        if (self.block.id != 0) != goes_on {
+        let goes_on = head.kind == kind::CONTINUATION;
+        if goes_on != (self.block.id != 0) || (goes_on && head.id != self.block.id) {
             let why = "a header block is interrupted, or goes on without having begun";
             return Err(broken(code::PROTOCOL_ERROR, why));
         }

@@ -17,13 +17,18 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Takes a request apart. Whatever is not there is empty; the path is then `/`. Nothing is refused, for
-    /// requests are checked where they are made: what is wrong with one, its peer will say.
-    pub(super) fn of(text: &'a [u8]) -> Self {
+    /// requests are checked where they are made: what is wrong with one, its peer will say. Header lines that are
+    /// the same as `before`, those of another request, are not looked through for their end.
+    pub(super) fn of(text: &'a [u8], before: &[u8]) -> Self {
         let (line, rest) = split_line(text);
         let (method, rest_of_line) = split_at_blank(line);
         let (target, _) = split_at_blank(rest_of_line);
         let (authority, path) = split_target(target);
-        let end = lines_end(rest);
+        let behind = rest.strip_prefix(before).filter(|_| before.ends_with(b"\n"));
+        let end = match behind {
+            Some([b'\r', b'\n', ..]) => before.len(),
+            _ => lines_end(rest),
+        };
         let body = split_line(&rest[end..]).1;
         Parts { method, path, authority, lines: &rest[..end], body }
     }
@@ -117,7 +122,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        let parts = Parts::of(text.as_bytes());
+        let parts = Parts::of(text.as_bytes(), b"Host: h\r\n");
         let authority = parts.authority().map(String::from_utf8_lossy);
         let lines = fields(parts.lines).map(|(name, value)| {
             format!("{}={}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))

@@ -51,6 +51,12 @@ impl Default for Sender {
 }
 
 impl Sender {
+    /// Takes a request apart.
+    #[inline]
+    pub(super) fn parts<'a>(&self, text: &'a [u8]) -> Parts<'a> {
+        Parts::of(text, &self.same.lines)
+    }
+
     /// Appends the header block of a request, in as many frames as it takes.
     pub(super) fn put_head(
         &mut self,

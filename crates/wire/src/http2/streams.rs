@@ -225,7 +225,8 @@ mod tests {
         for _ in 0..100_000 {
             if rng.below(100) < 50 && expected.len() < 300 {
                 // Gaps make collisions, as streams that last long do.
-                next += 2 * (1 + rng.below(if rng.below(10) == 0 { 1000 } else { 1 }) as u32);
+                let gap = if rng.below(10) == 0 { 1000 } else { 1 };
+                next += 2 * (1 + rng.below(gap) as u32);
                 let slot = streams.begin(next);
                 assert_eq!(streams.get(slot).id, next);
                 assert_eq!(expected.insert(next, slot), None);

@@ -18,22 +18,36 @@ use crate::session::{Ended, KEEP_ALL, STREAM, Seen, Session};
 const PIPE_BYTES: usize = 70_000;
 
 /// Our side: sends `requests` as the connection takes them, tags from 0, until all have ended or the
-/// connection has. `after` may do something when so many have ended.
+/// connection has; with `resend`, also those that the server has not looked at. `after` may do something
+/// between two reads.
 async fn ask(
     codec: Http2,
     pipe: DuplexStream,
     requests: Vec<Request>,
+    resend: bool,
     mut after: impl FnMut(&mut Session),
 ) -> Session {
     let (mut input, output): (ReadHalf<_>, WriteHalf<_>) = tokio::io::split(pipe);
     let (to_send, sender) = sender(output);
     let (mut session, mut rng) = (Session::new(codec), Rng::new(9113));
     let (mut sent, mut cancelled) = (0, 0);
+    let mut again = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        while session.capacity() > 0 && sent < requests.len() {
-            session.submit(&requests[sent], sent as u32);
-            sent += 1;
+        if resend {
+            // As the engine does with what a peer has not looked at.
+            session.ended.retain(|ended| match ended {
+                Ended::GivenUp { tag, unprocessed: true, .. } => {
+                    again.push(*tag);
+                    false
+                }
+                _ => true,
+            });
+        }
+        while session.capacity() > 0 && (sent < requests.len() || !again.is_empty()) {
+            let tag = again.pop().unwrap_or(sent as u32);
+            session.submit(&requests[tag as usize], tag);
+            sent = sent.max(tag as usize + 1);
         }
         let before = session.capacity();
         after(&mut session);
@@ -120,7 +134,7 @@ where
     run(async {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let server = serve(builder, theirs, answer);
-        tokio::join!(ask(codec, ours, requests, |_| {}), server).0
+        tokio::join!(ask(codec, ours, requests, resend, |_| {}), server).0
     })
 }
 
@@ -172,7 +186,7 @@ fn check_echo(session: &Session, bodies: &[Vec<u8>]) {
 fn echo_all(codec: Http2, builder: Builder, bodies: &[Vec<u8>]) {
     let keep = |id: usize| if id.is_multiple_of(2) { KEEP_ALL } else { STREAM };
     let requests = bodies.iter().enumerate().map(|(id, body)| text(id, body, keep(id)));
-    check_echo(&converse(codec, builder, requests.collect(), echo), bodies);
+    check_echo(&converse(codec, builder, requests.collect(), true, echo), bodies);
 }
 
 #[test]
@@ -227,7 +241,7 @@ fn a_reply_larger_than_all_windows_is_streamed() {
         }
     };
     let requests = vec![text(0, b"", Keep { stream: true, ..Keep::default() })];
-    let session = converse(Http2::default(), Builder::new(), requests, answer);
+    let session = converse(Http2::default(), Builder::new(), requests, false, answer);
     assert_eq!(session.only().body.len(), PIECES * (64 << 10));
     assert!(session.only().body.iter().all(|&byte| byte == b'v'));
 }
@@ -248,7 +262,7 @@ fn resets_and_refusals_come_one_by_one() {
         }
     };
     let requests = (0..400).map(|id| text(id, b"x", KEEP_ALL)).collect();
-    let session = converse(Http2::default(), Builder::new(), requests, answer);
+    let session = converse(Http2::default(), Builder::new(), requests, false, answer);
     assert_eq!((session.fault, session.ended.len()), (None, 400));
     for ended in &session.ended {
         match ended {
@@ -278,7 +292,7 @@ fn a_server_that_leaves_answers_what_it_took() {
             }
         };
         tokio::join!(
-            ask(Http2 { streams_max: 20, ..Http2::default() }, ours, requests, |_| {}),
+            ask(Http2 { streams_max: 20, ..Http2::default() }, ours, requests, false, |_| {}),
             server
         )
         .0
@@ -296,13 +310,14 @@ fn a_server_that_breaks_off_says_why() {
     let session = run(async {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let server = async {
-            let mut connection = Builder::new().handshake(theirs).await.unwrap();
+            let mut connection: h2::server::Connection<_, Bytes> =
+                Builder::new().handshake(theirs).await.unwrap();
             let held = connection.accept().await;
             connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
             while connection.accept().await.is_some() {}
             drop(held);
         };
-        tokio::join!(ask(Http2::default(), ours, requests, |_| {}), server).0
+        tokio::join!(ask(Http2::default(), ours, requests, false, |_| {}), server).0
     });
     let why = "the peer gave up the connection: ENHANCE_YOUR_CALM";
     let told = session.ended.iter().all(|ended| {
@@ -331,7 +346,7 @@ fn cancelled_requests_do_not_disturb_the_others() {
             next += if session.ended.len() as u32 + 10 > next { 10 } else { 0 };
         };
         let codec = Http2 { streams_max: 20, ..Http2::default() };
-        let session = tokio::join!(ask(codec, ours, requests, cancel_some), server).0;
+        let session = tokio::join!(ask(codec, ours, requests, false, cancel_some), server).0;
         assert!(goes_on);
         session
     });

@@ -1,5 +1,6 @@
 //! The HTTP/2 codec against the RFCs' examples, byte-exact cases, a second implementation (`h2`), and bytes that
 //! are no HTTP/2 at all.
+#![allow(clippy::unwrap_used)]
 
 mod cases;
 mod conversation;

@@ -103,6 +103,8 @@ fn ordinary_requests_and_replies_cost_no_allocation() {
     let mut out = Vec::with_capacity(200_000);
     let mut conn = codec.open(&mut out);
     let (mut server, mut next) = (Server::new(&[]), 1);
+    // No body has to wait for a window.
+    server.window(0, 0x7000_0000);
     let body = [b'x'; 1000];
     let mut tally = 0;
     // The same connection: nothing kept, all of it kept, given out in pieces; with and without a body.

@@ -32,7 +32,8 @@ fn session() -> Session {
 fn stream(rng: &mut Rng) -> Vec<u8> {
     let mut server = Server::new(&[(3, 50), (1, 4096)]);
     for _ in 0..rng.below(40) {
-        let id = 1 + 2 * rng.below(u64::from(REQUESTS) + u64::from(rng.below(20) == 0)) as u32;
+        let never_begun = u64::from(rng.below(20) == 0);
+        let id = 1 + 2 * rng.below(u64::from(REQUESTS) + never_begun) as u32;
         let length = [0, 1, 50, 2000][rng.below(4) as usize];
         let body = vec![b'b'; length];
         let end = rng.below(3) == 0;
