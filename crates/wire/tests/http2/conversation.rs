@@ -126,7 +126,13 @@ where
 }
 
 /// Runs both sides; fails when they wait for each other for ever.
-fn converse<F, Fut>(codec: Http2, builder: Builder, requests: Vec<Request>, answer: F) -> Session
+fn converse<F, Fut>(
+    codec: Http2,
+    builder: Builder,
+    requests: Vec<Request>,
+    resend: bool,
+    answer: F,
+) -> Session
 where
     F: Fn(Asked<RecvStream>, SendResponse<Bytes>) -> Fut,
     Fut: Future<Output = ()> + Send + 'static,
