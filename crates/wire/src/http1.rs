@@ -25,6 +25,10 @@ pub use conn::Conn;
 pub use inflate::{DecodeError, decode_body};
 pub use reply::{Encoding, Headers, Reply};
 
+// What HTTP/2 has in common with HTTP/1.1.
+pub(crate) use conn::{BODY_TOO_LONG, REFUSAL_BYTES, RETAINED_BYTES, is_refusal};
+pub(crate) use fields::{Fields, Length, trim};
+
 use crate::{Event, Fault, Protocol};
 
 /// The protocol, with what it puts up with.

@@ -3,7 +3,9 @@
 //! A codec implements [`Protocol`]. The engine owns the connection and the buffers; the codec owns the
 //! meaning of the bytes. The same codec therefore runs over TCP, over TLS and over the simulated network.
 
+pub mod http;
 pub mod http1;
+pub mod http2;
 mod protocol;
 pub mod rank;
 mod session;

@@ -109,7 +109,7 @@ pub enum Event<'a, R> {
     },
 }
 
-/// Why a connection cannot go on.
+/// Why a connection, or one request of it, cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The peer closed or reset before the reply's end.
@@ -119,6 +119,13 @@ pub enum Fault {
     },
     /// The bytes are not the protocol; the text says what was expected.
     Protocol(&'static str),
+    /// The peer gave up a request, or the connection, and said why.
+    Reset {
+        /// Whether any byte of a reply had arrived.
+        began: bool,
+        /// What it said.
+        why: &'static str,
+    },
 }
 
 impl Fault {
@@ -126,9 +133,19 @@ impl Fault {
     #[must_use]
     pub const fn failure(self) -> Failure {
         match self {
-            Fault::Closed { began: false } => Failure::Reset,
-            Fault::Closed { began: true } => Failure::Short,
+            Fault::Closed { began: false } | Fault::Reset { began: false, .. } => Failure::Reset,
+            Fault::Closed { began: true } | Fault::Reset { began: true, .. } => Failure::Short,
             Fault::Protocol(_) => Failure::Protocol,
+        }
+    }
+
+    /// The fault in words, for people.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Fault::Closed { began: false } => "closed before the first byte of a reply",
+            Fault::Closed { began: true } => "closed before the end of the reply",
+            Fault::Protocol(why) | Fault::Reset { why, .. } => why,
         }
     }
 }

@@ -364,9 +364,5 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 }
 
 pub(super) const fn fault_text(fault: Fault) -> &'static str {
-    match fault {
-        Fault::Closed { began: false } => "closed before the first byte of a reply",
-        Fault::Closed { began: true } => "closed before the end of the reply",
-        Fault::Protocol(text) => text,
-    }
+    fault.text()
 }

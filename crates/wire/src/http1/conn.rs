@@ -7,7 +7,7 @@ use crate::{Event, Fault};
 
 /// A buffer above this many bytes is given back after the reply it grew for, so that ten thousand
 /// connections at rest stay within 80 MB whatever they have kept before.
-const RETAINED_BYTES: usize = 8 << 10;
+pub(crate) const RETAINED_BYTES: usize = 8 << 10;
 
 /// How much room is made at once for a body of declared length. What a server declares is not
 /// believed beyond this until it has sent it.
@@ -15,13 +15,13 @@ const RESERVED_BYTES: usize = 256 << 10;
 
 /// How much of the body of a reply that is no success (not 2xx) is kept even when nobody asked for it: what a
 /// server says about its refusal is the first thing that people want to see.
-pub(super) const REFUSAL_BYTES: usize = 512;
+pub(crate) const REFUSAL_BYTES: usize = 512;
 
 /// How many bytes of empty lines are passed over between two replies.
 const BLANK_BYTES: u8 = 16;
 
 /// The body is longer than [`Limits::body_bytes`].
-pub(super) const BODY_TOO_LONG: Fault = Fault::Protocol("the reply's body exceeds the limit");
+pub(crate) const BODY_TOO_LONG: Fault = Fault::Protocol("the reply's body exceeds the limit");
 
 /// The state of one connection. Around 120 bytes; a buffer of its own comes into being only when a
 /// reply is split over reads or has to be assembled for keeping.
@@ -430,7 +430,7 @@ impl Conn {
 
 /// Whether a status is no success.
 #[inline]
-const fn is_refusal(status: u16) -> bool {
+pub(crate) const fn is_refusal(status: u16) -> bool {
     !matches!(status, 200..=299)
 }
 

@@ -9,7 +9,7 @@ pub(super) const fn is_blank(byte: u8) -> bool {
 
 /// `bytes` without the blanks at both ends.
 #[inline]
-pub(super) fn trim(bytes: &[u8]) -> &[u8] {
+pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while let [first, tail @ ..] = rest
         && is_blank(*first)
@@ -26,17 +26,17 @@ pub(super) fn trim(bytes: &[u8]) -> &[u8] {
 
 /// What the framing fields of one head say, gathered line by line.
 #[derive(Default)]
-pub(super) struct Fields {
-    pub(super) length: Length,
+pub(crate) struct Fields {
+    pub(crate) length: Length,
     pub(super) transfer: Transfer,
-    pub(super) encoding: Encoding,
+    pub(crate) encoding: Encoding,
     pub(super) close: bool,
     pub(super) keep_alive: bool,
 }
 
 /// The sum of all `Content-Length` lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Length {
+pub(crate) enum Length {
     #[default]
     Absent,
     Known(u64),
@@ -89,7 +89,7 @@ impl Fields {
     }
 
     #[inline]
-    fn take_length(&mut self, value: &[u8]) {
+    pub(crate) fn take_length(&mut self, value: &[u8]) {
         if let (Length::Absent, Ok(length)) = (self.length, decimal(trim(value))) {
             self.length = Length::Known(length);
             return;
@@ -113,7 +113,7 @@ impl Fields {
         }
     }
 
-    fn take_encoding(&mut self, value: &[u8]) {
+    pub(crate) fn take_encoding(&mut self, value: &[u8]) {
         for coding in tokens(value) {
             self.encoding = on_top(self.encoding, coding);
         }
