@@ -17,3 +17,4 @@ mod process;
 mod record;
 mod seek;
 mod server;
+mod visit;

@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::{Prepared, http_of, prepare};
 use crate::progress::Progress;
 use crate::usage::usage;
 use anyhow::Result;
@@ -11,7 +11,6 @@ use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
-use plimsoll_wire::http1::Http1;
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
@@ -58,12 +57,13 @@ pub fn execute(
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
     let progress = Progress::new(scenario.length(), output.quiet);
+    let http = http_of(scenario);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| {
             progress.show(second);
             each_second(second);
         };
-        let end = run(&plan, Http1::default, sessions, keeping.sink, &mut show, &keeping.stop);
+        let end = run(&plan, || http, sessions, keeping.sink, &mut show, &keeping.stop);
         progress.done();
         let end = end?;
         let results = job_results(&end);

@@ -4,7 +4,7 @@ use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::schedule::Slice;
 use plimsoll_wire::Sessions;
-use plimsoll_wire::http1::Http1;
+use plimsoll_wire::http::Http;
 use plimsoll_workloads::checks::{Checks, HitCounter};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::http::{
@@ -139,7 +139,7 @@ impl Sources {
         limit: u64,
         append: &str,
         troubles: &Troubles,
-    ) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
+    ) -> Result<Vec<Box<dyn Sessions<Http> + Send>>> {
         let forms = Arc::new(forms);
         let judge = Judge {
             checks: Checks::default(),
@@ -147,7 +147,7 @@ impl Sources {
             hits: Some(HitCounter::default()),
             hits_from_header_only: true,
         };
-        let mut all: Vec<Box<dyn Sessions<Http1> + Send>> = Vec::new();
+        let mut all: Vec<Box<dyn Sessions<Http> + Send>> = Vec::new();
         for index in 0..shards {
             let slice = Slice { index, of: shards };
             let numbers = (0..slice.share(u64::from(self.clients))).map(|own| slice.global(own));

@@ -17,7 +17,8 @@ use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Tls, TlsOptions};
 use plimsoll_wire::Sessions;
-use plimsoll_wire::http1::Http1;
+use plimsoll_wire::http::Http;
+use plimsoll_wire::http2::{Http2, Scheme};
 use plimsoll_workloads::checks::{Checks, HitCounter};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::header::parse_header;
@@ -37,7 +38,7 @@ pub struct Prepared {
     /// What the engine does.
     pub plan: ShardPlan,
     /// One a shard.
-    pub sessions: Vec<Box<dyn Sessions<Http1> + Send>>,
+    pub sessions: Vec<Box<dyn Sessions<Http> + Send>>,
     /// Names of the classes, by index.
     pub class_names: Vec<String>,
     /// How many different requests the source holds, if known.
@@ -105,6 +106,8 @@ fn check_limits(scenario: &Scenario) -> Result<()> {
         "--duration 0s asks for nothing; use a longer time, such as 10s"
     } else if slots == Some(0) {
         "--slots 0 admits nothing; use at least 1"
+    } else if scenario.http2 && !scenario.keepalive {
+        "--http2 and --no-keepalive exclude each other: many requests share a connection of HTTP/2"
     } else if scenario.threads == 0 || scenario.threads > 1024 {
         "--threads: use a number from 1 to 1024"
     } else if scenario.timeout.ns == 0 {
@@ -155,6 +158,16 @@ pub fn plan_of(
     }
 }
 
+/// The version of HTTP that a scenario asks for.
+pub fn http_of(scenario: &Scenario) -> Http {
+    if !scenario.http2 {
+        return Http::default();
+    }
+    let secure = scenario.targets.iter().any(|target| target.starts_with("https:"));
+    let scheme = if secure { Scheme::Https } else { Scheme::Http };
+    Http::Two(Http2 { scheme, ..Http2::default() })
+}
+
 /// TLS for the targets, which must all speak it or none.
 pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
     let secure = urls.iter().filter(|url| url.authority.tls).count();
@@ -175,6 +188,7 @@ pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
         key_file: scenario.tls.key_file.clone(),
         server_name: scenario.tls.server_name.clone(),
         insecure: scenario.tls.insecure,
+        http2: scenario.http2,
     })?;
     for url in urls {
         tls.name(&url.authority.host)?;

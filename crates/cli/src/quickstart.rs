@@ -16,7 +16,8 @@ use plimsoll_core::schedule::{Arrivals, LoadModel, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::target::Target;
 use plimsoll_report::text::figures;
-use plimsoll_wire::http1::{Http1, Reply, Request};
+use plimsoll_wire::http::Http;
+use plimsoll_wire::http1::{Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source};
@@ -214,7 +215,7 @@ fn form(server: &Server) -> Result<HttpForm> {
 /// A run over requests that are in memory, each asked once.
 fn once(
     server: &Server,
-    sessions: Box<dyn Sessions<Http1> + Send>,
+    sessions: Box<dyn Sessions<Http> + Send>,
     requests: u64,
     clients: u32,
 ) -> (Scenario, Prepared) {
@@ -385,7 +386,7 @@ struct Expecting {
     expected: Vec<Expect>,
 }
 
-impl Sessions<Http1> for Expecting {
+impl Sessions<Http> for Expecting {
     fn next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
         self.inner.next(client, target, request)
     }

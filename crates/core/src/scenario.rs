@@ -54,6 +54,8 @@ pub struct Scenario {
     pub connect_timeout: Span,
     /// Connections carry more than one request.
     pub keepalive: bool,
+    /// HTTP/2 instead of HTTP/1.1: many requests at a time on each connection.
+    pub http2: bool,
     /// What waits and what is refused.
     pub admission: AdmissionModel,
     /// Poll this long before an intended start instead of sleeping.
@@ -108,6 +110,7 @@ impl Default for Scenario {
             timeout: Span::seconds(30),
             connect_timeout: Span::seconds(5),
             keepalive: true,
+            http2: false,
             admission: AdmissionModel::Direct,
             spin: Span::default(),
             batching: true,
@@ -125,6 +128,8 @@ const SECRET_HEADERS: [&str; 7] =
 impl Scenario {
     /// Connections when none were asked for: one a client, or this many.
     pub const CONNECTIONS: u32 = 64;
+    /// Requests at a time that a connection of HTTP/2 is given, unless the connections were named.
+    pub const STREAMS: u32 = 32;
 
     /// Length of the measured stretch: what was asked for, a profile's own, or 10 s. A profile ends with its last
     /// step even when more was asked for.
@@ -146,7 +151,8 @@ impl Scenario {
     }
 
     /// How many connections the run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
-    /// with slots enough for all of them, since each request under way has a connection of its own.
+    /// with slots enough for all of them, since each request under way has a connection of its own; in HTTP/2 one
+    /// for every [`Self::STREAMS`] of them.
     #[must_use]
     pub fn connection_count(&self) -> u32 {
         let own = match (self.load.clients(), self.admission) {
@@ -154,6 +160,7 @@ impl Scenario {
             (None, AdmissionModel::Managed { slots, .. }) => slots.max(Self::CONNECTIONS),
             (None, AdmissionModel::Direct) => Self::CONNECTIONS,
         };
+        let own = if self.http2 { own.div_ceil(Self::STREAMS) } else { own };
         self.connections.unwrap_or(own).max(1)
     }
 

@@ -25,6 +25,8 @@ pub struct TlsOptions {
     pub server_name: Option<String>,
     /// Trust any certificate for any name. Never a default.
     pub insecure: bool,
+    /// Agree on HTTP/2 (ALPN `h2`) instead of HTTP/1.1.
+    pub http2: bool,
 }
 
 /// TLS that cannot be set up.
@@ -118,7 +120,8 @@ impl Tls {
         };
         // Every connection is a full handshake, so that reconnecting costs the same each time.
         config.resumption = Resumption::disabled();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let version: &[u8] = if options.http2 { b"h2" } else { b"http/1.1" };
+        config.alpn_protocols = vec![version.to_vec()];
         Ok(Self { config: Arc::new(config), server_name: options.server_name.clone() })
     }
 
@@ -130,6 +133,13 @@ impl Tls {
         let name = self.server_name.as_deref().unwrap_or(host);
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         ServerName::try_from(bare.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))
+    }
+
+    /// Whether a connection whose handshake is through speaks what was asked for. A server that knows nothing of
+    /// ALPN speaks HTTP/1.1.
+    pub(crate) fn is_agreed(&self, connection: &ClientConnection) -> bool {
+        let wanted = self.config.alpn_protocols.first().map(Vec::as_slice);
+        wanted != Some(b"h2") || connection.alpn_protocol() == wanted
     }
 
     /// A fresh connection that asks for `name`.

@@ -74,6 +74,9 @@ pub struct FbenchArgs {
     /// A connection for each request.
     #[arg(short = 'k')]
     no_keepalive: bool,
+    /// HTTP/2: with prior knowledge on http://, by ALPN on https://; 32 clients share a connection.
+    #[arg(long)]
+    http2: bool,
     /// Text to append to each URL.
     #[arg(short = 'a', value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     append: String,
@@ -246,6 +249,7 @@ impl FbenchArgs {
             timeout: self.timeout,
             connect_timeout: self.connect_timeout,
             keepalive: !self.no_keepalive,
+            http2: self.http2,
             spin: self.spin,
             batching: !self.no_batching,
             tls: tls.unwrap_or_default(),

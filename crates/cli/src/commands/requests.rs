@@ -36,6 +36,9 @@ pub struct RequestFlags {
     /// A connection for each request.
     #[arg(long, help_heading = "Requests")]
     no_keepalive: bool,
+    /// HTTP/2: with prior knowledge on http://, by ALPN on https://; up to 100 requests at a time on a connection.
+    #[arg(long, help_heading = "Requests")]
+    http2: bool,
 
     /// A class of requests, by a regular expression on URL and body; first match wins; may be repeated.
     #[arg(long, value_name = "NAME=REGEX", help_heading = "Judging")]
@@ -72,6 +75,7 @@ impl RequestFlags {
             checks: self.check.clone(),
             hits: self.hits.clone(),
             keepalive: !self.no_keepalive,
+            http2: self.http2,
             tls: self.tls.scenario(),
             ..Scenario::default()
         })

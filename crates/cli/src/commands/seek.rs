@@ -6,7 +6,7 @@ use super::method::{Method, results, search_as, unless_dead, verdict_of};
 use super::requests::RequestFlags;
 use crate::execute::{code, print_out, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::prepare::{SessionForm, open};
+use crate::prepare::{SessionForm, http_of, open};
 use crate::search_progress::SearchProgress;
 use crate::usage::usage;
 use anyhow::Result;
@@ -20,7 +20,6 @@ use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::shard::ShardPlan;
-use plimsoll_wire::http1::Http1;
 use std::cell::RefCell;
 
 const EXAMPLES: &str = "\
@@ -155,6 +154,7 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         troubles: prepared.troubles,
     };
     let progress = SearchProgress::new(&task.goal, output.quiet);
+    let http = http_of(&task.scenario);
     let finished = carry_out(&task.scenario, &about, &output, |keeping| {
         let mut second = |interval: &_| progress.second(interval);
         let sessions_error = RefCell::new(None);
@@ -168,7 +168,7 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         let stop = keeping.stop;
         let plan = plant_plan(&task, about.plan);
         let mut plant =
-            EnginePlant::new(plan, Http1::default, &mut sessions, keeping.sink, &mut second, stop);
+            EnginePlant::new(plan, move || http, &mut sessions, keeping.sink, &mut second, stop);
         let (results, verdict, warnings) = match args.strategy.rival() {
             None => {
                 let finding = seek(&mut plant, &task.goal, &mut |event| progress.event(event));

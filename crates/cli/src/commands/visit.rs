@@ -20,7 +20,7 @@ use plimsoll_engine::run::run as run_engine;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_wire::Sessions;
-use plimsoll_wire::http1::Http1;
+use plimsoll_wire::http::Http;
 use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::render::HttpForm;
@@ -344,12 +344,12 @@ impl Task {
         &self,
         visit: &Arc<Visit>,
         forms: &Arc<Vec<HttpForm>>,
-    ) -> Vec<Box<dyn Sessions<Http1> + Send>> {
+    ) -> Vec<Box<dyn Sessions<Http> + Send>> {
         let shards = self.scenario.threads.min(visit.form().slices);
         (0..shards)
             .map(|shard| {
                 let own = VisitSessions::new(visit.clone(), forms.clone(), shard, shards);
-                Box::new(own) as Box<dyn Sessions<Http1> + Send>
+                Box::new(own) as Box<dyn Sessions<Http> + Send>
             })
             .collect()
     }
@@ -430,7 +430,7 @@ fn carry(
         };
         let started_ns = now_ns();
         let end =
-            run_engine(&plan, Http1::default, sessions, keeping.sink, &mut second, &keeping.stop)?;
+            run_engine(&plan, Http::default, sessions, keeping.sink, &mut second, &keeping.stop)?;
         let seconds = (now_ns() - started_ns) as f64 / 1e9;
         progress.done();
         let mut warnings = Vec::new();

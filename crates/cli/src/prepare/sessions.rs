@@ -6,7 +6,7 @@ use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_wire::Sessions;
-use plimsoll_wire::http1::Http1;
+use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::{
     Cursor, Form, HttpSessions, Judge, Order, Park, Stream, Troubles, Way, shuffled,
 };
@@ -53,7 +53,7 @@ impl SessionForm {
     ///
     /// # Errors
     /// When the source cannot be read in the order that is asked for.
-    pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
+    pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http> + Send>>> {
         let Self { source, forms, judge, troubles, parks } = self;
         let order = order_of(scenario)?;
         let shards = u64::from(scenario.threads);
@@ -72,7 +72,7 @@ impl SessionForm {
             }
             _ => None,
         };
-        let mut all: Vec<Box<dyn Sessions<Http1> + Send>> = Vec::new();
+        let mut all: Vec<Box<dyn Sessions<Http> + Send>> = Vec::new();
         for (shard, park) in (0..shards).zip(parks) {
             let range = ByteRange { index: shard, of: shards };
             let cursor = match &source.kind {
@@ -143,7 +143,7 @@ mod tests {
     use plimsoll_workloads::render::{Authority, HttpForm};
 
     /// The paths of the next `count` requests.
-    fn ask(sessions: &mut [Box<dyn Sessions<Http1> + Send>], count: usize) -> Vec<String> {
+    fn ask(sessions: &mut [Box<dyn Sessions<Http> + Send>], count: usize) -> Vec<String> {
         let mut request = Request::default();
         let mut next = |_| {
             assert!(matches!(sessions[0].next(0, 0, &mut request), Turn::Ask(_)));

@@ -62,7 +62,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 if self.connections[key as usize].state == State::Handshaking
                     && !self.connections[key as usize].is_handshaking()
                 {
-                    self.opened(key);
+                    self.agreed(key);
                 }
                 if !plain.is_empty() {
                     self.feed(key, &plain, now_ns);
@@ -73,6 +73,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
         }
         self.decrypted = plain;
+    }
+
+    /// The TLS handshake is through: the codec takes over, if it is the one that was agreed.
+    fn agreed(&mut self, key: u32) {
+        let session = self.connections[key as usize].tls.as_deref();
+        let agreed = match (&self.plan.tls, session) {
+            (Some(tls), Some(session)) => tls.is_agreed(session),
+            _ => true,
+        };
+        if agreed {
+            self.opened(key);
+        } else {
+            let reason = "the server does not speak HTTP/2: it did not choose h2 (ALPN)";
+            self.open_failed(key, Failure::Tls, reason);
+        }
     }
 
     fn tls_failed(&mut self, key: u32, error: &LayerError) {

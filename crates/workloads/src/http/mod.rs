@@ -13,7 +13,8 @@ use crate::classes::Classes;
 use crate::render::{FbenchForm, HttpForm};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
-use plimsoll_wire::http1::{Encoding, Http1, Keep, Reply, Request, decode_body};
+use plimsoll_wire::http::Http;
+use plimsoll_wire::http1::{Encoding, Keep, Reply, Request, decode_body};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -185,7 +186,7 @@ fn plain_body<'a>(reply: &'a Reply<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     decode_body(reply, scratch, DECODED_MAX).unwrap_or(reply.body)
 }
 
-impl Sessions<Http1> for HttpSessions {
+impl Sessions<Http> for HttpSessions {
     fn next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
         request.bytes.clear();
         let cursors = self.cursors.len().max(1);

@@ -11,7 +11,7 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::visit::{VisitCell, VisitResult};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
-use plimsoll_wire::http1::Http1;
+use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm};
 use serde_json::Map;
@@ -44,7 +44,7 @@ fn cell(
     let sessions = task.sessions(&visit, &forms);
     let (rings, watch) = alarm(length)?;
     let started_ns = now_ns();
-    let end = run_engine(&plan, Http1::default, sessions, sink, &mut |_| {}, &rings);
+    let end = run_engine(&plan, Http::default, sessions, sink, &mut |_| {}, &rings);
     rings.store(true, Ordering::Relaxed);
     // It only waits; there is nothing to learn from it.
     let _ = watch.join();

@@ -1,0 +1,254 @@
+//! `plimsoll visit` against the embedded server: every document once, in whatever way it is asked for, and after
+//! any number of kills.
+
+use crate::process::{Ended, Place, Target, curl, until};
+use crate::record::Record;
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(120);
+
+/// Feeds documents 0 to `count` over HTTP/2 and returns their ids.
+fn feed(place: &Place, target: &Target, count: u32) -> BTreeSet<String> {
+    let mut requests = String::new();
+    for i in 0..count {
+        // Writing into a string does not fail.
+        let _ = writeln!(
+            requests,
+            "{{\"method\":\"POST\",\"path\":\"/document/v1/plimsoll/doc/docid/{i}\",\
+             \"body\":{{\"fields\":{{\"title\":\"number {i} \\u00e6 \\\"}}\",\"score\":{i}}}}}}}"
+        );
+    }
+    let file = place.file("feed.ndjson", requests);
+    let requests = count.to_string();
+    let args = [
+        "load",
+        target.url.as_str(),
+        "--http2",
+        "--queries",
+        file.to_str().unwrap(),
+        "--clients",
+        "64",
+        "--requests",
+        &requests,
+        "--duration",
+        "100s",
+        "--json",
+        "-",
+    ];
+    let record = Record::of(&place.start(args).wait(LONG).expect(0));
+    assert_eq!((record.ok(), record.sent()), (u64::from(count), u64::from(count)));
+    // Sixty-four clients share two connections.
+    assert_eq!(record.count("/counters/connects"), 2, "{}", record.0["counters"]);
+    (0..count).map(|i| format!("id:plimsoll:doc::{i}")).collect()
+}
+
+fn visit(place: &Place, target: &Target, flags: &[&str]) -> Ended {
+    let mut args = vec!["visit", target.url.as_str(), "--cluster", "plimsoll", "--quiet"];
+    args.extend(flags);
+    place.start(args).wait(LONG)
+}
+
+/// The ids of a file of documents, each of which must be there once.
+fn ids(text: &str, key: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for line in text.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(line["fields"].is_object(), "{line}");
+        let id = line[key].as_str().unwrap().to_owned();
+        assert!(all.insert(id.clone()), "{id} is there twice");
+    }
+    all
+}
+
+fn unpacked(place: &Place, program: &str, file: &str) -> String {
+    let mut command = std::process::Command::new(program);
+    let output = command.args(["-dc", file]).current_dir(place.path()).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_way_brings_the_same_documents() {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    let fed = feed(&place, &target, 3000);
+    let mut digests = BTreeSet::new();
+    let ways: [&[&str]; 5] = [
+        &["--slices", "1"],
+        &["--slices", "8"],
+        &["--slices", "3", "--threads", "2", "--concurrency", "4"],
+        &["--slices", "5", "--chunked", "--wanted", "100"],
+        &["--slices", "auto"],
+    ];
+    for (index, way) in ways.into_iter().enumerate() {
+        let name = format!("dump-{index}.ndjson");
+        let mut flags = vec!["--out", &name, "--json", "-"];
+        flags.extend(way);
+        let record = Record::of(&visit(&place, &target, &flags).expect(0));
+        assert_eq!(record.count("/visit/documents"), 3000, "{way:?}");
+        assert_eq!(record.0["visit"]["complete"], true);
+        assert_eq!(record.count("/visit/duplicates"), 0);
+        assert_eq!(
+            record.count("/visit/document_count_claimed"),
+            record.count("/visit/document_count_received")
+        );
+        let form = if way.contains(&"--chunked") { "object" } else { "lines" };
+        assert_eq!(record.text("/visit/form"), form);
+        digests.insert(record.text("/visit/id_digest").to_owned());
+        assert_eq!(ids(&place.read(&name), "id"), fed, "{way:?}");
+        record.expect_balanced();
+    }
+    assert_eq!(digests.len(), 1, "{digests:?}");
+    let text = place.run(["report"]).expect(0).stdout;
+    for part in ["3,000 documents", "Complete", "digest", "first byte"] {
+        assert!(text.contains(part), "no '{part}' in\n{text}");
+    }
+}
+
+#[test]
+fn documents_go_where_they_are_wanted() {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    let fed = feed(&place, &target, 500);
+    let out = visit(&place, &target, &["--slices", "2"]).expect(0);
+    assert_eq!(ids(&out.stdout, "id"), fed);
+    visit(&place, &target, &["--slices", "2", "--out", "d.json.gz"]).expect(0);
+    assert_eq!(ids(&unpacked(&place, "gzip", "d.json.gz"), "id"), fed);
+    visit(&place, &target, &["--slices", "4", "--out-dir", "parts"]).expect(0);
+    let mut parts = String::new();
+    for entry in std::fs::read_dir(place.path().join("parts")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(!text.is_empty());
+        parts += &text;
+    }
+    assert_eq!(ids(&parts, "id"), fed);
+    let flags = ["--slices", "2", "--format", "vespa-feed", "--selection", "doc.score < 10"];
+    let out = visit(&place, &target, &flags).expect(0);
+    let expected: BTreeSet<String> = (0..10).map(|i| format!("id:plimsoll:doc::{i}")).collect();
+    assert_eq!(ids(&out.stdout, "put"), expected);
+}
+
+#[test]
+fn a_visit_that_is_killed_goes_on_where_it_was() {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    let fed = feed(&place, &target, 4000);
+    let mut kills = 0;
+    for round in 0..40 {
+        let args = [
+            "visit",
+            target.url.as_str(),
+            "--cluster",
+            "plimsoll",
+            "--quiet",
+            "--no-record",
+            "--slices",
+            "4",
+            "--chunked",
+            "--wanted",
+            "20",
+            "--out",
+            "dump.ndjson",
+            "--resume",
+            "state",
+        ];
+        let mut running = place.start(args);
+        let pause = Duration::from_millis(20 + 37 * (round % 7));
+        std::thread::sleep(pause);
+        if !running.is_running() {
+            running.wait(LONG).expect(0);
+            break;
+        }
+        running.signal(Signal::KILL);
+        running.wait(LONG);
+        kills += 1;
+    }
+    // However fast the machine is, it ends in order in the end.
+    let flags = ["--slices", "4", "--out", "dump.ndjson", "--resume", "state", "--json", "-"];
+    let record = Record::of(&visit(&place, &target, &flags).expect(0));
+    assert_eq!(record.count("/visit/documents"), 4000, "after {kills} kills");
+    assert_eq!(ids(&place.read("dump.ndjson"), "id"), fed, "after {kills} kills");
+}
+
+#[test]
+fn a_container_that_goes_takes_nothing_with_it() {
+    let place = Place::new();
+    let target = place.serve(&["search", "--containers", "2"]);
+    let fed = feed(&place, &target, 6000);
+    let second = other_container(&target.url);
+    let args = [
+        "visit",
+        &target.url,
+        &second,
+        "--cluster",
+        "plimsoll",
+        "--quiet",
+        "--slices",
+        "6",
+        "--chunked",
+        "--wanted",
+        "10",
+        "--out",
+        "dump.ndjson",
+        "--json",
+        "-",
+    ];
+    let running = place.start(args);
+    let some = || place.path().join("dump.ndjson").exists();
+    until("the visit has begun", Duration::from_secs(20), some);
+    let (status, _) = curl(&["-X", "POST", &format!("{second}/plimsoll/v1/container/stop")]);
+    assert!(status == 200 || status == 0, "{status}");
+    let record = Record::of(&running.wait(LONG).expect(0));
+    assert_eq!(record.0["visit"]["complete"], true);
+    assert_eq!(ids(&place.read("dump.ndjson"), "id"), fed);
+}
+
+/// The address of the container behind the first one.
+fn other_container(url: &str) -> String {
+    let (host, port) = url.rsplit_once(':').unwrap();
+    format!("{host}:{}", port.parse::<u16>().unwrap() + 1)
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    feed(&place, &target, 50);
+    let ended = visit(&place, &target, &["--selection", "doc.score >", "--slices", "2"]).expect(4);
+    assert!(ended.stderr.contains("HTTP 400"), "{}", ended.stderr);
+    let url = target.url.clone();
+    drop(target);
+    let args = ["visit", &url, "--slices", "2", "--retries", "1", "--no-record", "--quiet"];
+    let ended = place.start(args).wait(LONG).expect(4);
+    assert!(ended.stderr.contains("slice 0"), "{}", ended.stderr);
+    assert!(!Path::new("dump.ndjson").exists());
+}
+
+#[test]
+fn wrong_words_are_refused_before_anything_is_asked() {
+    let place = Place::new();
+    for (flags, word) in [
+        (&["--slices", "0"][..], "--slices"),
+        (&["--slices", "x"], "--slices"),
+        (&["--from", "yesterday"], "--from"),
+        (&["--bucket-space", "outer"], "outer"),
+        (&["--json", "-"], "--out"),
+        (&["--resume", "state"], "--out"),
+        (&["--compress", "gzip"], "--out"),
+        (&["--threads", "0"], "--threads"),
+        (&["--request-timeout", "0s"], "--request-timeout"),
+        (&["--slices", "4", "--selection", "id.user == 7"], "--slices 1"),
+    ] {
+        let mut args = vec!["visit", "http://127.0.0.1:1/"];
+        args.extend(flags);
+        let ended = place.run(args).expect(64);
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+    }
+    let ended = place.run(["visit", "http://127.0.0.1:1/search/"]).expect(64);
+    assert!(ended.stderr.contains("no collection"), "{}", ended.stderr);
+}
