@@ -1,5 +1,6 @@
 //! Visits of a made-up cluster that answers in either form, cuts replies, refuses, repeats and fails: whatever it
 //! does, and whenever the visit is killed, what is written in the end is the corpus, each document once.
+#![allow(clippy::unwrap_used)]
 
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;

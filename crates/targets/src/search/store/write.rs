@@ -187,7 +187,7 @@ impl Store {
 
     fn commit(
         &self,
-        batch: &mut [Box<Write>],
+        batch: &mut [Write],
         sync: bool,
     ) -> Result<(Vec<Answer>, Vec<Change>), StoreError> {
         let mut transaction = self.db.begin_write()?;
@@ -226,7 +226,7 @@ impl Store {
 /// Takes what is in the queue, or waits for something. Gives whether to stop.
 fn collect(
     queue: &Receiver<WriterMessage>,
-    batch: &mut Vec<Box<Write>>,
+    batch: &mut Vec<Write>,
     wait: Option<Duration>,
 ) -> bool {
     let first = match wait {
@@ -234,13 +234,13 @@ fn collect(
         Some(wait) => queue.recv_timeout(wait),
     };
     match first {
-        Ok(WriterMessage::Write(write)) => batch.push(write),
+        Ok(WriterMessage::Write(write)) => batch.push(*write),
         Err(RecvTimeoutError::Timeout) => return false,
         Ok(WriterMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
     }
     while batch.len() < MAX_BATCH {
         match queue.try_recv() {
-            Ok(WriterMessage::Write(write)) => batch.push(write),
+            Ok(WriterMessage::Write(write)) => batch.push(*write),
             Ok(WriterMessage::Stop) => return true,
             Err(_) => break,
         }
