@@ -1,12 +1,13 @@
 //! The thresholds of THRESHOLDS.md with fewer seeds, each share with three binomial standard errors' allowance.
 
 use plimsoll_zoo::models::{self, Model};
+use plimsoll_zoo::parallel::map;
 use plimsoll_zoo::table::{self, Outcome};
 
 const SEEDS: u64 = 60;
 
 fn check(model: &Model) {
-    let outcomes: Vec<Outcome> = (0..SEEDS).map(|seed| table::search(model, seed).0).collect();
+    let outcomes: Vec<Outcome> = map(SEEDS, |seed| table::search(model, &model.goal(seed)).0);
     let least = |wanted: f64| wanted - 3.0 * (wanted * (1.0 - wanted) / SEEDS as f64).sqrt();
     let covered = table::share(&outcomes, |o| o.covers);
     assert!(covered >= least(0.93), "{}: intervals cover {covered}", model.name);

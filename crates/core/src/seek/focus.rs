@@ -8,12 +8,14 @@ use super::traffic;
 
 /// Blocks at either rate of an order.
 const HALF: usize = 3;
-/// Share of the budget that is kept for certification.
-pub(super) const RESERVE: f64 = 0.2;
+/// Least and most share of the budget that is kept for certification.
+const RESERVE: (f64, f64) = (0.2, 0.25);
 /// Prior knowledge of the dispersion is worth so many blocks.
 const WORTH: f64 = 14.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
 const INFLATION: f64 = 1.75;
+/// No further than this does an order reach beyond an estimate that no broken limit bounds.
+const LEAP: f64 = 1.05;
 /// What is late below this share of the line is late without load.
 const FLOOR_BELOW: f64 = 0.85;
 /// Standard deviation of the slope's logarithm around what theory says.
@@ -60,7 +62,8 @@ impl Search<'_> {
             }
             let slope = found.slope;
             let step = (0.4 / slope).min(found.half_width().max(0.2 / slope)).clamp(0.003, 0.05);
-            let (below, above) = (center * (-step).exp(), center * step.exp());
+            let below = center * (-step).exp();
+            let above = (center * step.exp()).max(self.beyond(&found));
             self.offer_runs(&[below, above], half, None)?;
             found = self.estimate(center);
             self.foresee();
@@ -70,6 +73,17 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// As long as no run broke a limit the line is bounded from above by belief only, and an estimate drawn up by
+    /// small steps would creep: half of the way to the interval's upper end or to capacity, at most.
+    fn beyond(&self, found: &Fit) -> f64 {
+        if self.runs.iter().any(|run| self.excess(&run.counts) > 1.0) {
+            return 0.0;
+        }
+        let estimate = found.estimate_per_s;
+        let most = self.capacity.map_or(f64::INFINITY, |capacity| capacity.per_s);
+        (estimate * found.interval_per_s.1.min(most)).sqrt().min(LEAP * estimate)
     }
 
     /// Whether the line is beyond what the target could at most when that was measured.
@@ -91,8 +105,10 @@ impl Search<'_> {
         self.pilot()
     }
 
+    /// Kept for certification: two runs at least, so that a second one may hold where a first did not.
     pub(super) fn reserve_s(&self) -> f64 {
-        RESERVE * self.goal.budget_s
+        let runs_s = 2.0 * self.order_s(self.run_blocks());
+        runs_s.clamp(RESERVE.0 * self.goal.budget_s, RESERVE.1 * self.goal.budget_s)
     }
 
     fn known_well_enough(&self, found: &Fit) -> bool {
@@ -217,7 +233,11 @@ impl Search<'_> {
     /// Says how long it will take.
     fn foresee(&mut self) {
         let Some((found, limit)) = self.fit else { return };
-        let (allowed, rate) = (self.allowed(limit), found.estimate_per_s);
+        let rate = found.estimate_per_s;
+        // The room to capacity that the slope's prior comes from is that of the line, as far as it is known. While
+        // the blocks are all well below it, the room above them would make a steep target look flat.
+        let found = self.fit_limit(limit, rate);
+        let allowed = self.allowed(limit);
         let floor = self.prior(limit, rate).floor;
         let above = above_floor(allowed, floor);
         let rise = found.slope * above * (1.0 - above) * (1.0 - floor);
