@@ -4,5 +4,6 @@ pub mod adversaries;
 pub mod draw;
 pub mod models;
 pub mod oracles;
+pub mod parallel;
 pub mod plant;
 pub mod table;

@@ -1,35 +1,114 @@
-//! Prints the table: `plimsoll-zoo [SEEDS] [tuning|held-out|rivals|adversaries|all] [MODEL]`.
-#![allow(clippy::print_stdout)]
+//! Prints the table of what search methods make of the zoo's plants.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::Rival;
 use plimsoll_zoo::adversaries;
 use plimsoll_zoo::models::{self, Model};
+use plimsoll_zoo::parallel::map;
 use plimsoll_zoo::table::{self, Outcome};
+use std::process::ExitCode;
+
+const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|rivals|adversaries|all] [MODEL] \
+                     [--width PERCENT] [--budget SECONDS] [--each]";
 
 /// Seeds of the held-out set begin here.
 const HELD_OUT_SEEDS: u64 = 1_000_000;
 /// A rival gets a fifth of the seeds: its searches are five to fifty times as long.
 const RIVAL_SHARE: u64 = 5;
 
-fn ours(title: &str, models: &[Model], first_seed: u64, seeds: u64) {
-    println!("{title}, {seeds} seeds a model\n{}", table::HEAD);
-    for model in models {
-        let search = |seed| table::search(model, seed).0;
-        let outcomes: Vec<Outcome> = (first_seed..first_seed + seeds).map(search).collect();
-        println!("{}", table::line(model.name, &outcomes));
+/// What is asked for.
+struct Arguments {
+    seeds: u64,
+    part: String,
+    /// Beginning of the models' names.
+    model: String,
+    width: f64,
+    budget_s: f64,
+    /// Whether every search is a line of its own.
+    each: bool,
+}
+
+impl Arguments {
+    fn parse(mut given: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut parsed = Self {
+            seeds: 100,
+            part: "all".to_owned(),
+            model: String::new(),
+            width: 0.03,
+            budget_s: 300.0,
+            each: false,
+        };
+        let mut place = 0;
+        while let Some(argument) = given.next() {
+            let mut number = || {
+                let value = given.next().unwrap_or_default();
+                let number = value.trim_end_matches('%').trim_end_matches('s').parse::<f64>();
+                number
+                    .ok()
+                    .filter(|n| *n > 0.0 && n.is_finite())
+                    .ok_or(format!("{argument} takes a number above 0, not {value:?}"))
+            };
+            match (argument.as_str(), place) {
+                ("--width", _) => parsed.width = number()? / 100.0,
+                ("--budget", _) => parsed.budget_s = number()?,
+                ("--each", _) => parsed.each = true,
+                (flag, _) if flag.starts_with('-') => return Err(format!("no flag {flag}")),
+                (seeds, 0) => {
+                    parsed.seeds = seeds.parse().map_err(|_| format!("{seeds:?}: no number"))?;
+                    place = 1;
+                }
+                ("tuning" | "held-out" | "rivals" | "adversaries" | "all", 1) => {
+                    (parsed.part, place) = (argument, 2);
+                }
+                (_, 2) => (parsed.model, place) = (argument, 3),
+                _ => return Err(format!("{argument:?} is no part of the zoo")),
+            }
+        }
+        Ok(parsed)
     }
-    println!();
+
+    fn has(&self, part: &str) -> bool {
+        self.part == "all" || self.part == part
+    }
+
+    fn chosen(&self, mut set: Vec<Model>) -> Vec<Model> {
+        set.retain(|model| model.name.starts_with(&self.model));
+        set
+    }
+
+    fn ours(&self, title: &str, set: Vec<Model>, first_seed: u64) {
+        println!(
+            "{title}, {} seeds a model, width {:.1} %, budget {:.0} s\n{}",
+            self.seeds,
+            100.0 * self.width,
+            self.budget_s,
+            table::HEAD
+        );
+        for model in self.chosen(set) {
+            let goal = |seed| Goal {
+                width: self.width,
+                budget_s: self.budget_s,
+                ..model.goal(first_seed + seed)
+            };
+            let searches = map(self.seeds, |seed| table::search(&model, &goal(seed)));
+            if self.each {
+                for (seed, (outcome, found)) in searches.iter().enumerate() {
+                    println!("{}", table::each(first_seed + seed as u64, outcome, found));
+                }
+            }
+            let outcomes: Vec<Outcome> = searches.into_iter().map(|(outcome, _)| outcome).collect();
+            println!("{}", table::line(model.name, &outcomes));
+        }
+        println!();
+    }
 }
 
 fn rivals(models: &[Model], seeds: u64) {
-    println!(
-        "Rivals, {seeds} seeds a model\nmethod and model         |        p5/med/p95 %     <3%   <5%  >20% |      | time \
-         med/p95 s"
-    );
+    println!("Rivals, {seeds} seeds a model\n{}", table::RIVAL_HEAD);
     for rival in Rival::ALL {
         for model in models {
-            let outcomes: Vec<Outcome> =
-                (0..seeds).map(|seed| table::rival(rival, model, seed)).collect();
+            let outcomes = map(seeds, |seed| table::rival(rival, model, seed));
             let name = format!("{rival:?} {}", model.name).to_lowercase();
             println!("{}", table::rival_line(&name, &outcomes));
         }
@@ -37,36 +116,47 @@ fn rivals(models: &[Model], seeds: u64) {
     println!();
 }
 
-fn quirks(seeds: u64) {
+fn quirks(seeds: u64, each: bool) {
     println!(
         "Adversaries, {seeds} seeds each: share that ended as it must, and the last one's reason"
     );
     for adversary in adversaries::all() {
-        let found: Vec<_> = (0..seeds).map(|seed| adversary.search(seed)).collect();
+        let found = map(seeds, |seed| adversary.search(seed));
         let right = found.iter().filter(|found| adversary.satisfied_by(found)).count();
+        if each {
+            for (seed, found) in found.iter().enumerate() {
+                let ended = if adversary.satisfied_by(found) { "right" } else { "wrong" };
+                println!(
+                    "  {seed} {ended}: {:?} estimate {:?} {}",
+                    found.verdict, found.estimate_per_s, found.reason
+                );
+            }
+        }
         let reason = found.last().map(|found| found.reason.as_str()).unwrap_or_default();
         println!("{:12} {:5.1} %  {reason}", adversary.name, 100.0 * right as f64 / seeds as f64);
     }
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let argument = |at: usize| arguments.get(at).map(String::as_str).unwrap_or_default();
-    let seeds: u64 = argument(0).parse().unwrap_or(100);
-    let chosen = |set: Vec<Model>| -> Vec<Model> {
-        set.into_iter().filter(|model| model.name.starts_with(argument(2))).collect()
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(reason) => {
+            eprintln!("plimsoll-zoo: {reason}\nusage: {USAGE}");
+            return ExitCode::from(64);
+        }
     };
-    let part = |name: &str| matches!(argument(1), "" | "all") || argument(1) == name;
-    if part("tuning") {
-        ours("Tuning set", &chosen(models::tuning()), 0, seeds);
+    if arguments.has("tuning") {
+        arguments.ours("Tuning set", models::tuning(), 0);
     }
-    if part("held-out") {
-        ours("Held-out set", &chosen(models::held_out()), HELD_OUT_SEEDS, seeds);
+    if arguments.has("held-out") {
+        arguments.ours("Held-out set", models::held_out(), HELD_OUT_SEEDS);
     }
-    if part("rivals") {
-        rivals(&chosen(models::tuning()), (seeds / RIVAL_SHARE).clamp(1, 200));
+    let few = arguments.seeds / RIVAL_SHARE;
+    if arguments.has("rivals") {
+        rivals(&arguments.chosen(models::tuning()), few.clamp(1, 200));
     }
-    if part("adversaries") {
-        quirks((seeds / RIVAL_SHARE).clamp(1, 100));
+    if arguments.has("adversaries") {
+        quirks(few.clamp(1, 100), arguments.each);
     }
+    ExitCode::SUCCESS
 }

@@ -85,6 +85,7 @@ pub fn tuning() -> Vec<Model> {
         mmk("M/M/16 5ms", (16, 0.005, 0.0), (0.05, 0.02), Some(6.0)),
         simulated("feed", feed, 0.5, 259.4, Some(24.0)),
         simulated("M/H2/8", hyper, 0.2, 350.5, Some(229.0)),
+        mmk("M/M/80 p99", (80, 0.04, 0.0), (0.01, 0.25), Some(16.0)),
     ]
 }
 

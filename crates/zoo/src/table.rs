@@ -3,6 +3,7 @@
 use crate::models::Model;
 use crate::plant::QueuePlant;
 use plimsoll_core::seek::finding::Finding;
+use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::{self, RATIOS, Rival, Task};
 use plimsoll_core::seek::search::seek;
 
@@ -11,7 +12,7 @@ use plimsoll_core::seek::search::seek;
 pub struct Outcome {
     /// The rate it names, over the line, less one; -1 if it names none.
     pub error: f64,
-    /// The certified rate's, likewise.
+    /// The certified rate's, likewise; not a number if none is certified.
     pub certified_error: f64,
     /// Whether the interval holds the line.
     pub covers: bool,
@@ -25,15 +26,15 @@ pub struct Outcome {
     pub forecast_last_s: f64,
 }
 
-/// Searches a model with one seed.
+/// Searches a model once, usually for [`Model::goal`].
 #[must_use]
-pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
-    let mut plant = model.plant(plant_seed(seed));
-    let found = seek(&mut plant, &model.goal(seed), &mut |_| ());
+pub fn search(model: &Model, goal: &Goal) -> (Outcome, Finding) {
+    let mut plant = model.plant(plant_seed(goal.seed));
+    let found = seek(&mut plant, goal, &mut |_| ());
     let off = |rate: Option<f64>| rate.unwrap_or(0.0) / model.line_per_s - 1.0;
     let outcome = Outcome {
         error: off(found.estimate_per_s),
-        certified_error: off(found.certified.as_ref().map(|c| c.rate_per_s)),
+        certified_error: off(Some(found.certified.as_ref().map_or(f64::NAN, |run| run.rate_per_s))),
         covers: found
             .interval_per_s
             .is_some_and(|(low, high)| low <= model.line_per_s && model.line_per_s <= high),
@@ -43,6 +44,29 @@ pub fn search(model: &Model, seed: u64) -> (Outcome, Finding) {
         forecast_last_s: found.forecast.map_or(f64::INFINITY, |f| f.measuring_s),
     };
     (outcome, found)
+}
+
+/// One search in a line: seed, errors, interval, certified run and how it ended, to find the odd ones.
+#[must_use]
+pub fn each(seed: u64, outcome: &Outcome, found: &Finding) -> String {
+    let run = found.certified.as_ref().map_or((0.0, f64::NAN), |run| {
+        (run.seconds, run.late_share.first().copied().unwrap_or(f64::NAN))
+    });
+    format!(
+        "  {seed} estimate {:+.1} % certified {:+.1} % in {:.0} s with {:.4} late, last {}; half {:.1} % covers {}; \
+         {:.0} s, forecasts {:.0} {:.0} s: {}",
+        100.0 * outcome.error,
+        100.0 * outcome.certified_error,
+        run.0,
+        run.1,
+        found.certified_last,
+        100.0 * outcome.half_width,
+        outcome.covers,
+        outcome.elapsed_s,
+        outcome.forecast_s,
+        outcome.forecast_last_s,
+        found.reason
+    )
 }
 
 /// Lets a rival search a model with one seed.
@@ -66,6 +90,10 @@ pub fn rival(rival: Rival, model: &Model, seed: u64) -> Outcome {
     Outcome { error, certified_error: error, elapsed_s: answer.elapsed_s, ..Outcome::default() }
 }
 
+/// The table's head for [`rival_line()`]; after the shares stands the error of the one within 5 %.
+pub const RIVAL_HEAD: &str =
+    "method and model         |        p5/med/p95 %     <3%   <5%  >20% |      | time med/p95 s";
+
 /// One line of the rivals' table.
 #[must_use]
 pub fn rival_line(name: &str, outcomes: &[Outcome]) -> String {
@@ -84,10 +112,10 @@ fn plant_seed(seed: u64) -> u64 {
     seed.wrapping_mul(0x9e37_79b9).wrapping_add(1000)
 }
 
-/// A value at a share of the sorted values.
+/// A value at a share of the sorted values; what is not a number is left out.
 #[must_use]
 pub fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
-    let mut sorted: Vec<f64> = values.collect();
+    let mut sorted: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     if sorted.is_empty() {
         return f64::NAN;
@@ -128,7 +156,7 @@ pub fn errors(outcomes: &[Outcome], error: impl Fn(&Outcome) -> f64) -> String {
 
 /// The table's head for [`line()`].
 pub const HEAD: &str = "model          | estimate p5/med/p95 %  <3%   <5%  >20% | certified p5/med/p95 % <3%   <5%  \
-                        >20% | covers %    half % | time med/p95/max s | forecast of T(3 %), s: \
+                        >20% none | covers %    half % | time med/p95/max s | forecast of T(3 %), s: \
                         first, last (p5-p95)";
 
 /// One line of the table.
@@ -137,9 +165,10 @@ pub fn line(name: &str, outcomes: &[Outcome]) -> String {
     let covered = share(outcomes, |o| o.covers);
     let time = |share| quantile(outcomes.iter().map(|o| o.elapsed_s), share);
     let first = quantile(outcomes.iter().map(|o| o.forecast_s), 0.5);
+    let none = 100.0 * share(outcomes, |o| o.certified_error.is_nan());
     let last = |share| quantile(outcomes.iter().map(|o| o.forecast_last_s), share);
     format!(
-        "{name:14} | {} | {} | {:5.1} ±{:3.1} {:5.1} | {:4.0} {:4.0} {:4.0} | {:4.0} {:4.0} ({:.0}-{:.0})",
+        "{name:14} | {} | {} {none:4.1} | {:5.1} ±{:3.1} {:5.1} | {:4.0} {:4.0} {:4.0} | {:4.0} {:4.0} ({:.0}-{:.0})",
         errors(outcomes, |o| o.error),
         errors(outcomes, |o| o.certified_error),
         100.0 * covered,

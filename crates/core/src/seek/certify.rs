@@ -7,68 +7,123 @@ use super::search::{Search, Stop, Stretch};
 const BELOW: f64 = 0.003;
 /// How much lower each next one is, at least.
 const STEP: f64 = 0.005;
+/// A half-width that is no reason to go deeper, and the share of what is beyond it by which the run is lower that must
+/// not be in vain.
+const NEAR: f64 = 0.04;
+const DEPTH: f64 = 0.6;
 /// Most runs.
 const RUNS: usize = 8;
 
 impl Search<'_> {
     /// Blocks of a certifying run: about a twelfth of the budget.
-    fn run_blocks(&self) -> usize {
+    pub(super) fn run_blocks(&self) -> usize {
         ((0.08 * self.goal.budget_s / self.block_s).round() as usize).max(1)
     }
 
-    /// Runs at rates closely below the estimate, each a little lower, until one holds.
+    /// Runs at rates closely below the estimate, each a little lower, until one holds. As long as none of the whole
+    /// search held, a run goes well into the interval first: it should not end with nothing.
     pub(super) fn certify(&mut self) -> Result<(), Stop> {
         let Some((mut found, _)) = self.fit else { return Err(Stop::Budget) };
+        let began = self.runs.len();
         let mut rate = found.estimate_per_s * (1.0 - BELOW);
+        let mut outcome = Ok(());
+        let mut deep = DEPTH * (found.half_width() - NEAR);
+        // The middle of the fit stays: a run far below that holds must not flatten the slope and so draw the line down.
+        let center = found.estimate_per_s;
         for _ in 0..RUNS {
-            let center = found.estimate_per_s;
-            let held = self.run(rate)?;
-            found = self.estimate(center);
-            if held {
+            let safe = self.held().map(|run| run.rate_per_s);
+            let safely = found.estimate_per_s * (1.0 - deep.max(BELOW));
+            let tried = if safe.is_none() { rate.min(safely) } else { rate };
+            // Nothing is to be won any more; but one run there shall be.
+            if self.runs.len() > began && safe.is_some_and(|safe| tried <= safe) {
                 break;
             }
-            // The last run that time allows must not be in vain if no earlier run held either: where little is
-            // known it goes well into the interval.
-            let last = self.left_s() < 2.0 * self.order_s(self.run_blocks());
-            let needy = last && self.held_before().is_none();
-            let share = if needy { 0.6 * (found.half_width() - 0.04) } else { 0.0 };
-            rate = rate.min(found.estimate_per_s) * (1.0 - STEP.max(share));
+            let held = match self.run(tried) {
+                Ok(held) => held,
+                Err(stop) => {
+                    outcome = Err(stop);
+                    break;
+                }
+            };
+            found = self.estimate(center);
+            if held && tried == rate {
+                break;
+            }
+            if !held && safe.is_none() {
+                deep = 1.5 * deep.max(STEP);
+            }
+            if !held {
+                rate = rate.min(found.estimate_per_s) * (1.0 - STEP);
+            }
         }
-        Ok(())
+        self.choose();
+        outcome
     }
 
-    /// The highest rate closely below the estimate at which an earlier run of some length held.
-    fn held_before(&self) -> Option<Stretch> {
-        let (highest, whole_s) =
-            (self.highest(), 0.9 * self.run_blocks().min(2) as f64 * self.block_s);
+    /// The highest rate that held is the headline; this phase's if there is little between them.
+    fn choose(&mut self) {
+        let Some(before) = self.held() else { return };
+        let near = |run: &Stretch| run.rate_per_s >= before.rate_per_s * (1.0 - STEP);
+        self.certified_last = self.certified.as_ref().is_some_and(near);
+        if !self.certified_last {
+            self.certified = Some(before);
+        }
+    }
+
+    /// A shorter run holds by chance too easily to certify anything, s.
+    fn least_s(&self) -> f64 {
+        0.9 * self.run_blocks().min(2) as f64 * self.block_s
+    }
+
+    /// The highest rate closely below the estimate, and not contradicted by the interval, at which a run held that
+    /// was not shorter than it may be.
+    fn held(&self) -> Option<Stretch> {
+        let (highest, least_s) = (self.highest(), self.least_s());
+        let lowest =
+            self.fit.map_or(0.0, |(fit, _)| fit.interval_per_s.0 * (1.0 - self.goal.width));
         self.runs
             .iter()
-            .filter(|run| run.seconds >= whole_s && run.rate_per_s <= highest)
-            .filter(|run| self.excess(&run.counts) <= 1.0)
+            .filter(|run| run.seconds >= least_s && self.excess(&run.counts) <= 1.0)
+            .filter(|run| (lowest..=highest).contains(&run.rate_per_s))
             .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
             .copied()
     }
 
-    /// No rate above this is certified.
+    /// No rate above this is certified as long as there is one below.
     fn highest(&self) -> f64 {
         self.fit
             .map_or(f64::INFINITY, |(f, _)| f.estimate_per_s * (1.0 - 0.5 * BELOW))
             .min(0.999 * self.starved_at_per_s)
     }
 
-    /// When no run of this phase held: an earlier one, or else the highest rate at which everything that was measured
-    /// holds.
+    /// When only runs above the estimate held: the lowest of them, unless it is so far above that the estimate makes
+    /// it a lucky one, in the farther half of the way to the interval's upper end.
+    fn held_above(&self) -> Option<Stretch> {
+        let (fit, _) = self.fit?;
+        let most = 0.5 * (fit.estimate_per_s + fit.interval_per_s.1);
+        let most = most.min(0.999 * self.starved_at_per_s);
+        self.runs
+            .iter()
+            .filter(|run| run.seconds >= self.least_s() && self.excess(&run.counts) <= 1.0)
+            .filter(|run| (self.highest()..=most).contains(&run.rate_per_s))
+            .min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
+            .copied()
+    }
+
+    /// When no run of this phase held: an earlier one that the interval does not contradict, or none. Before there is
+    /// an interval, the highest rate at which everything that was measured holds.
     pub(super) fn certify_from_before(&mut self) {
         let highest = self.highest();
         let holds = |run: &&Stretch| run.rate_per_s <= highest && self.excess(&run.counts) <= 1.0;
-        let any = || {
+        self.certified = if self.fit.is_some() {
+            self.held().or_else(|| self.held_above())
+        } else {
             self.curve_by_rate()
                 .iter()
                 .filter(holds)
                 .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
                 .copied()
         };
-        self.certified = self.held_before().or_else(any);
     }
 
     /// Runs at a rate that short looks saw hold, when nothing better is known.
@@ -90,11 +145,15 @@ impl Search<'_> {
 
     /// One contiguous run. Its blocks count for the estimate whether it holds or not.
     fn run(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
+        // Load that could not certify anything is not worth its time.
+        if self.left_s() < self.order_s(0) + self.least_s() {
+            return Err(Stop::Budget);
+        }
         let known = self.runs.len();
         self.offer_runs(&[rate_per_s], self.run_blocks(), None)?;
         let Some(&run) = self.runs[known..].first() else { return Err(Stop::Budget) };
-        let held = self.excess(&run.counts) <= 1.0;
-        if held {
+        let held = run.seconds >= self.least_s() && self.excess(&run.counts) <= 1.0;
+        if held && self.certified.is_none_or(|best| best.rate_per_s < rate_per_s) {
             self.certified = Some(run);
             self.certified_last = true;
         }

@@ -3,17 +3,22 @@
 use super::finding::{Event, Forecast};
 use super::fit::{Block, Fit, Prior, above_floor, fit};
 use super::plant::{Abort, Segment, Window};
-use super::search::{Search, Stop, Stretch};
+use super::search::{Search, Stop, Stretch, round_to};
 use super::traffic;
 
 /// Blocks at either rate of an order.
 const HALF: usize = 3;
-/// Share of the budget that is kept for certification.
-pub(super) const RESERVE: f64 = 0.2;
+/// Least and most share of the budget that is kept for certification.
+const RESERVE: (f64, f64) = (0.2, 0.25);
 /// Prior knowledge of the dispersion is worth so many blocks.
 const WORTH: f64 = 14.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
 const INFLATION: f64 = 1.75;
+/// An order's beginning that is not counted is so many natural times of the backlog long, three times the time in
+/// which a reflected Brownian motion forgets where it began.
+const FILL: f64 = 6.0;
+/// No further than this does an order reach beyond an estimate that no broken limit bounds.
+const LEAP: f64 = 1.05;
 /// What is late below this share of the line is late without load.
 const FLOOR_BELOW: f64 = 0.85;
 /// Standard deviation of the slope's logarithm around what theory says.
@@ -60,7 +65,8 @@ impl Search<'_> {
             }
             let slope = found.slope;
             let step = (0.4 / slope).min(found.half_width().max(0.2 / slope)).clamp(0.003, 0.05);
-            let (below, above) = (center * (-step).exp(), center * step.exp());
+            let below = center * (-step).exp();
+            let above = (center * step.exp()).max(self.beyond(&found));
             self.offer_runs(&[below, above], half, None)?;
             found = self.estimate(center);
             self.foresee();
@@ -70,6 +76,17 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// As long as no run broke a limit the line is bounded from above by belief only, and an estimate drawn up by
+    /// small steps would creep: half of the way to the interval's upper end or to capacity, at most.
+    fn beyond(&self, found: &Fit) -> f64 {
+        if self.runs.iter().any(|run| self.excess(&run.counts) > 1.0) {
+            return 0.0;
+        }
+        let estimate = found.estimate_per_s;
+        let most = self.capacity.map_or(f64::INFINITY, |capacity| capacity.per_s);
+        (estimate * found.interval_per_s.1.min(most)).sqrt().min(LEAP * estimate)
     }
 
     /// Whether the line is beyond what the target could at most when that was measured.
@@ -91,8 +108,10 @@ impl Search<'_> {
         self.pilot()
     }
 
+    /// Kept for certification: two runs at least, so that a second one may hold where a first did not.
     pub(super) fn reserve_s(&self) -> f64 {
-        RESERVE * self.goal.budget_s
+        let runs_s = 2.0 * self.order_s(self.run_blocks());
+        runs_s.clamp(RESERVE.0 * self.goal.budget_s, RESERVE.1 * self.goal.budget_s)
     }
 
     fn known_well_enough(&self, found: &Fit) -> bool {
@@ -106,7 +125,20 @@ impl Search<'_> {
 
     /// An order begins with an empty target: this long until its backlog is what it will be.
     fn fill_s(&self) -> f64 {
-        self.block_s
+        let known = self.fit.filter(|_| self.capacity.is_some());
+        let Some((found, limit)) = known else { return self.block_s };
+        let fill_s = FILL * self.backlog_s(limit, found.estimate_per_s);
+        round_to(fill_s.clamp(0.25 * self.block_s, self.block_s), self.window_s)
+    }
+
+    /// Natural time of the backlog at a line there, s.
+    fn backlog_s(&self, limit: usize, line_per_s: f64) -> f64 {
+        let allowed = self.allowed(limit);
+        let above = above_floor(allowed, self.floor_share(limit, allowed, line_per_s));
+        let capacity = self.capacity.map(|c| (c.per_s, c.error));
+        let room = capacity.map_or(0.15, |c| Prior::room(c, line_per_s));
+        let slack_s = (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s);
+        traffic::backlog_time_s(slack_s, room / (1.0 + room), above)
     }
 
     /// Offers runs of `blocks` blocks at each of these rates, back to back, with time to settle before each, and
@@ -185,9 +217,7 @@ impl Search<'_> {
         let floor = self.floor_share(limit, allowed, center_per_s);
         let above = above_floor(allowed, floor);
         let capacity = self.capacity.map(|c| (c.per_s, c.error));
-        let room = capacity.map_or(0.15, |c| Prior::room(c, center_per_s));
-        let slack_s = (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s);
-        let time_s = traffic::backlog_time_s(slack_s, room / (1.0 + room), above);
+        let time_s = self.backlog_s(limit, center_per_s);
         let ratio = above * (1.0 - above) / (allowed * (1.0 - allowed));
         // Measured ones are 0.4 to 1.4 of this.
         let dispersion = 0.8 * ratio * traffic::dispersion(center_per_s, time_s, above);
@@ -217,7 +247,11 @@ impl Search<'_> {
     /// Says how long it will take.
     fn foresee(&mut self) {
         let Some((found, limit)) = self.fit else { return };
-        let (allowed, rate) = (self.allowed(limit), found.estimate_per_s);
+        let rate = found.estimate_per_s;
+        // The room to capacity that the slope's prior comes from is that of the line, as far as it is known. While
+        // the blocks are all well below it, the room above them would make a steep target look flat.
+        let found = self.fit_limit(limit, rate);
+        let allowed = self.allowed(limit);
         let floor = self.prior(limit, rate).floor;
         let above = above_floor(allowed, floor);
         let rise = found.slope * above * (1.0 - above) * (1.0 - floor);

@@ -65,7 +65,9 @@ impl Search<'_> {
                     self.starved_at_per_s
                 ),
             ),
-            Err(Stop::Budget) => (Verdict::BudgetTooSmall, self.why_too_small()),
+            Err(Stop::Budget) => {
+                (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline())
+            }
             Ok(()) => self.verdict_at_the_end(),
         }
     }
@@ -98,15 +100,27 @@ impl Search<'_> {
         }
         let told = format!("the line is known to {:.1} %", 100.0 * fit.half_width());
         if self.certified.is_none() {
-            return (
-                Verdict::BudgetTooSmall,
-                format!("{told}, but the time was over before a run closely below it held"),
-            );
+            return (Verdict::BudgetTooSmall, told + self.about_the_headline());
         }
         if fit.half_width() > self.goal.width {
-            return (Verdict::BudgetTooSmall, self.why_too_small());
+            return (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline());
         }
         (Verdict::Ok, told)
+    }
+
+    /// What is to be said of a certified rate that is missing, or not below the estimate.
+    fn about_the_headline(&self) -> &'static str {
+        let Some((fit, _)) = self.fit else { return "" };
+        match &self.certified {
+            None => {
+                "; no rate is certified, since no run near the line held before the time was over: \
+                 give it more"
+            }
+            Some(run) if run.rate_per_s > fit.estimate_per_s => {
+                "; the certified run is a little above the estimate, no run below it held"
+            }
+            Some(_) => "",
+        }
     }
 
     fn why_infeasible(&self) -> String {
