@@ -142,6 +142,13 @@ struct SearchArgs {
     /// Threads that run queries; 0 is one a processor.
     #[arg(long, value_name = "N", default_value_t = 0)]
     query_threads: usize,
+    /// Vespa schema of a document type; repeat it for more types. Without any, the built-in type
+    /// 'doc' is served.
+    #[arg(long, value_name = "FILE")]
+    schema: Vec<PathBuf>,
+    /// Name of the content cluster.
+    #[arg(long, value_name = "NAME", default_value = "plimsoll")]
+    cluster: String,
     /// Ports over the same documents, --port and those after it: each with limits of its own, as the containers of
     /// a Vespa application.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -288,6 +295,8 @@ fn serve_search(args: &SearchArgs) -> Result<u8> {
     let mut config = SearchConfig::new(data_dir);
     config.refresh_interval = Duration::from_nanos(args.refresh.ns);
     config.query_threads = args.query_threads;
+    config.schemas.clone_from(&args.schema);
+    config.cluster.clone_from(&args.cluster);
     config.durability = args.durability.into();
     config.distribution_bits = args.distribution_bits;
     let (first, stop) = listen(&args.listen)?;

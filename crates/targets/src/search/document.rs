@@ -1,81 +1,63 @@
-//! A document: its id, its values, and the bytes that the store keeps of it.
+//! A document: its id and its values.
 
-use super::schema::{FIELD_COUNT, FIELDS, FieldKind};
+use super::schema::Schema;
+use super::value::Value;
 
-/// The value of one field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
-    Text(String),
-    Long(i64),
+/// The values of a document of one type, by field. What is not there is no value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Values {
+    document_type: u16,
+    /// In the order of the field numbers; never an empty value.
+    fields: Vec<(u16, Value)>,
 }
 
-/// The values of a document, in the order of the schema. Empty text is no value.
-pub(crate) type Values = [Option<Value>; FIELD_COUNT];
+impl Values {
+    /// A document of this type without any value.
+    pub(crate) fn new(schema: &Schema) -> Self {
+        Self { document_type: schema.number(), fields: Vec::new() }
+    }
+
+    /// The number of the document type.
+    pub(crate) fn document_type(&self) -> u16 {
+        self.document_type
+    }
+
+    /// The value of a field.
+    pub(crate) fn get(&self, field: usize) -> Option<&Value> {
+        let found = self.fields.binary_search_by_key(&field, |(number, _)| usize::from(*number));
+        found.ok().map(|at| &self.fields[at].1)
+    }
+
+    /// Sets or, with none or an empty value, takes away the value of a field.
+    pub(crate) fn set(&mut self, field: usize, value: Option<Value>) {
+        let number = field as u16; // A type has at most 1000 fields.
+        let value = value.filter(|value| !value.is_empty());
+        match (self.fields.binary_search_by_key(&number, |(number, _)| *number), value) {
+            (Ok(at), Some(value)) => self.fields[at].1 = value,
+            (Ok(at), None) => {
+                self.fields.remove(at);
+            }
+            (Err(at), Some(value)) => self.fields.insert(at, (number, value)),
+            (Err(_), None) => {}
+        }
+    }
+
+    /// Takes the value of a field out.
+    pub(crate) fn take(&mut self, field: usize) -> Option<Value> {
+        let found = self.fields.binary_search_by_key(&field, |(number, _)| usize::from(*number));
+        found.ok().map(|at| self.fields.remove(at).1)
+    }
+
+    /// The values that are there, in the order of the fields.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Value)> {
+        self.fields.iter().map(|(number, value)| (usize::from(*number), value))
+    }
+}
 
 /// A whole document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
-    /// `id:namespace:doc:[n=number|g=group]:name`
+    /// `id:namespace:type:[n=number|g=group]:name`
     pub(crate) id: String,
     pub(crate) values: Values,
-}
-
-/// The stored bytes are not those of a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a stored document is damaged")]
-pub(crate) struct Damaged;
-
-impl Document {
-    /// Appends the bytes that the store keeps of the values.
-    pub(crate) fn encode_values(values: &Values, bytes: &mut Vec<u8>) {
-        for (number, value) in values.iter().enumerate() {
-            match value {
-                None => {}
-                Some(Value::Text(text)) => {
-                    bytes.push(number as u8);
-                    push_text(bytes, text);
-                }
-                Some(Value::Long(value)) => {
-                    bytes.push(number as u8);
-                    bytes.extend_from_slice(&value.to_le_bytes());
-                }
-            }
-        }
-    }
-
-    /// Reads what [`Document::encode_values`] wrote.
-    ///
-    /// # Errors
-    /// When the bytes are something else.
-    pub(crate) fn decode_values(mut rest: &[u8]) -> Result<Values, Damaged> {
-        let mut values = Values::default();
-        while let Some((number, after)) = rest.split_first() {
-            rest = after;
-            let number = usize::from(*number);
-            let field = FIELDS.get(number).ok_or(Damaged)?;
-            values[number] = Some(match field.kind {
-                FieldKind::Text | FieldKind::Keyword => Value::Text(take_text(&mut rest)?),
-                FieldKind::Long => {
-                    let (value, after) = rest.split_first_chunk().ok_or(Damaged)?;
-                    rest = after;
-                    Value::Long(i64::from_le_bytes(*value))
-                }
-            });
-        }
-        Ok(values)
-    }
-}
-
-fn push_text(bytes: &mut Vec<u8>, text: &str) {
-    // Request bodies are far below 4 GiB.
-    bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(text.as_bytes());
-}
-
-fn take_text(rest: &mut &[u8]) -> Result<String, Damaged> {
-    let (length, after) = rest.split_first_chunk().ok_or(Damaged)?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| Damaged)?;
-    let (text, after) = after.split_at_checked(length).ok_or(Damaged)?;
-    *rest = after;
-    String::from_utf8(text.to_vec()).map_err(|_| Damaged)
 }

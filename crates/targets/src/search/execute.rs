@@ -1,8 +1,8 @@
 //! Runs a plan on a snapshot of the index: the true total, and the best hits.
 
+use super::mapping::{FieldKind, LID};
 use super::plan::{Plan, Shape, SortColumn};
 use super::query::Ranking;
-use super::schema::{FieldKind, lid_column};
 use plimsoll_core::clock::now_ns;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -266,10 +266,8 @@ impl Run<'_> {
         let mut total = 0;
         let mut found: Vec<(Vec<SortValue>, Candidate)> = Vec::new();
         for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
-            let columns = order
-                .iter()
-                .map(|by| SortKeys::open(reader, *by))
-                .collect::<Result<Vec<_>, _>>()?;
+            let columns =
+                order.iter().map(|by| SortKeys::open(reader, by)).collect::<Result<Vec<_>, _>>()?;
             let mut best: BinaryHeap<([u64; 4], DocId)> =
                 BinaryHeap::with_capacity(self.wanted + 1);
             let mut scorer = self.weight.scorer(reader, 1.0)?;
@@ -308,7 +306,7 @@ impl Run<'_> {
             let reader = self.searcher.segment_reader(candidate.segment as u32);
             let slot = &mut columns[candidate.segment];
             if slot.is_none() {
-                *slot = Some(reader.fast_fields().u64(lid_column())?);
+                *slot = Some(reader.fast_fields().u64(LID)?);
             }
             let lid = slot.as_ref().and_then(|column| column.first(candidate.doc));
             if let Some(lid) = lid {
@@ -351,6 +349,8 @@ fn in_order(best: BinaryHeap<Reverse<Candidate>>) -> Vec<Candidate> {
 enum SortValue {
     Missing,
     Long(i64),
+    /// In the form that sorts as the number does.
+    Real(u64),
     Text(String),
 }
 
@@ -373,20 +373,25 @@ struct SortKeys {
 
 enum KeyColumn {
     Long(Column<i64>),
+    Real(Column<f64>),
     Text(StrColumn),
     /// No document of the segment has the field.
     Empty,
 }
 
 impl SortKeys {
-    fn open(reader: &SegmentReader, by: SortColumn) -> Result<Self, TantivyError> {
+    fn open(reader: &SegmentReader, by: &SortColumn) -> Result<Self, TantivyError> {
         let column = match by.kind {
             FieldKind::Long => {
-                let column = reader.fast_fields().column_opt::<i64>(by.name)?;
+                let column = reader.fast_fields().column_opt::<i64>(&by.name)?;
                 column.map_or(KeyColumn::Empty, KeyColumn::Long)
             }
+            FieldKind::Real { .. } => {
+                let column = reader.fast_fields().column_opt::<f64>(&by.name)?;
+                column.map_or(KeyColumn::Empty, KeyColumn::Real)
+            }
             FieldKind::Keyword | FieldKind::Text => {
-                reader.fast_fields().str(by.name)?.map_or(KeyColumn::Empty, KeyColumn::Text)
+                reader.fast_fields().str(&by.name)?.map_or(KeyColumn::Empty, KeyColumn::Text)
             }
         };
         Ok(Self { column, descending: by.descending })
@@ -398,6 +403,9 @@ impl SortKeys {
         let key = match &self.column {
             KeyColumn::Long(column) => {
                 column.first(doc).map_or(0, |value| tantivy::i64_to_u64(value).max(1))
+            }
+            KeyColumn::Real(column) => {
+                column.first(doc).map_or(0, |value| tantivy::f64_to_u64(value).max(1))
             }
             KeyColumn::Text(column) => {
                 column.ords().first(doc).map_or(0, |ord| ord.saturating_add(1))
@@ -411,6 +419,10 @@ impl SortKeys {
         Ok(match &self.column {
             KeyColumn::Long(column) => {
                 column.first(doc).map_or(SortValue::Missing, SortValue::Long)
+            }
+            KeyColumn::Real(column) => {
+                let value = column.first(doc);
+                value.map_or(SortValue::Missing, |v| SortValue::Real(tantivy::f64_to_u64(v)))
             }
             KeyColumn::Text(column) => match column.ords().first(doc) {
                 Some(ord) => {

@@ -1,7 +1,7 @@
 //! What visits and conditions ask of a document.
 
-use super::document::{Value as Stored, Values};
-use super::schema::{DOCUMENT_TYPE, FIELDS, FieldKind, field_number};
+use super::document::Values;
+use super::schema::{Schema, Schemas};
 use super::selection::{EvaluationError, Selection, Subject, Types};
 use super::value::{FieldType, Value};
 use plimsoll_core::clock::wall_us;
@@ -14,30 +14,25 @@ pub(crate) struct Filter {
     now_s: i64,
 }
 
-/// The document type that there is.
-struct OneType;
-
-impl Types for OneType {
+impl Types for Schemas {
     fn has_type(&self, document_type: &str) -> bool {
-        document_type == DOCUMENT_TYPE
+        self.by_name(document_type).is_some()
     }
 
     fn field_type(&self, document_type: &str, field: &str) -> Option<&FieldType> {
-        let number = field_number(field).filter(|_| self.has_type(document_type))?;
-        Some(match FIELDS[number].kind {
-            FieldKind::Text | FieldKind::Keyword => &FieldType::String,
-            FieldKind::Long => &FieldType::Long,
-        })
+        let schema = self.by_name(document_type)?;
+        Some(&schema.fields()[schema.field_number(field)?].kind)
     }
 }
 
 /// A document as a selection sees it.
-struct Seen {
+struct Seen<'a> {
     id: DocumentId,
-    fields: Vec<Option<Value>>,
+    /// Nothing of a document that was removed.
+    content: Option<(&'a Schema, &'a Values)>,
 }
 
-impl Subject for Seen {
+impl Subject for Seen<'_> {
     fn id(&self) -> &DocumentId {
         &self.id
     }
@@ -47,7 +42,8 @@ impl Subject for Seen {
     }
 
     fn field(&self, name: &str) -> Option<&Value> {
-        self.fields.get(field_number(name)?)?.as_ref()
+        let (schema, values) = self.content?;
+        values.get(schema.field_number(name)?)
     }
 }
 
@@ -56,8 +52,8 @@ impl Filter {
     ///
     /// # Errors
     /// What is wrong with it, in words for the client.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let selection = Selection::parse(text, &OneType)
+    pub(crate) fn parse(text: &str, schemas: &Schemas) -> Result<Self, String> {
+        let selection = Selection::parse(text, schemas)
             .map_err(|error| format!("Exception parsing document selector '{text}': {error}"))?;
         let now_s = i64::try_from(wall_us() / 1_000_000).unwrap_or(i64::MAX);
         Ok(Self { selection, now_s })
@@ -79,18 +75,14 @@ impl Filter {
     /// When the selection divides by zero for this document.
     pub(crate) fn matches(
         &self,
+        schemas: &Schemas,
         id: &str,
         values: Option<&Values>,
     ) -> Result<bool, EvaluationError> {
         // Only ids that could be parsed were stored.
         let Ok(id) = DocumentId::parse(id) else { return Ok(false) };
-        let seen = |value: &Option<Stored>| {
-            value.as_ref().map(|value| match value {
-                Stored::Text(text) => Value::String(text.clone()),
-                Stored::Long(number) => Value::Long(*number),
-            })
-        };
-        let fields = values.into_iter().flatten().map(seen).collect();
-        self.selection.matches(&Seen { id, fields }, self.now_s)
+        let content =
+            values.and_then(|values| Some((schemas.get(values.document_type())?, values)));
+        self.selection.matches(&Seen { id, content }, self.now_s)
     }
 }

@@ -1,20 +1,18 @@
 //! The text index: one thread that follows the store and makes its changes searchable.
 
-use super::document::Value;
-use super::schema::IndexSchema;
+use super::mapping::IndexSchema;
 use super::store::{Change, Store, StoreError};
+use super::text::register_tokenizers;
 use plimsoll_core::clock::now_ns;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::{
-    Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyDocument, TantivyError,
-    Term,
-};
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyError, Term};
 use tokio::sync::watch;
 
 /// What one segment in the making may take up in memory.
@@ -71,7 +69,7 @@ impl Indexer {
         store: &Store,
         interval: Duration,
     ) -> Result<Self, IndexError> {
-        let schema = IndexSchema::new();
+        let schema = IndexSchema::new(Arc::clone(&store.schemas));
         let folder_error = |error| IndexError::Folder { path: folder.display().to_string(), error };
         std::fs::create_dir_all(folder).map_err(folder_error)?;
         let (index, covered) = match open_existing(folder, &schema, store) {
@@ -191,16 +189,7 @@ impl Indexer {
             self.writer.delete_term(Term::from_field_u64(self.schema.lid, change.lid));
         }
         if let Some(values) = change.values {
-            let mut document = TantivyDocument::new();
-            document.add_u64(self.schema.lid, change.lid);
-            for (field, value) in self.schema.fields.iter().zip(values) {
-                match value {
-                    Some(Value::Text(text)) => document.add_text(*field, text),
-                    Some(Value::Long(value)) => document.add_i64(*field, value),
-                    None => {}
-                }
-            }
-            self.writer.add_document(document)?;
+            self.writer.add_document(self.schema.document(change.lid, &values))?;
         }
         self.sequence = change.sequence;
         Ok(())
@@ -242,7 +231,7 @@ fn open_existing(folder: &Path, schema: &IndexSchema, store: &Store) -> Option<(
 
 fn open_index(folder: &Path, schema: &IndexSchema) -> Result<Index, TantivyError> {
     let directory = MmapDirectory::open(folder)?;
-    let mut index = Index::open_or_create(directory, schema.schema.clone())?;
-    IndexSchema::register_tokenizers(&mut index);
+    let mut index = Index::open_or_create(directory, schema.columns.clone())?;
+    register_tokenizers(&mut index);
     Ok(index)
 }

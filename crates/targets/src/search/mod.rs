@@ -17,16 +17,20 @@ mod complement;
 mod container;
 mod document;
 mod document_api;
-mod edit;
+mod encoding;
 mod execute;
+mod field_set;
 mod filter;
 mod http;
 mod index;
+mod mapping;
 mod metrics;
+mod operation;
 mod parameters;
 mod plan;
 mod pool;
 mod query;
+mod render;
 mod schema;
 mod search_api;
 mod search_reply;
@@ -37,6 +41,7 @@ mod state_api;
 mod store;
 #[cfg(test)]
 mod tests;
+mod text;
 mod value;
 mod visit;
 mod yql;
@@ -45,8 +50,9 @@ use crate::stop::Stop;
 use benchmark_headers::HeaderCase;
 use container::Container;
 use index::{IndexError, IndexMessage, Indexer};
+use mapping::IndexSchema;
 use pool::Pool;
-use schema::IndexSchema;
+use schema::Schemas;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -60,6 +66,8 @@ use store::{Store, StoreError, WriterMessage};
 use tantivy::IndexReader;
 use tokio::sync::Semaphore;
 use tokio::sync::watch;
+
+pub use schema::SchemaError;
 
 /// How many changes may wait for the index before writes wait for it too.
 const INDEX_QUEUE: usize = 8192;
@@ -76,6 +84,10 @@ pub struct SearchConfig {
     /// The folder of the documents and the index; made when it is missing, kept across restarts.
     /// One server at a time can use it.
     pub data_dir: PathBuf,
+    /// Schema files (`.sd`), one for each document type; without any, the built-in type `doc`.
+    pub schemas: Vec<PathBuf>,
+    /// The name of the content cluster, which requests and replies mention.
+    pub cluster: String,
     /// The pause between two commits of the index, and so most of the time until a write can be
     /// found. A commit that takes long makes the pause longer: at least twice its time.
     pub refresh_interval: Duration,
@@ -106,6 +118,8 @@ impl SearchConfig {
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
+            schemas: Vec::new(),
+            cluster: schema::DEFAULT_CLUSTER.to_owned(),
             refresh_interval: Duration::from_millis(100),
             query_threads: 0,
             query_queue: 256,
@@ -148,6 +162,9 @@ pub enum SearchError {
         /// The folder.
         path: PathBuf,
     },
+    /// A schema file cannot be used.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
     /// The system refused a socket operation or a thread.
     #[error("cannot serve: {0}")]
     System(#[from] io::Error),
@@ -227,19 +244,19 @@ impl Server {
     /// crash.
     ///
     /// # Errors
-    /// When the data folder cannot be used, or the system has no thread to give.
+    /// When a schema or the data folder cannot be used, or the system has no thread to give.
     pub fn open(config: SearchConfig, containers: usize) -> Result<Self, SearchError> {
+        let schemas = Arc::new(Schemas::read(&config.schemas, &config.cluster)?);
         let folder = config.data_dir.clone();
         std::fs::create_dir_all(&folder)
             .map_err(|error| SearchError::Folder { path: folder.clone(), error })?;
         let data = |message: String| SearchError::Data { path: folder.clone(), message };
         let store =
-            Store::open(&folder.join("documents.redb"), config.durability).map_err(|error| {
-                match error {
+            Store::open(&folder.join("documents.redb"), config.durability, Arc::clone(&schemas))
+                .map_err(|error| match error {
                     StoreError::Former => SearchError::Former { path: folder.clone() },
                     error => data(error.to_string()),
-                }
-            })?;
+                })?;
         let indexer = Indexer::open(&folder.join("index"), &store, config.refresh_interval)
             .map_err(|error: IndexError| data(error.to_string()))?;
         let threads = match config.query_threads {
@@ -258,7 +275,7 @@ impl Server {
         let failure = Arc::new(Mutex::new(None));
         let app = Arc::new(App {
             config,
-            schema: IndexSchema::new(),
+            schema: IndexSchema::new(schemas),
             store: store.clone(),
             reader: indexer.reader(),
             pool,

@@ -16,6 +16,8 @@ pub(crate) enum Node {
     All,
     /// Matches no document.
     Nothing,
+    /// Every document of the type of this name.
+    Type(String),
     /// All of the children match. A [`Node::Not`] child takes documents away.
     And(Vec<Node>),
     /// At least one of the children matches.
@@ -92,6 +94,8 @@ pub(crate) struct Statement {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Search {
     pub(crate) filter: Node,
+    /// Numbers of the document types searched; empty means every one.
+    pub(crate) types: Vec<u16>,
     pub(crate) order: Vec<OrderBy>,
     pub(crate) ranking: Ranking,
     pub(crate) hits: usize,

@@ -46,7 +46,7 @@ pub(crate) async fn handle(
 ) -> Reply {
     let start_ns = now_ns();
     let result = match parameters(method, query, headers, body).await {
-        Ok(parameters) => match search_request::read(&parameters) {
+        Ok(parameters) => match search_request::read(&parameters, &container.app.store.schemas) {
             Ok(request) => search(container, request, start_ns).await,
             Err(failure) => Err(failure),
         },
@@ -184,6 +184,7 @@ fn run(
         total_ns: end_ns - start_ns,
     };
     let body = render(&ResultPage {
+        schemas: &app.store.schemas,
         total: found.total,
         documents: found.documents,
         hits: &hits,

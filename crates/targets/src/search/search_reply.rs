@@ -1,9 +1,11 @@
 //! Answers of `/search/`: JSON in Vespa's shape, and the benchmark headers.
 
-use super::document::{Document, Value};
+use super::document::Document;
+use super::encoding::{DecodeError, Stored};
 use super::execute::Hit;
 use super::query::Selection;
-use super::schema::{CLUSTER, DOCUMENT_TYPE, FIELDS, field_number};
+use super::render::{push_name, push_summary, push_text};
+use super::schema::Schemas;
 use hyper::StatusCode;
 
 /// Vespa's error codes, as far as this server has a use for them.
@@ -85,6 +87,7 @@ pub(crate) struct Times {
 
 /// A result to render.
 pub(crate) struct ResultPage<'a> {
+    pub(crate) schemas: &'a Schemas,
     pub(crate) total: u64,
     pub(crate) documents: u64,
     pub(crate) hits: &'a [(Hit, Document)],
@@ -115,7 +118,7 @@ pub(crate) fn render(page: &ResultPage<'_>) -> Vec<u8> {
     for (number, (hit, document)) in page.hits.iter().enumerate() {
         let before: &[u8] = if number == 0 { b",\"children\":[" } else { b"," };
         out.extend_from_slice(before);
-        push_hit(&mut out, *hit, document, page.selection);
+        push_hit(&mut out, page, *hit, document);
     }
     out.extend_from_slice(if page.hits.is_empty() { b"}}" } else { b"]}}" });
     out
@@ -137,72 +140,59 @@ pub(crate) fn render_failure(failure: &Failure) -> Vec<u8> {
     out
 }
 
-fn push_hit(out: &mut Vec<u8>, hit: Hit, document: &Document, selection: &Selection) {
+fn push_hit(out: &mut Vec<u8>, page: &ResultPage<'_>, hit: Hit, document: &Document) {
     out.extend_from_slice(b"{\"id\":");
     push_text(out, &document.id);
     out.extend_from_slice(b",\"relevance\":");
     push_real(out, f64::from(hit.relevance));
     out.extend_from_slice(b",\"source\":");
-    push_text(out, CLUSTER);
+    push_text(out, page.schemas.cluster());
     out.extend_from_slice(b",\"fields\":{");
-    let start = out.len();
-    match selection {
-        Selection::All => {
-            push_special(out, start, "sddocname", document);
-            push_special(out, start, "documentid", document);
-            for number in 0..FIELDS.len() {
-                push_field(out, start, number, document);
-            }
-        }
-        Selection::Named(names) => {
-            for name in names {
-                match field_number(name) {
-                    Some(number) => push_field(out, start, number, document),
-                    None => push_special(out, start, name, document),
-                }
-            }
-        }
+    let end = out.len();
+    if push_fields(out, page, document).is_err() {
+        // Values of a type that the schemas do not have: nothing can be said of them.
+        out.truncate(end);
     }
     out.extend_from_slice(b"}}");
 }
 
-fn push_special(out: &mut Vec<u8>, start: usize, name: &str, document: &Document) {
-    let value = if name == "sddocname" { DOCUMENT_TYPE } else { &document.id };
-    push_name(out, start, name);
-    push_text(out, value);
-}
-
-/// Appends one field with its name, if the document has it.
-fn push_field(out: &mut Vec<u8>, start: usize, number: usize, document: &Document) {
-    if let Some(value) = &document.values[number] {
-        push_name(out, start, FIELDS[number].name);
-        push_value(out, value);
-    }
-}
-
-/// Appends a name, with a comma unless it is the first since `start`.
-pub(crate) fn push_name(out: &mut Vec<u8>, start: usize, name: &str) {
-    if out.len() > start {
-        out.push(b',');
-    }
-    push_text(out, name);
-    out.push(b':');
-}
-
-/// Appends a field value as JSON.
-pub(crate) fn push_value(out: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Text(text) => push_text(out, text),
-        Value::Long(value) => {
-            out.extend_from_slice(value.to_string().as_bytes());
+fn push_fields(
+    out: &mut Vec<u8>,
+    page: &ResultPage<'_>,
+    document: &Document,
+) -> Result<(), DecodeError> {
+    let start = out.len();
+    let mut bytes = Vec::new();
+    document.values.encode(page.schemas, &mut bytes);
+    let stored = Stored::open(page.schemas, &bytes)?;
+    let name = stored.schema.name();
+    match page.selection {
+        Selection::All => {
+            push_special(out, start, "sddocname", name);
+            push_special(out, start, "documentid", &document.id);
+            push_summary(out, start, &stored, |_| true)?;
+        }
+        Selection::Named(names) => {
+            for shown in names {
+                match shown.as_str() {
+                    "sddocname" => push_special(out, start, shown, name),
+                    "documentid" => push_special(out, start, shown, &document.id),
+                    shown => push_summary(out, start, &stored, |field| field == shown)?,
+                }
+            }
         }
     }
+    Ok(())
 }
 
-/// Appends text as a JSON string.
-pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    // Writing text to memory has no way to fail.
-    let _ = serde_json::to_writer(out, text);
+/// A name that every hit has besides its fields.
+pub(crate) fn is_special(name: &str) -> bool {
+    matches!(name, "sddocname" | "documentid")
+}
+
+fn push_special(out: &mut Vec<u8>, start: usize, name: &str, value: &str) {
+    push_name(out, start, name);
+    push_text(out, value);
 }
 
 fn push_number(out: &mut Vec<u8>, number: u64) {

@@ -2,8 +2,8 @@
 
 use super::parameters::{Parameters, duration_us};
 use super::query::{Node, Ranking, Search, Selection, Statement};
-use super::schema::{CLUSTER, DEFAULT_FIELD, DOCUMENT_TYPE, field_names, field_number};
-use super::search_reply::{Code, Failure};
+use super::schema::{DEFAULT_FIELD, Schemas};
+use super::search_reply::{Code, Failure, is_special};
 use super::simple::{self, Combine};
 use super::yql::{self, Scope};
 use std::time::Duration;
@@ -34,6 +34,7 @@ pub(crate) struct SearchRequest {
 struct RequestScope<'a> {
     parameters: &'a Parameters,
     combine: Combine,
+    schemas: &'a Schemas,
 }
 
 impl Scope for RequestScope<'_> {
@@ -49,10 +50,10 @@ impl Scope for RequestScope<'_> {
                 text.len()
             ));
         }
-        if field != DEFAULT_FIELD && field_number(field).is_none() {
-            return Err(unknown_field(field));
+        if !self.schemas.can_search(field) {
+            return Err(unknown_field(field, self.schemas));
         }
-        Ok(simple::parse(text, field, self.combine))
+        Ok(simple::parse(text, field, self.combine, self.schemas))
     }
 }
 
@@ -60,22 +61,23 @@ impl Scope for RequestScope<'_> {
 ///
 /// # Errors
 /// With what to tell the client.
-pub(crate) fn read(parameters: &Parameters) -> Result<SearchRequest, Failure> {
+pub(crate) fn read(parameters: &Parameters, schemas: &Schemas) -> Result<SearchRequest, Failure> {
     let combine = match parameters.any(&["type", "model.type"]) {
         None => Combine::All,
         Some(text) => Combine::from_parameter(text).ok_or_else(|| {
             invalid(format!("Could not set 'type' to '{text}': use all, any or phrase"))
         })?,
     };
-    let scope = RequestScope { parameters, combine };
+    let scope = RequestScope { parameters, combine, schemas };
     let statement = statement(parameters, &scope)?;
-    check_names(&statement)?;
+    check_names(&statement, schemas)?;
+    let types = types(&statement, schemas)?;
     let (hits, offset) = page(parameters, &statement)?;
     let timeout = timeout(parameters, &statement)?;
     let ranking = ranking(parameters)?;
     let timing = parameters.get("presentation.timing").is_some_and(|text| text == "true");
     let Statement { selection, filter, order, .. } = statement;
-    let search = Search { filter, order, ranking, hits, offset };
+    let search = Search { filter, types, order, ranking, hits, offset };
     Ok(SearchRequest { search, selection, timeout, timing })
 }
 
@@ -83,8 +85,8 @@ fn invalid(message: impl Into<String>) -> Failure {
     Failure::new(Code::InvalidParameter, message)
 }
 
-fn unknown_field(name: &str) -> String {
-    format!("Field '{name}' does not exist. The fields are {}", field_names())
+fn unknown_field(name: &str, schemas: &Schemas) -> String {
+    format!("Field '{name}' does not exist. The fields are {}", schemas.field_names())
 }
 
 fn statement(parameters: &Parameters, scope: &RequestScope<'_>) -> Result<Statement, Failure> {
@@ -107,24 +109,40 @@ fn statement(parameters: &Parameters, scope: &RequestScope<'_>) -> Result<Statem
     })
 }
 
-fn check_names(statement: &Statement) -> Result<(), Failure> {
-    for source in &statement.sources {
-        if source != DOCUMENT_TYPE && source != CLUSTER {
-            let message = format!(
-                "Could not resolve source ref '{source}'. \
-                 Valid source refs are {DOCUMENT_TYPE}, {CLUSTER}."
-            );
-            return Err(invalid(message));
-        }
-    }
+fn check_names(statement: &Statement, schemas: &Schemas) -> Result<(), Failure> {
     if let Selection::Named(names) = &statement.selection {
-        let special = |name: &str| matches!(name, "sddocname" | "documentid");
-        let unknown = names.iter().find(|name| !special(name) && field_number(name).is_none());
+        let unknown = names.iter().find(|name| !is_special(name) && !schemas.has_field(name));
         if let Some(name) = unknown {
-            return Err(invalid(unknown_field(name)));
+            return Err(invalid(unknown_field(name, schemas)));
         }
     }
     Ok(())
+}
+
+/// The document types that the sources name; the cluster stands for all of them.
+fn types(statement: &Statement, schemas: &Schemas) -> Result<Vec<u16>, Failure> {
+    let mut types = Vec::new();
+    let mut every = false;
+    for source in &statement.sources {
+        match schemas.by_name(source) {
+            Some(schema) => types.push(schema.number()),
+            None if source == schemas.cluster() => every = true,
+            None => {
+                let message = format!(
+                    "Could not resolve source ref '{source}'. Valid source refs are {}, {}.",
+                    schemas.type_names(),
+                    schemas.cluster()
+                );
+                return Err(invalid(message));
+            }
+        }
+    }
+    types.sort_unstable();
+    types.dedup();
+    if every || types.len() == schemas.types().len() {
+        types.clear();
+    }
+    Ok(types)
 }
 
 /// Hits and offset. In YQL, `limit` counts from the first match: `limit 31 offset 29` gives two

@@ -4,7 +4,8 @@
 //! words combine is the parameter `type`: all of them (the default), any of them, or one phrase.
 
 use super::query::Node;
-use super::schema::{DEFAULT_FIELD, field_number, words};
+use super::schema::Schemas;
+use super::text::words;
 
 /// How the words of a text combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Combine {
 }
 
 /// Parses text. Text without any word to look for matches nothing.
-pub(crate) fn parse(text: &str, field: &str, combine: Combine) -> Node {
+pub(crate) fn parse(text: &str, field: &str, combine: Combine, schemas: &Schemas) -> Node {
     if combine == Combine::Phrase {
         let words = words(text);
         let field = field.to_owned();
@@ -37,7 +38,7 @@ pub(crate) fn parse(text: &str, field: &str, combine: Combine) -> Node {
     let mut unwanted = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (term, after) = next_term(rest);
+        let (term, after) = next_term(rest, schemas);
         rest = after.trim_start();
         let found = words(term.text);
         if found.is_empty() {
@@ -77,12 +78,12 @@ struct Term<'a> {
 }
 
 /// Takes one term off the front; the text does not begin with a space and is not empty.
-fn next_term(text: &str) -> (Term<'_>, &str) {
+fn next_term<'a>(text: &'a str, schemas: &Schemas) -> (Term<'a>, &'a str) {
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     let mut field = None;
     if let Some((name, after)) = rest.split_once(':')
-        && (name == DEFAULT_FIELD || field_number(name).is_some())
+        && schemas.can_search(name)
     {
         field = Some(name);
         rest = after;

@@ -4,7 +4,7 @@ use super::container::Container;
 use super::http::{Reply, json, reads};
 use super::metrics::Gauges;
 use super::parameters::{Parameters, duration_us};
-use super::search_reply::push_text;
+use super::render::push_text;
 use super::{App, MAX_VISITS};
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, StatusCode};

@@ -1,13 +1,14 @@
 //! Requests on collections: what their parameters say, checked before anything is answered.
 
 use super::accept::prefers_lines;
-use super::fields::FieldSet;
 use super::options::Options;
 use super::{Outcome, Request, rewrite, visit_reply};
 use crate::search::container::Container;
+use crate::search::field_set::FieldSet;
 use crate::search::filter::Filter;
 use crate::search::http::{Body, Reply};
-use crate::search::schema::{CLUSTER, DOCUMENT_TYPE};
+use crate::search::render::Tensors;
+use crate::search::schema::Schemas;
 use crate::search::visit::Wanted;
 use hyper::Method;
 use plimsoll_core::clock::now_ns;
@@ -47,6 +48,7 @@ pub(super) struct Form {
     pub(super) lines: bool,
     pub(super) wanted_documents: Option<u64>,
     pub(super) fields: FieldSet,
+    pub(super) tensors: Tensors,
 }
 
 /// Answers one request.
@@ -86,7 +88,7 @@ fn read_visit(
     options
         .disallow(&["dryRun", "route", "timeChunk", "destinationCluster"])
         .map_err(Outcome::invalid)?;
-    let form = form(request, options).map_err(Outcome::invalid)?;
+    let form = form(request, options, &container.app.store.schemas).map_err(Outcome::invalid)?;
     let timeout = options.timeout().map_err(Outcome::invalid)?;
     if timeout.is_zero() {
         return Err(Outcome::timed_out(timeout));
@@ -105,11 +107,10 @@ fn read_visit(
         None => default,
     };
     plan.wanted.removes = options.flag("includeRemoves");
-    plan.wanted.values = !form.fields.is_empty();
     Ok((plan, form))
 }
 
-fn form(request: &Request<'_>, options: &Options<'_>) -> Result<Form, String> {
+fn form(request: &Request<'_>, options: &Options<'_>, schemas: &Schemas) -> Result<Form, String> {
     let stream = options.flag("stream");
     let lines = stream && prefers_lines(request.headers)?;
     let wanted_documents = match options.number("wantedDocumentCount")? {
@@ -120,8 +121,8 @@ fn form(request: &Request<'_>, options: &Options<'_>) -> Result<Form, String> {
         None if stream => None,
         number => Some(number.unwrap_or(1)),
     };
-    let fields = options.get("fieldSet").map_or(Ok(FieldSet::All), FieldSet::parse)?;
-    Ok(Form { stream, lines, wanted_documents, fields })
+    let (fields, tensors) = options.shown(schemas)?;
+    Ok(Form { stream, lines, wanted_documents, fields, tensors })
 }
 
 /// What visits and operations on selections have in common.
@@ -132,7 +133,8 @@ pub(super) fn plan(
     session: Duration,
     visit: OwnedSemaphorePermit,
 ) -> Result<Plan, String> {
-    cluster(collection, options)?;
+    let schemas = &container.app.store.schemas;
+    cluster(collection, options, schemas)?;
     let global = match options.get("bucketSpace") {
         None | Some("default") => false,
         Some("global") => true,
@@ -140,7 +142,7 @@ pub(super) fn plan(
             return Err(format!("bucketSpace must be 'default' or 'global', but was '{other}'"));
         }
     };
-    let selection = Filter::parse(options.get("selection").unwrap_or(""))?;
+    let selection = Filter::parse(options.get("selection").unwrap_or(""), schemas)?;
     let (from, to) = (options.number("fromTimestamp")?, options.number("toTimestamp")?);
     if to.is_some_and(|to| from.unwrap_or(0) > to) {
         return Err("toTimestamp must be greater than, or equal to, fromTimestamp".to_owned());
@@ -169,10 +171,14 @@ pub(super) fn plan(
     Ok(Plan { wanted, token, nothing, concurrency: 1, deadline_ns, session, visit })
 }
 
-fn cluster(collection: Option<Collection<'_>>, options: &Options<'_>) -> Result<(), String> {
+fn cluster(
+    collection: Option<Collection<'_>>,
+    options: &Options<'_>,
+    schemas: &Schemas,
+) -> Result<(), String> {
     match options.get("cluster") {
-        Some(CLUSTER) => {}
-        Some(other) => return Err(no_cluster(other)),
+        Some(name) if name == schemas.cluster() => {}
+        Some(other) => return Err(no_cluster(other, schemas)),
         None if collection.is_none() => {
             return Err(
                 "Must set 'cluster' parameter to a valid content cluster id when visiting \
@@ -183,15 +189,16 @@ fn cluster(collection: Option<Collection<'_>>, options: &Options<'_>) -> Result<
         None => {}
     }
     match collection {
-        Some(collection) if collection.document_type != DOCUMENT_TYPE => {
+        Some(collection) if schemas.by_name(collection.document_type).is_none() => {
             Err(format!("Document type {} does not exist", collection.document_type))
         }
         _ => Ok(()),
     }
 }
 
-pub(super) fn no_cluster(name: &str) -> String {
-    format!("Your Vespa deployment has no content cluster '{name}', only '{CLUSTER}'")
+pub(super) fn no_cluster(name: &str, schemas: &Schemas) -> String {
+    let only = schemas.cluster();
+    format!("Your Vespa deployment has no content cluster '{name}', only '{only}'")
 }
 
 fn token(container: &Container, options: &Options<'_>) -> Result<ProgressToken, String> {

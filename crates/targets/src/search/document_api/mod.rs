@@ -2,7 +2,6 @@
 
 mod accept;
 mod collection;
-mod fields;
 mod options;
 mod rewrite;
 mod single;
@@ -11,7 +10,7 @@ mod visit_reply;
 use super::container::Container;
 use super::http::{Body, Reply, json};
 use super::metrics::Kind;
-use super::search_reply::push_text;
+use super::render::push_text;
 use super::store::{StoreError, WriteError};
 use collection::Collection;
 use hyper::header::{ALLOW, HeaderMap, HeaderValue};

@@ -1,6 +1,9 @@
 //! The parameters of `/document/v1/` that all operations share.
 
+use crate::search::field_set::FieldSet;
 use crate::search::parameters::{Parameters, duration_us};
+use crate::search::render::Tensors;
+use crate::search::schema::Schemas;
 use std::time::Duration;
 
 /// How long an operation may take when the request does not say.
@@ -86,6 +89,16 @@ impl<'a> Options<'a> {
             format!("Failed parsing '{text}': expected a time such as 500ms or 2s")
         })?;
         Ok(Some(Duration::from_micros(us)))
+    }
+
+    /// Which fields are shown, and how tensors are.
+    pub(super) fn shown(&self, schemas: &Schemas) -> Result<(FieldSet, Tensors), String> {
+        let fields = match self.get("fieldSet") {
+            Some(text) => FieldSet::parse(text, schemas)?,
+            None => FieldSet::Every,
+        };
+        let tensors = self.get("format.tensors").map(Tensors::parse).transpose()?;
+        Ok((fields, tensors.unwrap_or_default()))
     }
 
     pub(super) fn timeout(&self) -> Result<Duration, String> {

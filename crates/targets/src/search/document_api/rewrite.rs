@@ -8,11 +8,11 @@ use super::options::Options;
 use super::{MAX_BODY_BYTES, Outcome, Request};
 use crate::search::container::Container;
 use crate::search::document::Values;
-use crate::search::edit::{Edit, parse_update};
 use crate::search::http::Body;
-use crate::search::schema::CLUSTER;
+use crate::search::operation::{Edit, parse_update};
+use crate::search::schema::Schemas;
 use crate::search::store::{
-    Found, Operation, Record, Test, Write, WriteError, WriterMessage, Written,
+    Found, Operation, Record, StoreError, Test, Write, WriteError, WriterMessage, Written,
 };
 use crate::search::visit::{Collect, MAX_AHEAD, Reader};
 use hyper::{Method, StatusCode};
@@ -32,7 +32,8 @@ const TARGET_BYTES: usize = 64;
 /// What is to be done with each document.
 enum Action {
     Copy,
-    Update(Arc<[Edit]>),
+    /// The number of the type, and what to change.
+    Update(u16, Arc<[Edit]>),
     Remove,
 }
 
@@ -52,10 +53,11 @@ struct Targets {
 impl Collect for Targets {
     type Output = Vec<Target>;
 
-    fn take(&mut self, found: &Found<'_>, values: Option<Values>) {
+    fn take(&mut self, found: &Found<'_>, values: Option<Values>) -> Result<(), StoreError> {
         self.bytes += TARGET_BYTES + found.key.len() + found.content.len();
         let (key, timestamp_us) = (found.key.to_vec(), found.timestamp_us);
         self.found.push(Target { key, timestamp_us, values });
+        Ok(())
     }
 
     fn bytes(&self) -> usize {
@@ -84,7 +86,8 @@ pub(super) async fn read(
     visit: OwnedSemaphorePermit,
 ) -> Result<Rewrite, Outcome> {
     let method = request.method;
-    let chunk = check(method, options).map_err(Outcome::invalid)?;
+    let schemas = &container.app.store.schemas;
+    let chunk = check(method, options, schemas).map_err(Outcome::invalid)?;
     let mut plan = plan(container, collection, options, chunk, visit).map_err(Outcome::invalid)?;
     plan.concurrency = MAX_AHEAD / 2;
     let action = match *method {
@@ -93,13 +96,16 @@ pub(super) async fn read(
         _ => {
             let read = body.read(request.headers, MAX_BODY_BYTES).await;
             let read = read.map_err(|error| Outcome::refused(error.status, error.message))?;
-            let update = parse_update(&read.bytes).map_err(Outcome::invalid)?;
-            if update.test.create || update.test.condition.is_some() {
+            // The root has no methods that reach here without a collection.
+            let schema = collection.and_then(|place| schemas.by_name(place.document_type));
+            let schema = schema.ok_or_else(|| Outcome::invalid("Document type missing"))?;
+            let update = parse_update(&read.bytes, schema).map_err(Outcome::invalid)?;
+            if update.create || update.condition.is_some() {
                 let message = "'create' and 'condition' are of no use here: the selection says \
                                which documents are changed";
                 return Err(Outcome::invalid(message));
             }
-            Action::Update(update.edits.into())
+            Action::Update(schema.number(), update.edits.into())
         }
     };
     plan.wanted.values = matches!(action, Action::Copy);
@@ -107,7 +113,7 @@ pub(super) async fn read(
 }
 
 /// Checks the parameters; gives how long the request goes on.
-fn check(method: &Method, options: &Options<'_>) -> Result<Duration, String> {
+fn check(method: &Method, options: &Options<'_>, schemas: &Schemas) -> Result<Duration, String> {
     options.disallow(&[
         "dryRun",
         "concurrency",
@@ -121,8 +127,8 @@ fn check(method: &Method, options: &Options<'_>) -> Result<Duration, String> {
     options.require("selection")?;
     if *method == Method::POST {
         let destination = options.require("destinationCluster")?;
-        if destination != CLUSTER {
-            return Err(no_cluster(destination));
+        if destination != schemas.cluster() {
+            return Err(no_cluster(destination, schemas));
         }
     } else {
         options.disallow(&["destinationCluster"])?;
@@ -187,8 +193,13 @@ async fn perform(
     let mut answers = Vec::with_capacity(targets.len());
     for target in targets {
         let operation = match (action, target.values) {
-            (Action::Copy, Some(values)) => Operation::Put { record: Record::new(&values), values },
-            (Action::Update(edits), _) => Operation::Update { edits: Arc::clone(edits) },
+            (Action::Copy, Some(values)) => {
+                let record = Record::new(&values, &container.app.store.schemas);
+                Operation::Put { record, values }
+            }
+            (Action::Update(number, edits), _) => {
+                Operation::Update { document_type: *number, edits: Arc::clone(edits) }
+            }
             (Action::Remove, _) => Operation::Remove,
             (Action::Copy, None) => continue,
         };

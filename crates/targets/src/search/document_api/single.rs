@@ -1,14 +1,15 @@
 //! Operations on one document.
 
-use super::fields::{FieldSet, push_fields};
 use super::options::Options;
 use super::{MAX_BODY_BYTES, Outcome, Request};
 use crate::search::container::Container;
-use crate::search::edit::{BodyTest, parse_put, parse_update};
+use crate::search::field_set::FieldSet;
 use crate::search::filter::Filter;
 use crate::search::http::{Body, Held};
 use crate::search::metrics::Kind;
-use crate::search::schema::DOCUMENT_TYPE;
+use crate::search::operation::{parse_put, parse_update};
+use crate::search::render::{Tensors, push_values};
+use crate::search::schema::{Schema, Schemas};
 use crate::search::store::{
     Operation, Record, Test, Write, WriteError, WriterMessage, Written, key,
 };
@@ -38,25 +39,28 @@ pub(super) async fn handle(
         Ok(timeout) => timeout,
         Err(message) => return Outcome::invalid(message),
     };
-    if let Err(message) = check(kind, id, &options) {
-        return Outcome::invalid(message);
-    }
-    if timeout.is_zero() {
-        return Outcome::timed_out(timeout).with_id(id.as_str());
-    }
+    let schemas = &container.app.store.schemas;
     if kind == Kind::Get {
-        return match options.get("fieldSet").map_or(Ok(FieldSet::All), FieldSet::parse) {
-            Ok(fields) => get(container, id, fields, timeout).await,
+        return match read_get(&options, id, schemas) {
+            Ok(_) if timeout.is_zero() => Outcome::timed_out(timeout).with_id(id.as_str()),
+            Ok(shown) => get(container, id, shown, timeout).await,
             Err(message) => Outcome::invalid(message),
         };
     }
-    let (operation, test, held) = match operation(kind, request, body).await {
-        Ok(read) => read,
-        Err(outcome) => return outcome,
+    let Some(schema) = schemas.by_name(id.document_type()) else {
+        return Outcome::invalid(no_type(id));
     };
-    let create = options.flag("create") || test.create;
-    let condition = options.get("condition").or(test.condition.as_deref());
-    let condition = match condition.map(Filter::parse).transpose() {
+    if timeout.is_zero() {
+        return Outcome::timed_out(timeout).with_id(id.as_str());
+    }
+    let Read { operation, condition, create, held } =
+        match read(kind, request, body, schema, schemas).await {
+            Ok(read) => read,
+            Err(outcome) => return outcome,
+        };
+    let create = options.flag("create") || create;
+    let condition = options.get("condition").or(condition.as_deref());
+    let condition = match condition.map(|text| Filter::parse(text, schemas)).transpose() {
         Ok(condition) => condition.map(Arc::new),
         Err(message) => return Outcome::invalid(message),
     };
@@ -74,34 +78,53 @@ pub(super) async fn handle(
     perform(container, write, answer, timeout).await.with_id(id.as_str())
 }
 
-/// What can be wrong before the body is looked at.
-fn check(kind: Kind, id: &DocumentId, options: &Options<'_>) -> Result<(), String> {
-    if kind == Kind::Get {
-        options.disallow(&["dryRun"])?;
-    }
-    if id.document_type() != DOCUMENT_TYPE {
-        return Err(format!("Document type {} does not exist", id.document_type()));
-    }
-    Ok(())
+fn no_type(id: &DocumentId) -> String {
+    format!("Document type {} does not exist", id.document_type())
 }
 
-async fn operation(
+/// What of a document is shown, and how.
+type Shown = (FieldSet, Tensors);
+
+fn read_get(options: &Options<'_>, id: &DocumentId, schemas: &Schemas) -> Result<Shown, String> {
+    options.disallow(&["dryRun"])?;
+    if schemas.by_name(id.document_type()).is_none() {
+        return Err(no_type(id));
+    }
+    options.shown(schemas)
+}
+
+/// What a body says.
+struct Read {
+    operation: Operation,
+    condition: Option<String>,
+    create: bool,
+    held: Option<Held>,
+}
+
+async fn read(
     kind: Kind,
     request: &Request<'_>,
     body: Body,
-) -> Result<(Operation, BodyTest, Option<Held>), Outcome> {
+    schema: &Schema,
+    schemas: &Schemas,
+) -> Result<Read, Outcome> {
     if kind == Kind::Remove {
-        return Ok((Operation::Remove, BodyTest::default(), None));
+        let operation = Operation::Remove;
+        return Ok(Read { operation, condition: None, create: false, held: None });
     }
     let read = body.read(request.headers, MAX_BODY_BYTES).await;
     let read = read.map_err(|error| Outcome::refused(error.status, error.message))?;
+    let held = Some(read.held);
     if kind == Kind::Put {
-        let put = parse_put(&read.bytes).map_err(Outcome::invalid)?;
-        let record = Record::new(&put.values);
-        return Ok((Operation::Put { record, values: put.values }, put.test, Some(read.held)));
+        let put = parse_put(&read.bytes, schema).map_err(Outcome::invalid)?;
+        let record = Record::new(&put.values, schemas);
+        let operation = Operation::Put { record, values: put.values };
+        return Ok(Read { operation, condition: put.condition, create: put.create, held });
     }
-    let update = parse_update(&read.bytes).map_err(Outcome::invalid)?;
-    Ok((Operation::Update { edits: update.edits.into() }, update.test, Some(read.held)))
+    let update = parse_update(&read.bytes, schema).map_err(Outcome::invalid)?;
+    let operation =
+        Operation::Update { document_type: schema.number(), edits: update.edits.into() };
+    Ok(Read { operation, condition: update.condition, create: update.create, held })
 }
 
 async fn perform(
@@ -132,7 +155,7 @@ async fn perform(
 async fn get(
     container: &Container,
     id: &DocumentId,
-    fields: FieldSet,
+    (fields, tensors): Shown,
     timeout: Duration,
 ) -> Outcome {
     let place = match container.admit() {
@@ -152,7 +175,8 @@ async fn get(
         Ok(Ok(Ok(Some(document)))) => {
             let mut outcome = Outcome::new(StatusCode::OK);
             outcome.rest.extend_from_slice(b",\"fields\":");
-            push_fields(&mut outcome.rest, &document.values, &fields);
+            let (rest, schemas) = (&mut outcome.rest, &container.app.store.schemas);
+            push_values(rest, schemas, &document.values, &fields, tensors);
             outcome
         }
         Ok(Ok(Ok(None))) => Outcome::new(StatusCode::NOT_FOUND),

@@ -1,13 +1,14 @@
 //! Replies of visits: one JSON object, whole or streamed, or JSON lines with tokens in between.
 
 use super::collection::{Form, Plan};
-use super::fields::{FieldSet, push_fields};
 use super::{JSON_TYPE, Outcome, Request};
 use crate::search::container::Container;
 use crate::search::document::Values;
+use crate::search::field_set::FieldSet;
 use crate::search::http::gzip::{self, Fragment, Joiner};
 use crate::search::http::{Gone, PieceSender, Reply, json, mark_gzip, reply, stream};
-use crate::search::search_reply::push_text;
+use crate::search::render::{Tensors, push_stored, push_text};
+use crate::search::schema::Schemas;
 use crate::search::store::{Found, StoreError};
 use crate::search::visit::{Collect, Reader, VisitError};
 use hyper::StatusCode;
@@ -26,12 +27,14 @@ struct Entries {
     lines: bool,
     packs: bool,
     fields: Arc<FieldSet>,
+    tensors: Tensors,
+    schemas: Arc<Schemas>,
 }
 
 impl Collect for Entries {
     type Output = Fragment;
 
-    fn take(&mut self, found: &Found<'_>, values: Option<Values>) {
+    fn take(&mut self, found: &Found<'_>, _: Option<Values>) -> Result<(), StoreError> {
         let out = &mut self.bytes;
         if !self.lines && !out.is_empty() {
             out.push(b',');
@@ -44,15 +47,13 @@ impl Collect for Entries {
         push_text(out, found.id);
         if !found.removed {
             out.extend_from_slice(b",\"fields\":");
-            match &values {
-                Some(values) => push_fields(out, values, &self.fields),
-                None => out.extend_from_slice(b"{}"),
-            }
+            push_stored(out, &self.schemas, found.content, &self.fields, self.tensors)?;
         }
         out.push(b'}');
         if self.lines {
             out.push(b'\n');
         }
+        Ok(())
     }
 
     fn bytes(&self) -> usize {
@@ -189,10 +190,17 @@ pub(super) async fn answer(
     form: Form,
 ) -> Reply {
     let gzip = gzip::accepted(request.headers);
-    let (lines, fields) = (form.lines, Arc::new(form.fields));
+    let (lines, tensors, fields) = (form.lines, form.tensors, Arc::new(form.fields));
+    let schemas = Arc::clone(&container.app.store.schemas);
     let session = plan.session;
-    let make =
-        move || Entries { bytes: Vec::new(), lines, packs: gzip, fields: Arc::clone(&fields) };
+    let make = move || Entries {
+        bytes: Vec::new(),
+        lines,
+        packs: gzip,
+        fields: Arc::clone(&fields),
+        tensors,
+        schemas: Arc::clone(&schemas),
+    };
     let pace = (plan.concurrency, form.wanted_documents);
     let reader = Reader::new(&container.app, plan.visit, plan.wanted, plan.token, pace, make);
     let mut visiting = Visiting {

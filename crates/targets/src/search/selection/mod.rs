@@ -1,9 +1,9 @@
 //! The document selection language: which documents a visit, an update or a condition means.
 //!
-//! `lexer` and `parser` make a `tree` of a text and check it against the document types; `evaluate` asks
-//! the tree about a document, with three truth values; `pins` finds out where such documents must lie.
-//! `docs/documents.md` tells users what the language means, and where Vespa's own two implementations
-//! differ, which one this follows.
+//! `lexer` and `parser` make a `tree` of a text and check it against the document types; `evaluate`
+//! asks the tree about a document, with three truth values; `pins` finds out where such documents
+//! must lie. `docs/documents.md` tells users what the language means, and where Vespa's own two
+//! implementations differ, which one this follows.
 #![allow(dead_code, unused_imports)]
 
 mod evaluate;
@@ -28,16 +28,16 @@ use tree::Node;
 
 /// Longer selections are refused, as by Vespa's content nodes.
 pub(crate) const MAX_SELECTION_BYTES: usize = 1 << 20;
-/// The most levels of parentheses, `not`, operators and functions within each other. Terms that `and`
-/// or `or` join in a row are one level, however many they are.
+/// The most levels of parentheses, `not`, operators and functions within each other. Terms that
+/// `and` or `or` join in a row are one level, however many they are.
 pub(crate) const MAX_DEPTH: usize = 256;
 /// Longer concatenated texts are INVALID.
 pub(crate) const MAX_TEXT_BYTES: usize = 16 << 20;
 /// A document for which variables such as `$i` can be bound in more ways is INVALID.
 pub(crate) const MAX_BINDINGS: usize = 65_536;
 
-/// The most patterns of `=` and `=~` that are compiled for one selection; each takes up to 1 MiB. Globs
-/// without `*` and `?` do not count.
+/// The most patterns of `=` and `=~` that are compiled for one selection; each takes up to 1 MiB.
+/// Globs without `*` and `?` do not count.
 pub(crate) const MAX_PATTERNS: usize = 64;
 
 /// The document types that selections may name.

@@ -17,8 +17,10 @@ pub(crate) use record::Record;
 pub(crate) use scan::{Found, Start};
 pub(crate) use write::{Operation, Test, Write, WriteError, WriterMessage, Written};
 
-use super::document::{Damaged, Document, Values};
+use super::document::{Document, Values};
+use super::encoding::DecodeError;
 use super::filter::Filter;
+use super::schema::Schemas;
 use super::selection::EvaluationError;
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_wire::vespa::DocumentId;
@@ -97,8 +99,8 @@ impl<E: Into<redb::Error>> From<E> for StoreError {
     }
 }
 
-impl From<Damaged> for StoreError {
-    fn from(error: Damaged) -> Self {
+impl From<DecodeError> for StoreError {
+    fn from(error: DecodeError) -> Self {
         Self::Failed(error.to_string())
     }
 }
@@ -144,6 +146,7 @@ impl Progress {
 pub(crate) struct Store {
     db: Arc<Database>,
     durability: Durability,
+    pub(crate) schemas: Arc<Schemas>,
     pub(crate) progress: Arc<Progress>,
     /// Tells this file from any other, so that an index of another one is not trusted.
     pub(crate) id: u64,
@@ -151,12 +154,16 @@ pub(crate) struct Store {
 
 type RecordTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-fn document(id: &str, record: &[u8]) -> Result<Option<(Header, Document)>, StoreError> {
+fn document(
+    schemas: &Schemas,
+    id: &str,
+    record: &[u8],
+) -> Result<Option<(Header, Document)>, StoreError> {
     let (header, content) = Header::read(record)?;
     if header.removed {
         return Ok(None);
     }
-    let values = Document::decode_values(content)?;
+    let values = Values::decode(schemas, content)?;
     Ok(Some((header, Document { id: id.to_owned(), values })))
 }
 
@@ -165,7 +172,11 @@ impl Store {
     ///
     /// # Errors
     /// When the file is in use, damaged, of an earlier version, or cannot be written.
-    pub(crate) fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        path: &Path,
+        durability: Durability,
+        schemas: Arc<Schemas>,
+    ) -> Result<Self, StoreError> {
         let db = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
         let reading = db.begin_read()?;
         let former = reading
@@ -193,7 +204,7 @@ impl Store {
             id
         };
         transaction.commit()?;
-        Ok(Self { db: Arc::new(db), durability, progress: Arc::new(progress), id })
+        Ok(Self { db: Arc::new(db), durability, schemas, progress: Arc::new(progress), id })
     }
 
     fn records(&self) -> Result<RecordTable, StoreError> {
@@ -203,7 +214,7 @@ impl Store {
     /// Reads a document by its id.
     pub(crate) fn get(&self, id: &DocumentId) -> Result<Option<Document>, StoreError> {
         let Some(record) = self.records()?.get(key::key(id).as_slice())? else { return Ok(None) };
-        Ok(document(id.as_str(), record.value())?.map(|(_, document)| document))
+        Ok(document(&self.schemas, id.as_str(), record.value())?.map(|(_, document)| document))
     }
 
     /// Reads documents by their numbers, leaving out those that are gone.
@@ -223,7 +234,7 @@ impl Store {
         let keys = transaction.open_table(KEYS)?;
         let records = transaction.open_table(RECORDS)?;
         for item in wanted {
-            if let Some(document) = by_lid(&keys, &records, lid(item))? {
+            if let Some(document) = self.by_lid(&keys, &records, lid(item))? {
                 found.push((*item, document));
             }
         }
@@ -259,7 +270,7 @@ impl Store {
                     continue;
                 }
                 let lid = u64::from_le_bytes(*lid);
-                let values = by_lid(&keys, &records, lid)?.map(|document| document.values);
+                let values = self.by_lid(&keys, &records, lid)?.map(|document| document.values);
                 visit(Change { sequence: number, lid, replaces: true, values })?;
             }
         }
@@ -280,22 +291,23 @@ impl Store {
             if header.removed {
                 continue;
             }
-            let values = Some(Document::decode_values(content).map_err(StoreError::from)?);
+            let values = Some(Values::decode(&self.schemas, content).map_err(StoreError::from)?);
             visit(Change { sequence, lid: header.lid, replaces: false, values })?;
         }
         Ok(())
     }
-}
 
-fn by_lid(
-    keys: &impl ReadableTable<u64, &'static [u8]>,
-    records: &RecordTable,
-    lid: u64,
-) -> Result<Option<Document>, StoreError> {
-    let Some(key) = keys.get(lid)? else { return Ok(None) };
-    let Some(record) = records.get(key.value())? else { return Ok(None) };
-    let (_, id) = key::parts(key.value()).ok_or(Damaged)?;
-    Ok(document(id, record.value())?.map(|(_, document)| document))
+    fn by_lid(
+        &self,
+        keys: &impl ReadableTable<u64, &'static [u8]>,
+        records: &RecordTable,
+        lid: u64,
+    ) -> Result<Option<Document>, StoreError> {
+        let Some(key) = keys.get(lid)? else { return Ok(None) };
+        let Some(record) = records.get(key.value())? else { return Ok(None) };
+        let (_, id) = key::parts(key.value()).ok_or(DecodeError::Damaged)?;
+        Ok(document(&self.schemas, id, record.value())?.map(|(_, document)| document))
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What the store keeps of a document, or of one that was removed.
 
-use crate::search::document::{Damaged, Document, Values};
+use crate::search::document::Values;
+use crate::search::encoding::DecodeError;
+use crate::search::schema::Schemas;
 
 /// The form of records whose content follows [`Header`].
 const DOCUMENT: u8 = 2;
@@ -20,14 +22,14 @@ pub(crate) struct Header {
 
 impl Header {
     /// Reads a record's header; gives the content behind it.
-    pub(crate) fn read(record: &[u8]) -> Result<(Self, &[u8]), Damaged> {
-        let (form, rest) = record.split_first().ok_or(Damaged)?;
-        let (lid, rest) = rest.split_first_chunk().ok_or(Damaged)?;
-        let (timestamp, content) = rest.split_first_chunk().ok_or(Damaged)?;
+    pub(crate) fn read(record: &[u8]) -> Result<(Self, &[u8]), DecodeError> {
+        let (form, rest) = record.split_first().ok_or(DecodeError::Damaged)?;
+        let (lid, rest) = rest.split_first_chunk().ok_or(DecodeError::Damaged)?;
+        let (timestamp, content) = rest.split_first_chunk().ok_or(DecodeError::Damaged)?;
         let removed = match *form {
             DOCUMENT => false,
             TOMBSTONE => true,
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError::Damaged),
         };
         let header = Self {
             removed,
@@ -59,9 +61,9 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(values: &Values) -> Self {
+    pub(crate) fn new(values: &Values, schemas: &Schemas) -> Self {
         let mut bytes = vec![0; HEADER_BYTES];
-        Document::encode_values(values, &mut bytes);
+        values.encode(schemas, &mut bytes);
         Self { bytes }
     }
 

@@ -1,6 +1,6 @@
 //! Reading documents in bucket order.
 
-use super::{Damaged, Header, Store, StoreError, key};
+use super::{DecodeError, Header, Store, StoreError, key};
 use std::ops::{Bound, RangeInclusive};
 
 /// Where a scan starts.
@@ -33,7 +33,7 @@ impl Store {
         mut visit: impl FnMut(usize, &Found<'_>) -> Result<bool, E>,
     ) -> Result<bool, E> {
         let fail = |error: redb::Error| E::from(StoreError::from(error));
-        let damaged = || E::from(StoreError::from(Damaged));
+        let damaged = || E::from(StoreError::from(DecodeError::Damaged));
         let last = ranges.iter().filter(|range| !range.is_empty()).map(|range| *range.end()).max();
         let Some(last) = last else { return Ok(true) };
         let records = self.records()?;

@@ -1,13 +1,17 @@
 //! The store by itself, against a model in memory.
 
 use super::*;
-use crate::search::document::Value;
-use crate::search::edit::{Change as FieldChange, Edit};
+use crate::search::operation::{Change as FieldChange, Edit};
+use crate::search::value::Value;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
+
+fn schemas() -> Arc<Schemas> {
+    Arc::new(Schemas::built_in("plimsoll"))
+}
 
 /// A store with its writing thread, and nobody who indexes.
 struct Running {
@@ -19,7 +23,7 @@ struct Running {
 
 impl Running {
     fn open(path: &std::path::Path, durability: Durability) -> Self {
-        let store = Store::open(path, durability).unwrap();
+        let store = Store::open(path, durability, schemas()).unwrap();
         let (writes, queue) = sync_channel(64);
         let (index, changes) = sync_channel(64);
         let writing = store.clone();
@@ -65,18 +69,19 @@ impl Drop for Running {
 
 fn titled(title: u8) -> Values {
     let mut values = Values::default();
-    values[0] = Some(Value::Text(format!("title {title}")));
+    values.set(0, Some(Value::String(format!("title {title}"))));
     values
 }
 
 fn put(title: u8) -> Operation {
     let values = titled(title);
-    Operation::Put { record: Record::new(&values), values }
+    Operation::Put { record: Record::new(&values, &schemas()), values }
 }
 
 fn update(title: u8) -> Operation {
-    let change = FieldChange::Assign(Some(Value::Text(format!("title {title}"))));
-    Operation::Update { edits: vec![Edit { field: 0, change }].into() }
+    let change = FieldChange::Assign(Some(Value::String(format!("title {title}"))));
+    let edit = Edit { field: 0, path: Vec::new(), change, make_missing: false };
+    Operation::Update { document_type: 0, edits: vec![edit].into() }
 }
 
 proptest! {
@@ -233,4 +238,63 @@ fn old_changes_and_removals_are_forgotten() {
         running.everything().into_iter().filter(|(_, removed, _)| *removed).collect();
     assert_eq!(left.len(), 5);
     assert!(left.iter().all(|(id, ..)| !["1", "2", "3", "4"].contains(&&id[11..])), "{left:?}");
+}
+
+/// Processor time of this thread so far, in microseconds: user and system.
+fn thread_cpu_us() -> (u64, u64) {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let rest: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let us = |field: &str| field.parse::<u64>().unwrap() * 10_000;
+    (us(rest[11]), us(rest[12]))
+}
+
+#[test]
+#[ignore = "a measurement; needs a release build"]
+fn what_a_commit_costs() {
+    let text =
+        "seventeen words that fill the body of it up to the size the table speaks of ".repeat(12);
+    for (batch_size, sync) in [(64, true), (256, true), (1024, true), (4096, true), (256, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("documents.redb"), Durability::Sync, schemas())
+            .unwrap();
+        let count = 60_000 / batch_size * batch_size;
+        let mut number = 0;
+        let (start_ns, start) = (now_ns(), thread_cpu_us());
+        while number < count {
+            let mut batch: Vec<Write> = (0..batch_size)
+                .map(|_| {
+                    number += 1;
+                    let mut values = Values::default();
+                    values.set(1, Some(Value::String(text.clone())));
+                    let id = DocumentId::parse(&format!("id:a:doc::{number}")).unwrap();
+                    let (done, _) = oneshot::channel();
+                    Write {
+                        key: key::key(&id),
+                        operation: Operation::Put {
+                            record: Record::new(&values, &schemas()),
+                            values,
+                        },
+                        test: Test::default(),
+                        create: false,
+                        sent_ns: 0,
+                        done,
+                        _place: None,
+                        _body: None,
+                    }
+                })
+                .collect();
+            store.commit(&mut batch, sync).unwrap();
+            // As if the index had followed.
+            let last = store.progress.committed.load(Ordering::Relaxed);
+            store.progress.indexed.store(last.max(number as u64), Ordering::Release);
+        }
+        let (user, system) = thread_cpu_us();
+        let each = |us: u64| us as f64 / count as f64;
+        println!(
+            "batches of {batch_size}, synchronised {sync}: {:.1} us user, {:.1} us system a put, {:.0}/s",
+            each(user - start.0),
+            each(system - start.1),
+            count as f64 * 1e9 / (now_ns() - start_ns) as f64
+        );
+    }
 }

@@ -1,14 +1,15 @@
 //! The writing thread: many writes, one commit.
 
 use super::{
-    CHANGES, Change, Damaged, Document, Durability, EvaluationError, Filter, Header, KEYS,
-    LAST_SEQUENCE, LAST_TIMESTAMP, META, NEXT_LID, PRUNED, RECORDS, Record, Store, StoreError,
-    TOMBSTONES, Values, prune,
+    CHANGES, Change, DecodeError, Durability, EvaluationError, Filter, Header, KEYS, LAST_SEQUENCE,
+    LAST_TIMESTAMP, META, NEXT_LID, PRUNED, RECORDS, Record, Store, StoreError, TOMBSTONES, Values,
+    prune,
 };
 use crate::search::container::Place;
-use crate::search::edit::{Edit, apply};
 use crate::search::http::Held;
 use crate::search::index::IndexMessage;
+use crate::search::operation::{Edit, apply};
+use crate::search::schema::Schemas;
 use plimsoll_core::clock::{now_ns, wall_us};
 use redb::{ReadableTable, Table, WriteTransaction};
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub(crate) enum Operation {
     },
     /// Of all documents of a selection, the same edits.
     Update {
+        /// The number of the type.
+        document_type: u16,
         edits: Arc<[Edit]>,
     },
     Remove,
@@ -95,6 +98,7 @@ type Answer = Result<Written, WriteError>;
 
 /// The tables and counters of a commit in the making.
 struct Pending<'t> {
+    schemas: &'t Schemas,
     records: Table<'t, &'static [u8], &'static [u8]>,
     keys: Table<'t, u64, &'static [u8]>,
     tombstones: Table<'t, u64, &'static [u8]>,
@@ -185,7 +189,7 @@ impl Store {
         sent
     }
 
-    fn commit(
+    pub(super) fn commit(
         &self,
         batch: &mut [Write],
         sync: bool,
@@ -197,7 +201,7 @@ impl Store {
             .map_err(|error| StoreError::Failed(error.to_string()))?;
         let mut answers = Vec::with_capacity(batch.len());
         let counts = {
-            let mut pending = Pending::open(&transaction)?;
+            let mut pending = Pending::open(&transaction, &self.schemas)?;
             for write in batch.iter_mut() {
                 let answer = pending.apply(write);
                 if let Err(WriteError::Store(error)) = &answer {
@@ -249,12 +253,13 @@ fn collect(
 }
 
 impl<'t> Pending<'t> {
-    fn open(transaction: &'t WriteTransaction) -> Result<Self, StoreError> {
+    fn open(transaction: &'t WriteTransaction, schemas: &'t Schemas) -> Result<Self, StoreError> {
         let meta = transaction.open_table(META)?;
         let number = |name| -> Result<u64, StoreError> {
             Ok(meta.get(name)?.map_or(0, |value| value.value()))
         };
         Ok(Self {
+            schemas,
             records: transaction.open_table(RECORDS)?,
             keys: transaction.open_table(KEYS)?,
             tombstones: transaction.open_table(TOMBSTONES)?,
@@ -276,7 +281,7 @@ impl<'t> Pending<'t> {
         if let Some(record) = self.records.get(write.key.as_slice()).map_err(StoreError::from)? {
             let (header, content) = Header::read(record.value()).map_err(StoreError::from)?;
             let values = match needs_content && !header.removed {
-                true => Some(Document::decode_values(content).map_err(StoreError::from)?),
+                true => Some(Values::decode(self.schemas, content).map_err(StoreError::from)?),
                 false => None,
             };
             old = Some((header, values));
@@ -286,7 +291,7 @@ impl<'t> Pending<'t> {
             None => (None, None),
         };
         let alive = header.filter(|header| !header.removed);
-        check(&write.test, alive, values.as_ref(), &write.key, write.create)?;
+        check(&write.test, alive, values.as_ref(), &write.key, write.create, self.schemas)?;
         let (mut record, values) = match &mut write.operation {
             Operation::Remove => {
                 return match alive {
@@ -295,14 +300,17 @@ impl<'t> Pending<'t> {
                 };
             }
             Operation::Put { record, values } => (std::mem::take(record), std::mem::take(values)),
-            Operation::Update { edits } => {
+            Operation::Update { document_type, edits } => {
+                let Some(schema) = self.schemas.get(*document_type) else {
+                    return Ok(Written::Missing);
+                };
                 let mut values = match values {
                     Some(values) => values,
-                    None if write.create => Values::default(),
+                    None if write.create => Values::new(schema),
                     None => return Ok(Written::Missing),
                 };
-                apply(&mut values, edits);
-                (Record::new(&values), values)
+                apply(&mut values, schema, edits);
+                (Record::new(&values, self.schemas), values)
             }
         };
         self.store(&write.key, header, &mut record, values)
@@ -395,6 +403,7 @@ fn check(
     values: Option<&Values>,
     key: &[u8],
     create: bool,
+    schemas: &Schemas,
 ) -> Result<(), WriteError> {
     if let Some(timestamp_us) = test.timestamp_us
         && alive.is_none_or(|header| header.timestamp_us != timestamp_us)
@@ -405,6 +414,6 @@ fn check(
     if alive.is_none() {
         return if create { Ok(()) } else { Err(WriteError::ConditionMissing) };
     }
-    let (_, id) = super::key::parts(key).ok_or(StoreError::from(Damaged))?;
-    if condition.matches(id, values)? { Ok(()) } else { Err(WriteError::Condition) }
+    let (_, id) = super::key::parts(key).ok_or(StoreError::from(DecodeError::Damaged))?;
+    if condition.matches(schemas, id, values)? { Ok(()) } else { Err(WriteError::Condition) }
 }

@@ -383,3 +383,55 @@ fn selections_are_honoured_and_say_where_to_look() {
     let reply = client.get("/document/v1/test/doc/number/5/?selection=id.user%3D%3D10").json();
     assert_eq!((&reply["documentCount"], reply.get("continuation")), (&Json::from(0), None));
 }
+
+const SCHEMA: &str = "schema music { document music { \
+    field artist type string { indexing: summary | index } \
+    field year type int { indexing: summary | attribute } \
+    field tags type array<string> { indexing: summary | attribute } \
+    field vector type tensor<float>(x[3]) { indexing: attribute } } }";
+
+#[test]
+fn types_of_schema_files_are_visited_in_their_own_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("music.sd");
+    std::fs::write(&file, SCHEMA).unwrap();
+    let server = TestServer::with(SearchConfig {
+        schemas: vec![file],
+        cluster: "library".to_owned(),
+        ..SearchConfig::new(folder.path().join("data"))
+    });
+    let mut client = server.client();
+    for (name, body) in [
+        ("a", r#"{"artist":"Ann","year":2015,"tags":["x","y"],"vector":[1,2,3]}"#),
+        ("b", r#"{"artist":"Bob","year":1999,"tags":["y"]}"#),
+    ] {
+        let body = format!("{{\"fields\":{body}}}");
+        client.json("POST", &format!("/document/v1/ns/music/docid/{name}"), &body);
+    }
+    let mut visit = |query: &str| {
+        let path = format!("/document/v1/?cluster=library&stream=true{query}");
+        let reply = client.json("GET", &path, "");
+        let mut documents = reply["documents"].as_array().unwrap().clone();
+        documents.sort_by_key(|document| document["id"].to_string());
+        documents.into_iter().map(|document| document["fields"].clone()).collect::<Vec<_>>()
+    };
+    let full = serde_json::json!({"artist": "Ann", "year": 2015, "tags": ["x", "y"],
+        "vector": {"type": "tensor<float>(x[3])", "values": [1.0, 2.0, 3.0]}});
+    assert_eq!(visit("")[0], full);
+    let selection = super::encode("music.tags == 'x' and music.year > 2000");
+    assert_eq!(visit(&format!("&selection={selection}")), [full]);
+    let shown = visit("&fieldSet=music:vector,year&format.tensors=short-value");
+    assert_eq!(shown[0], serde_json::json!({"year": 2015, "vector": [1.0, 2.0, 3.0]}));
+    assert_eq!(shown[1], serde_json::json!({"year": 1999}));
+    let update = "/document/v1/ns/music/docid/?cluster=library&selection=music.year%3C2000";
+    let body = r#"{"fields":{"tags":{"add":["old"]}}}"#;
+    assert_eq!(client.json("PUT", update, body)["documentCount"], 1);
+    let found = client.json("GET", "/document/v1/ns/music/docid/b", "");
+    assert_eq!(found["fields"]["tags"], serde_json::json!(["y", "old"]));
+    let copy = "/document/v1/?cluster=library&selection=true&destinationCluster=library";
+    assert_eq!(client.json("POST", copy, "")["documentCount"], 2);
+    let reply = client.get("/document/v1/?cluster=library&format.tensors=odd");
+    assert_eq!(reply.status, 400, "{}", reply.body);
+    let reply = client.get("/document/v1/?cluster=plimsoll");
+    assert!(reply.message().ends_with("no content cluster 'plimsoll', only 'library'"));
+}

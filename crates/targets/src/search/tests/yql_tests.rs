@@ -1,6 +1,7 @@
 //! The parser: what it makes of good text, what it says of bad text, and that it never panics.
 
 use crate::search::query::{Literal, Node, Number, OrderBy, Selection, Statement};
+use crate::search::schema::Schemas;
 use crate::search::simple::{self, Combine};
 use crate::search::yql::{self, MAX_DEPTH, MAX_TEXT_BYTES, Scope};
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ impl Scope for TestScope {
     }
 
     fn simple(&self, text: &str, field: &str) -> Result<Node, String> {
-        Ok(simple::parse(text, field, Combine::All))
+        Ok(simple::parse(text, field, Combine::All, &Schemas::built_in("plimsoll")))
     }
 }
 
@@ -120,8 +121,8 @@ fn connectives_and_functions_become_trees() {
         ),
         (r#"!title contains "b""#, not(b.clone())),
         (r#"not(title contains "b")"#, not(b)),
-        (r#"sddocname contains "doc""#, Node::All),
-        (r#"sddocname contains "music""#, Node::Nothing),
+        (r#"sddocname contains "doc""#, Node::Type("doc".into())),
+        (r#"sddocname contains "music""#, Node::Type("music".into())),
         (
             r#"category in ("x", 'y', @word)"#,
             Node::OneOf {
@@ -222,7 +223,9 @@ fn size_and_depth_are_bounded() {
 
 #[test]
 fn the_simple_language_combines_words() {
-    let all = |text| simple::parse(text, "default", Combine::All);
+    let schemas = Schemas::built_in("plimsoll");
+    let simple = |text, field, combine| simple::parse(text, field, combine, &schemas);
+    let all = |text| simple(text, "default", Combine::All);
     assert_eq!(all(""), Node::Nothing);
     assert_eq!(all(" - + \"\" ..."), Node::Nothing);
     assert_eq!(all("-only"), Node::Nothing);
@@ -231,8 +234,8 @@ fn the_simple_language_combines_words() {
     assert_eq!(all("\"open end"), phrase("default", &["open", "end"]));
     assert_eq!(all("no:field"), term("default", "no:field"));
     let two = vec![term("default", "a"), term("default", "b")];
-    assert_eq!(simple::parse("a b", "default", Combine::Any), Node::Or(two));
-    assert_eq!(simple::parse("A b", "title", Combine::Phrase), phrase("title", &["a", "b"]));
+    assert_eq!(simple("a b", "default", Combine::Any), Node::Or(two));
+    assert_eq!(simple("A b", "title", Combine::Phrase), phrase("title", &["a", "b"]));
 }
 
 fn soup() -> impl Strategy<Value = String> {
@@ -298,8 +301,9 @@ proptest! {
         let _ = parse(&tail);
         let _ = parse(&format!("select * from doc where {tail}"));
         let _ = parse(&format!("select * from doc where title contains {text}"));
-        let _ = simple::parse(&text, "default", Combine::All);
-        let _ = simple::parse(&text, "default", Combine::Phrase);
+        let schemas = Schemas::built_in("plimsoll");
+        let _ = simple::parse(&text, "default", Combine::All, &schemas);
+        let _ = simple::parse(&text, "default", Combine::Phrase, &schemas);
     }
 
     #[test]

@@ -135,9 +135,11 @@ impl<C: Collect> Reader<C> {
             None => self.width = (self.width * 2).min(MAX_WIDTH),
             Some(_) => self.width = scanned.finished.clamp(1, MAX_WIDTH),
         }
-        if self.left != u64::MAX && scanned.documents > 0 {
+        if self.left != u64::MAX && self.ahead > 1 {
             // Spans that were begun in vain would be read again by the next request.
-            self.width = 1;
+            let each = scanned.documents / scanned.finished.max(1) as u64 + 1;
+            let most = self.left / each / self.ahead as u64;
+            self.width = self.width.min(usize::try_from(most).unwrap_or(MAX_WIDTH)).max(1);
         }
     }
 

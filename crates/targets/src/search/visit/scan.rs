@@ -1,7 +1,8 @@
 //! One piece of a visit, made on a thread of its own.
 
-use crate::search::document::{Document, Values};
+use crate::search::document::Values;
 use crate::search::filter::Filter;
+use crate::search::schema::Schemas;
 use crate::search::selection::EvaluationError;
 use crate::search::store::{Found, Start, Store, StoreError};
 use plimsoll_core::clock::now_ns;
@@ -43,14 +44,18 @@ pub(crate) struct Wanted {
     pub(crate) to_us: Option<u64>,
     /// Whether removed documents count.
     pub(crate) removes: bool,
-    /// Whether the values are of interest to who collects.
+    /// Whether who collects wants values, and not only what is stored of them.
     pub(crate) values: bool,
 }
 
 impl Wanted {
     /// The values of a matching document, read only if anybody looks at them; nothing when it does
     /// not match.
-    fn examine(&self, found: &Found<'_>) -> Result<Option<Option<Values>>, VisitError> {
+    fn examine(
+        &self,
+        schemas: &Schemas,
+        found: &Found<'_>,
+    ) -> Result<Option<Option<Values>>, VisitError> {
         let in_time = found.timestamp_us >= self.from_us
             && self.to_us.is_none_or(|to| found.timestamp_us < to);
         let in_place = self.prefix.as_ref().is_none_or(|prefix| found.id.starts_with(prefix));
@@ -58,11 +63,11 @@ impl Wanted {
             return Ok(None);
         }
         let needed = !found.removed && (self.values || self.filter.is_some());
-        let values = needed.then(|| Document::decode_values(found.content)).transpose();
+        let values = needed.then(|| Values::decode(schemas, found.content)).transpose();
         let values = values.map_err(StoreError::from)?;
         let matches = match &self.filter {
             None => true,
-            Some(filter) => filter.matches(found.id, values.as_ref())?,
+            Some(filter) => filter.matches(schemas, found.id, values.as_ref())?,
         };
         Ok(matches.then_some(values))
     }
@@ -74,7 +79,10 @@ pub(crate) trait Collect: Send + 'static {
     type Output: Send + 'static;
 
     /// Takes a document.
-    fn take(&mut self, found: &Found<'_>, values: Option<Values>);
+    ///
+    /// # Errors
+    /// When its stored form cannot be read.
+    fn take(&mut self, found: &Found<'_>, values: Option<Values>) -> Result<(), StoreError>;
     /// What was taken so far, about, in bytes.
     fn bytes(&self) -> usize;
     fn finish(self) -> Self::Output;
@@ -132,8 +140,8 @@ pub(super) fn scan<C: Collect>(
             }
             latest = bucket;
         }
-        if let Some(values) = wanted.examine(found)? {
-            collector.take(found, values);
+        if let Some(values) = wanted.examine(&store.schemas, found)? {
+            collector.take(found, values)?;
             documents += 1;
         }
         records += 1;

@@ -4,7 +4,7 @@ use super::annotations::Annotations;
 use super::lexer::Token;
 use super::{Parser, YqlError};
 use crate::search::query::{Literal, MAX_EDITS, Node, Number};
-use crate::search::schema::{DEFAULT_FIELD, DOCUMENT_TYPE};
+use crate::search::schema::DEFAULT_FIELD;
 use std::ops::Bound;
 
 /// The edit distance of `fuzzy("w")` without an annotation, as in Vespa.
@@ -157,7 +157,7 @@ impl Parser<'_> {
     fn condition(&mut self, field: String) -> Result<Node, YqlError> {
         if self.accept_keyword("contains") {
             let node = self.term(&field, Annotations::default())?;
-            return Ok(if field == "sddocname" { document_type(&node) } else { node });
+            return Ok(if field == "sddocname" { document_type(node) } else { node });
         }
         if self.accept_keyword("in") {
             return self.list(field);
@@ -167,17 +167,28 @@ impl Parser<'_> {
         }
         for (symbol, make) in COMPARISONS {
             if self.accept(symbol) {
-                let number = self.number("a number")?;
+                let number = self.operand()?;
                 let (lower, upper) = make(number);
                 return Ok(Node::Range { field, lower, upper });
             }
         }
         if self.accept("!=") {
-            let number = self.number("a number")?;
+            let number = self.operand()?;
             let (lower, upper) = (Bound::Included(number), Bound::Included(number));
             return Ok(Node::Not(Box::new(Node::Range { field, lower, upper })));
         }
         Err(self.expected("'contains', 'in', '=', '<', '>', '<=' or '>='"))
+    }
+
+    /// What a field is compared with; a bool is 0 or 1.
+    fn operand(&mut self) -> Result<Number, YqlError> {
+        if self.accept_keyword("true") {
+            return Ok(Number::Whole(1));
+        }
+        if self.accept_keyword("false") {
+            return Ok(Number::Whole(0));
+        }
+        self.number("a number")
     }
 
     pub(super) fn number(&mut self, expected: &str) -> Result<Number, YqlError> {
@@ -320,10 +331,10 @@ const COMPARISONS: [Comparison; 6] = [
     (">", |number| (Bound::Excluded(number), Bound::Unbounded)),
 ];
 
-/// `sddocname contains "doc"` holds for every document, since there is one type.
-fn document_type(node: &Node) -> Node {
+/// `sddocname contains "doc"` holds for the documents of the type.
+fn document_type(node: Node) -> Node {
     match node {
-        Node::Term { text, .. } if text == DOCUMENT_TYPE => Node::All,
+        Node::Term { text, .. } => Node::Type(text),
         _ => Node::Nothing,
     }
 }
