@@ -116,13 +116,22 @@ fn rivals(models: &[Model], seeds: u64) {
     println!();
 }
 
-fn quirks(seeds: u64) {
+fn quirks(seeds: u64, each: bool) {
     println!(
         "Adversaries, {seeds} seeds each: share that ended as it must, and the last one's reason"
     );
     for adversary in adversaries::all() {
         let found = map(seeds, |seed| adversary.search(seed));
         let right = found.iter().filter(|found| adversary.satisfied_by(found)).count();
+        if each {
+            for (seed, found) in found.iter().enumerate() {
+                let ended = if adversary.satisfied_by(found) { "right" } else { "wrong" };
+                println!(
+                    "  {seed} {ended}: {:?} estimate {:?} {}",
+                    found.verdict, found.estimate_per_s, found.reason
+                );
+            }
+        }
         let reason = found.last().map(|found| found.reason.as_str()).unwrap_or_default();
         println!("{:12} {:5.1} %  {reason}", adversary.name, 100.0 * right as f64 / seeds as f64);
     }
@@ -147,7 +156,7 @@ fn main() -> ExitCode {
         rivals(&arguments.chosen(models::tuning()), few.clamp(1, 200));
     }
     if arguments.has("adversaries") {
-        quirks(few.clamp(1, 100));
+        quirks(few.clamp(1, 100), arguments.each);
     }
     ExitCode::SUCCESS
 }

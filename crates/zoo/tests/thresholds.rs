@@ -17,7 +17,10 @@ fn check(model: &Model) {
         let certified = table::share(&outcomes, |o| o.certified_error.abs() <= 0.05);
         assert!(certified >= least(0.95), "{}: {certified} certified within 5 %", model.name);
     }
+    let none = table::share(&outcomes, |o| o.certified_error.is_nan());
+    assert!(none <= 0.02 + 3.0 * (0.02 * 0.98 / SEEDS as f64).sqrt(), "{}: {none}", model.name);
     for outcome in &outcomes {
+        assert!(outcome.certified_error.is_nan() || outcome.certified_error.abs() <= 0.2);
         assert!(outcome.error.abs() <= 0.2, "{}: {outcome:?}", model.name);
         assert!(outcome.elapsed_s <= 300.0 + 16.0 * model.limit_s + 4.0, "{outcome:?}");
     }
@@ -53,4 +56,9 @@ fn feed_holds_the_thresholds() {
 #[test]
 fn mh8_holds_the_thresholds() {
     check(&models::tuning()[5]);
+}
+
+#[test]
+fn mm80_with_p99_holds_the_thresholds() {
+    check(&models::tuning()[6]);
 }

@@ -141,6 +141,7 @@ impl Search<'_> {
                     rate /= 4.0;
                     if rate < least {
                         rate = self.above_a_bad_beginning()?;
+                        self.bracket.0 = rate;
                     }
                 }
             }
@@ -176,10 +177,12 @@ impl Search<'_> {
         let mut saturated = 0;
         while rate < self.goal.most_per_s {
             rate = (2.0 * rate).min(self.goal.most_per_s);
-            let duration_s = round_to(self.step_s(rate), self.window_s);
+            let duration_s = round_to(2.0 * self.step_s(rate), self.window_s);
             let trial = self.offer(&[Segment { rate_per_s: rate, duration_s }], None)?;
             let skip = trial.windows.len() / 2;
-            let Some(seen) = self.stretch(&trial, rate, skip, usize::MAX) else { break };
+            // The last requests have none after them that would fill their batch.
+            let tail = self.windows_in(self.goal.limit_s).min(skip / 2);
+            let Some(seen) = self.stretch(&trial, rate, skip, skip - tail) else { break };
             self.curve.push(seen);
             let held = self.excess(&seen.counts) <= 1.0;
             let told = self.measured(&seen);

@@ -28,10 +28,11 @@ impl Search<'_> {
         let mut rate = found.estimate_per_s * (1.0 - BELOW);
         let mut outcome = Ok(());
         let mut deep = DEPTH * (found.half_width() - NEAR);
+        // The middle of the fit stays: a run far below that holds must not flatten the slope and so draw the line down.
+        let center = found.estimate_per_s;
         for _ in 0..RUNS {
-            let center = found.estimate_per_s;
             let safe = self.held().map(|run| run.rate_per_s);
-            let safely = center * (1.0 - deep.max(BELOW));
+            let safely = found.estimate_per_s * (1.0 - deep.max(BELOW));
             let tried = if safe.is_none() { rate.min(safely) } else { rate };
             // Nothing is to be won any more; but one run there shall be.
             if self.runs.len() > began && safe.is_some_and(|safe| tried <= safe) {

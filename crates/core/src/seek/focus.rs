@@ -3,7 +3,7 @@
 use super::finding::{Event, Forecast};
 use super::fit::{Block, Fit, Prior, above_floor, fit};
 use super::plant::{Abort, Segment, Window};
-use super::search::{Search, Stop, Stretch};
+use super::search::{Search, Stop, Stretch, round_to};
 use super::traffic;
 
 /// Blocks at either rate of an order.
@@ -14,6 +14,9 @@ const RESERVE: (f64, f64) = (0.2, 0.25);
 const WORTH: f64 = 14.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
 const INFLATION: f64 = 1.75;
+/// An order's beginning that is not counted is so many natural times of the backlog long, three times the time in
+/// which a reflected Brownian motion forgets where it began.
+const FILL: f64 = 6.0;
 /// No further than this does an order reach beyond an estimate that no broken limit bounds.
 const LEAP: f64 = 1.05;
 /// What is late below this share of the line is late without load.
@@ -122,7 +125,20 @@ impl Search<'_> {
 
     /// An order begins with an empty target: this long until its backlog is what it will be.
     fn fill_s(&self) -> f64 {
-        self.block_s
+        let known = self.fit.filter(|_| self.capacity.is_some());
+        let Some((found, limit)) = known else { return self.block_s };
+        let fill_s = FILL * self.backlog_s(limit, found.estimate_per_s);
+        round_to(fill_s.clamp(0.25 * self.block_s, self.block_s), self.window_s)
+    }
+
+    /// Natural time of the backlog at a line there, s.
+    fn backlog_s(&self, limit: usize, line_per_s: f64) -> f64 {
+        let allowed = self.allowed(limit);
+        let above = above_floor(allowed, self.floor_share(limit, allowed, line_per_s));
+        let capacity = self.capacity.map(|c| (c.per_s, c.error));
+        let room = capacity.map_or(0.15, |c| Prior::room(c, line_per_s));
+        let slack_s = (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s);
+        traffic::backlog_time_s(slack_s, room / (1.0 + room), above)
     }
 
     /// Offers runs of `blocks` blocks at each of these rates, back to back, with time to settle before each, and
@@ -201,9 +217,7 @@ impl Search<'_> {
         let floor = self.floor_share(limit, allowed, center_per_s);
         let above = above_floor(allowed, floor);
         let capacity = self.capacity.map(|c| (c.per_s, c.error));
-        let room = capacity.map_or(0.15, |c| Prior::room(c, center_per_s));
-        let slack_s = (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s);
-        let time_s = traffic::backlog_time_s(slack_s, room / (1.0 + room), above);
+        let time_s = self.backlog_s(limit, center_per_s);
         let ratio = above * (1.0 - above) / (allowed * (1.0 - allowed));
         // Measured ones are 0.4 to 1.4 of this.
         let dispersion = 0.8 * ratio * traffic::dispersion(center_per_s, time_s, above);

@@ -77,8 +77,11 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     }
     let mut outcome = search.phases_in_order();
     if let Err(Stop::NeverViolated | Stop::GeneratorLimited) = outcome {
-        let ended = outcome;
-        outcome = search.certify_below(search.bracket.0).and(ended);
+        // That there is no time left to certify a rate does not unsay why the search ended.
+        match search.certify_below(search.bracket.0) {
+            Ok(()) | Err(Stop::Budget) => (),
+            Err(stop) => outcome = Err(stop),
+        }
     }
     if search.certified.is_none() {
         search.certify_from_before();
