@@ -178,6 +178,41 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// What it has started, and what that has started: ids and command lines.
+    pub fn descendants(&self) -> Vec<(u32, String)> {
+        let parents = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            // The name in brackets may hold blanks and brackets itself.
+            let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()?;
+            Some((pid, parent))
+        });
+        let parents: Vec<(u32, u32)> = parents.collect();
+        let mut found = vec![self.child.id()];
+        let mut looked = 0;
+        while let Some(parent) = found.get(looked).copied() {
+            found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid));
+            looked += 1;
+        }
+        let line = |pid: &u32| {
+            let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (*pid, String::from_utf8_lossy(&bytes).replace('\0', " "))
+        };
+        found[1..].iter().map(line).collect()
+    }
+
+    /// Waits until it has started something whose command line holds `word`; returns the id.
+    #[track_caller]
+    pub fn wait_for_descendant(&self, word: &str, limit: Duration) -> u32 {
+        let mut found = None;
+        until(&format!("{}: a process with {word:?}", self.shown), limit, || {
+            found =
+                self.descendants().iter().find(|(_, line)| line.contains(word)).map(|one| one.0);
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
     fn status_within(&mut self, limit: Duration) -> Option<ExitStatus> {
         let until_ns = now_ns() + limit.as_nanos() as u64;
         loop {
@@ -312,6 +347,18 @@ pub fn curl(args: &[&str]) -> (u16, String) {
     let ended = Running::start(command, b"").wait(Duration::from_secs(30)).expect(0);
     let (body, status) = ended.stdout.rsplit_once('\n').unwrap();
     (status.parse().unwrap(), body.to_owned())
+}
+
+/// Waits until these processes are gone; one that has ended and was not waited for is gone, too.
+#[track_caller]
+pub fn expect_gone(processes: &[(u32, String)]) {
+    let lives = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    };
+    for (pid, line) in processes {
+        until(&format!("the end of {line}"), Duration::from_secs(10), || !lives(*pid));
+    }
 }
 
 /// Waits until `condition` holds.

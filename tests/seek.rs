@@ -104,6 +104,19 @@ fn an_interrupted_search_keeps_what_it_knows() {
 }
 
 #[test]
+fn a_target_that_is_not_there_is_no_slow_target() {
+    let place = Place::new();
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let args = ["seek", &url, "--slo", "p95=100ms", "--budget", "10s", "--json", "-"];
+    let ended = place.start(args).wait(Duration::from_secs(60)).expect(4);
+    let record = Record::of(&ended);
+    assert_eq!(record.verdict(), "target-failed");
+    assert!(ended.stderr.contains("connection refused"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_target_that_dies_ends_the_search() {
     let place = Place::new();
     let target = place.serve(&FOUR_SERVERS);

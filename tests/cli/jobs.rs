@@ -141,6 +141,54 @@ fn hooks_go_around_a_run_and_their_files_into_its_record() {
 }
 
 #[test]
+fn feedsims_job_takes_its_runners_flags_and_keeps_its_table() {
+    let place = Place::alone();
+    let more = "-q 10 -d 2 -w 0 --scale 10 -i 1000 --slo p95=5s";
+    let both = format!(r#"{{"num_instances": 2, "extra_args": "{more}"}}"#);
+    let ended = place.run(["run", "feedsim_mini", "-i", &both, "--quiet"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+    assert!(ended.stdout.contains("Instances  instance 1: "), "{}", ended.stdout);
+    let folder = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap();
+    let table = folder.path().join("hooks/feedsim_results.txt");
+    let table = std::fs::read_to_string(&table).unwrap();
+    assert!(table.starts_with("duration_secs,") && table.contains("\n2,"), "{table}");
+    assert!(!place.path().join("feedsim_results.txt").exists(), "it was copied, not moved");
+    let json = place.run(["report", "feedsim_mini", "--format", "json"]).expect(0).stdout;
+    let record: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(record["rank"]["overall"]["requested_per_s"].as_f64(), Some(20.0));
+    // A run that leaves no record takes nobody's files away; a refusal is one line.
+    place.file("feedsim_results.txt", "mine");
+    for args in [
+        &["run", "feedsim_mini", "-i", "num_instances=0"][..],
+        &["run", "feedsim_mini", "-i", "seconds=soon"],
+    ] {
+        refused(place.run(args), if args[3] == "seconds=soon" { "soon" } else { "-n: " });
+        assert_eq!(place.read("feedsim_results.txt"), "mine");
+    }
+    // The last -d counts, and what is sampled is cut to it.
+    assert_eq!(record["rank"]["runs"][0]["duration_secs"].as_f64(), Some(2.0));
+    let samples = &record["hooks"]["cpu-mpstat"]["samples_measured"]["cpu-mpstat.txt"];
+    assert!((1..=3).contains(&samples.as_u64().unwrap()), "{samples}");
+}
+
+#[test]
+fn a_role_asks_a_target_that_runs_elsewhere() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", "/search/?query=a\n/search/?query=b\n");
+    let port = format!("port={}", server.port());
+    let vars = ["-i", "host=127.0.0.1", "-i", &port, "-i", "queries=q.txt", "-i", "seconds=1"];
+    let args =
+        [&["run", "fbench", "-r", "remote", "--quiet", "-i", "clients=2"][..], &vars].concat();
+    let ended = place.run(args);
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+    assert!(server.paths().iter().any(|path| path == "/search/?query=b"), "{:?}", server.paths());
+    let json = place.run(["report", "fbench", "--format", "json"]).expect(0).stdout;
+    let record: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(record["catalogue"]["role"], "remote");
+    assert!(!place.path().join(".plimsoll").exists(), "the remote role needs no files");
+}
+
+#[test]
 fn several_runs_of_a_job_are_told_together_and_as_benchpress_does() {
     let (place, server) = (Place::alone(), Server::ok());
     let url = format!("url={}", server.url());

@@ -3,6 +3,8 @@
 
 mod corpus;
 mod filters;
+mod hooks;
+mod interrupt;
 mod jobs;
 mod rank;
 mod report;

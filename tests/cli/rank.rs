@@ -185,13 +185,16 @@ fn fixed_rates_fill_feedsims_table_and_instances_step_together() {
         "--json",
         "-",
     ];
-    let ended = place.start(args).wait(Duration::from_secs(120)).expect(0);
+    let ended = place.start(args).wait(Duration::from_secs(120));
+    // A machine that is busy may make the generator late; the figures are what matters here.
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     let table = place.read("table.csv");
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 3, "{table}");
     assert!(lines.iter().all(|line| line.len() == 15), "{table}");
     assert_eq!((lines[0][0], lines[0][14]), ("duration_secs", "99.9p_ms"));
-    assert_eq!((lines[1][2], lines[2][2]), ("10", "20"));
+    // As in FeedSim's script a rate is that of each instance, and there are two.
+    assert_eq!((lines[1][2], lines[2][2]), ("20", "40"));
     // A request is 3000 bytes behind a header of 24.
     let number = |text: &str| text.parse::<f64>().unwrap();
     assert_eq!(number(lines[2][5]), number(lines[2][1]) * 3024.0, "{table}");
@@ -201,7 +204,77 @@ fn fixed_rates_fill_feedsims_table_and_instances_step_together() {
     assert_eq!(instances.len(), 2);
     let answered: f64 = instances.iter().map(|one| one["achieved_per_s"].as_f64().unwrap()).sum();
     assert!((answered - record.number("/rank/overall/achieved_per_s")).abs() < 2.0, "{answered}");
-    assert_eq!(record.0["rank"]["runs"].as_array().unwrap().len(), 2);
+    let runs = record.0["rank"]["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    // On one clock: each rate goes to both at the same time, in turns, so neither gets more than one more.
+    let classes: Vec<u64> = ["instance 1", "instance 2"]
+        .map(|name| record.count(&format!("/classes/{name}/sent")))
+        .to_vec();
+    assert!(classes[0].abs_diff(classes[1]) <= 6, "{classes:?}");
+    // The whole is the histograms' sum, not a mean of percentiles.
+    let p95 = |at: &str| record.number(&format!("/rank/{at}/p95_ms"));
+    let (one, two) = (p95("instances/0"), p95("instances/1"));
+    let all = p95("overall");
+    assert!(one.min(two) * 0.999 <= all && all <= one.max(two) * 1.001, "{one} {two} {all}");
+    assert_eq!(record.count("/rank/successful_instances"), 2);
+    let text = place.run(["report", "--format", "benchpress"]).expect(0).stdout;
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let metrics = &report["metrics"];
+    assert_eq!(metrics["1"]["final_requested_qps"].as_f64(), Some(20.0));
+    assert_eq!(metrics["overall"]["final_requested_qps"].as_f64(), Some(40.0));
+    assert_eq!(metrics["spawned_instances"], 2);
+    assert!(metrics.get("target_percentile").is_none(), "a fixed rate seeks no limit");
+}
+
+#[test]
+fn instances_that_do_not_do_the_same_are_called_out() {
+    let place = Place::alone();
+    let whole = place.serve(&small(&[]));
+    // One request at a time, so that it refuses what comes in between.
+    let slow = place.serve(&["rank", "--scale", "9", "--wait", "200ms", "--in-flight-max", "1"]);
+    let url = |target: &Target| target.url.replace("http://", "rank://");
+    let (whole, slow) = (url(&whole), url(&slow));
+    let args = ["rank", "--target", &whole, "--target", &slow, "-q", "15", "-d", "4", "-w", "0"];
+    let ended = place.start(args).wait(Duration::from_secs(60));
+    assert!(matches!(ended.code, Some(2 | 3)), "{ended:?}");
+    for part in ["Instances  instance 1: ", "           instance 2: ", "answers lie ", "% apart"] {
+        assert!(ended.stdout.contains(part), "no {part:?} in\n{}", ended.stdout);
+    }
+    let json = place.run(["report", "--format", "json"]).expect(0).stdout;
+    let record: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(record["rank"]["spread"].as_f64().unwrap() > 0.1, "{}", record["rank"]);
+    let instances = record["rank"]["instances"].as_array().unwrap();
+    assert_eq!(instances[0]["failed"], 0);
+    assert!(instances[1]["failed"].as_u64().unwrap() > 5, "{instances:?}");
+}
+
+#[test]
+fn servers_that_do_not_answer_are_no_valid_result() {
+    let place = Place::new();
+    let url = format!("rank://127.0.0.1:{}", crate::server::closed_port());
+    for method in [&["-q", "20"][..], &["--method", "mutilate"], &[]] {
+        let flags = ["rank", "--target", &url, "-d", "2", "-w", "0", "--budget", "10s"];
+        let ended = place.start([&flags, method].concat()).wait(Duration::from_secs(90)).expect(4);
+        assert!(ended.stderr.contains("target-failed"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_client_that_never_reads_does_not_hold_its_connection() {
+    let place = Place::new();
+    let target = place.serve(&small(&["--reply", "fixed:16MiB"]));
+    let mut stream = connect(&target);
+    stream.write_all(b"GET /rank HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let open = || target.stats()["connections"]["open"].as_u64().unwrap();
+    crate::process::until("the reply is under way", PATIENCE, || open() >= 2);
+    // The connection that asks for this is one itself.
+    let began_ns = plimsoll_core::clock::now_ns();
+    crate::process::until("the connection is given up", Duration::from_secs(40), || open() == 1);
+    assert!(plimsoll_core::clock::now_ns() - began_ns > 5_000_000_000, "given up too early");
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    assert!(rest.len() < 16 << 20, "the whole reply came in spite of it");
+    assert_eq!(curl(&["-o", "/dev/null", &format!("{}/rank", target.url)]).0, 200);
 }
 
 #[test]
@@ -232,6 +305,10 @@ fn a_search_ends_with_a_run_at_the_certified_rate() {
     let held = runs.last().unwrap()["held"].as_bool().unwrap();
     assert_eq!(ended.code, Some(if held { 0 } else { 2 }), "{}", ended.stderr);
     assert!(place.read("feedsim_results.txt").lines().count() == runs.len() + 1);
+    let text = place.run(["report", "--format", "benchpress"]).expect(0).stdout;
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["metrics"]["target_percentile"], "95p");
+    assert_eq!(report["metrics"]["target_latency_msec"].as_f64(), Some(200.0));
 }
 
 #[test]

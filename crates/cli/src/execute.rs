@@ -67,7 +67,7 @@ pub fn execute(
         progress.done();
         let end = end?;
         let results = job_results(&end);
-        Ok(JobEnd { end, results, verdict: None })
+        Ok(JobEnd { end, results, verdict: None, warnings: Vec::new() })
     });
     progress.done();
     finished

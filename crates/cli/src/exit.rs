@@ -1,5 +1,6 @@
 //! Exit codes, decided in one place.
 
+use crate::signals::Stopped;
 use crate::usage::Usage;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::schedule::ModelError;
@@ -49,5 +50,9 @@ pub fn of_error(error: &anyhow::Error) -> u8 {
         || error.is::<ModelError>()
         || matches!(error.downcast_ref(), Some(RunError::Model(_)))
         || error.is::<plimsoll_report::RecordError>();
-    if usage { USAGE } else { FAILED }
+    match (usage, error.is::<Stopped>()) {
+        (true, _) => USAGE,
+        (_, true) => NOT_VALID,
+        _ => FAILED,
+    }
 }

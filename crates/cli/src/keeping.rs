@@ -1,7 +1,8 @@
 //! One way of keeping a record, whatever drives the engine.
 
 use crate::execute::{Output, note};
-use crate::signals;
+use crate::prepare::plan_of;
+use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
@@ -92,6 +93,8 @@ pub struct JobEnd {
     pub results: Map<String, Value>,
     /// The job's own judgement, where a run's usual one does not fit.
     pub verdict: Option<Verdict>,
+    /// What the job has to say of its own results' worth.
+    pub warnings: Vec<String>,
 }
 
 /// A finished run.
@@ -133,7 +136,8 @@ pub fn carry_out(
     let mut sink = Named { inner, names, first: None };
     let ended = job(Keeping { sink: &mut sink, stop });
     let first_failure = sink.first.take();
-    let JobEnd { end, results, verdict } = ended?;
+    let JobEnd { end, results, verdict, warnings } = ended?;
+    notes.extend(warnings);
     if let Some(error) = &end.sink_error {
         notes.push(format!("the run's journal could not be kept in full: {error}"));
     }
@@ -160,6 +164,35 @@ pub fn carry_out(
         kept = None;
     }
     Ok(Finished { record, folder: kept })
+}
+
+/// Keeps a record of a run that was stopped before its first request: partial, with the reason.
+///
+/// # Errors
+/// When the record's folder cannot be made or written.
+pub fn nothing_measured(
+    scenario: &Scenario,
+    output: &Output,
+    stopped: &Stopped,
+) -> Result<Finished> {
+    let plan = plan_of(scenario, Vec::new(), None, 1);
+    let about = About {
+        plan: &plan,
+        class_names: Vec::new(),
+        distinct_requests: None,
+        troubles: Troubles::default(),
+    };
+    let mut header = header_of(scenario, &about);
+    header.phases.clear();
+    let mut notes = Vec::new();
+    let folder = open_folder(output, scenario, &mut header, &mut notes)?;
+    let verdict = Verdict { kind: VerdictKind::Partial, reasons: vec![stopped.to_string()] };
+    let ending = Ending { verdict, warnings: notes, duration_s: Some(0.0), ..Ending::default() };
+    let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
+    if let Some(folder) = &folder {
+        folder.finish(&record)?;
+    }
+    Ok(Finished { record, folder: folder.map(|folder| folder.path().to_owned()) })
 }
 
 /// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that

@@ -1,6 +1,10 @@
 //! From a scenario to something that can run: sources opened and checked, requests rendered, targets resolved.
 //! Nothing is sent before all of it has succeeded.
 
+mod sessions;
+
+pub use sessions::SessionForm;
+
 use crate::url::Url;
 use crate::usage::usage;
 use anyhow::{Context, Result};
@@ -17,9 +21,7 @@ use plimsoll_wire::http1::Http1;
 use plimsoll_workloads::checks::{Checks, HitCounter};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::header::parse_header;
-use plimsoll_workloads::http::{
-    Cursor, Form, HttpSessions, Judge, Order, Rendered, Stream, Troubles, Way, shuffled,
-};
+use plimsoll_workloads::http::{Form, Judge, Park, Rendered, Troubles};
 use plimsoll_workloads::json_scan::Pointer;
 use plimsoll_workloads::ndjson::NdjsonReader;
 use plimsoll_workloads::query_file::{
@@ -76,41 +78,14 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     };
     let targets = urls.iter().map(|u| Target::resolve(&u.authority.host, u.authority.port));
     let plan = plan_of(scenario, targets.collect(), tls, source.class_names.len());
-    let form = SessionForm { source, forms: Arc::new(forms), judge, troubles: Troubles::default() };
+    let form = SessionForm {
+        source,
+        forms: Arc::new(forms),
+        judge,
+        troubles: Troubles::default(),
+        parks: vec![Park::default(); scenario.threads as usize],
+    };
     Ok((plan, form))
-}
-
-/// What sessions are made from, once or for each part of a run.
-pub struct SessionForm {
-    source: Source,
-    forms: Arc<Vec<Form>>,
-    judge: Judge,
-    troubles: Troubles,
-}
-
-impl SessionForm {
-    /// How many requests there are to choose from, where they can be asked in any order.
-    #[must_use]
-    pub fn length(&self) -> Option<usize> {
-        match &self.source.kind {
-            SourceKind::Rendered(rendered) => Some(rendered.per_target[0].len()),
-            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..) => None,
-        }
-    }
-
-    /// The run of `plan` with sessions that begin anew.
-    ///
-    /// # Errors
-    /// When the source cannot be read in the order that is asked for.
-    pub fn prepared(&self, scenario: &Scenario, plan: ShardPlan) -> Result<Prepared> {
-        Ok(Prepared {
-            plan,
-            sessions: self.sessions(scenario)?,
-            class_names: self.source.class_names.clone(),
-            distinct_requests: self.source.distinct(),
-            troubles: self.troubles.clone(),
-        })
-    }
 }
 
 /// Refuses numbers that make no sense, whether they come from flags or from a file.
@@ -414,72 +389,4 @@ fn ndjson(
     } else {
         SourceKind::NdjsonStream(path.to_owned(), count)
     })
-}
-
-fn order_of(scenario: &Scenario) -> Result<Order> {
-    match scenario.order.as_str() {
-        "file" => Ok(Order::File),
-        "shuffle" => Ok(Order::Shuffle),
-        "random" => Ok(Order::Random),
-        other => Err(usage(format!("--order '{other}': write file, shuffle or random"))),
-    }
-}
-
-impl SessionForm {
-    /// Sessions for every shard: together they walk the source once, whatever the number of shards.
-    /// # Errors
-    /// When the source cannot be read in the order that is asked for.
-    pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http1> + Send>>> {
-        let Self { source, forms, judge, troubles } = self;
-        let order = order_of(scenario)?;
-        let shards = u64::from(scenario.threads);
-        let permutation = match (&source.kind, order) {
-            (SourceKind::Rendered(rendered), Order::Shuffle) => {
-                Some(shuffled(rendered.per_target[0].len(), scenario.seed))
-            }
-            (
-                SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..),
-                Order::Shuffle | Order::Random,
-            ) => {
-                return Err(usage(
-                    "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
-                 shuffle the file itself (shuf)",
-                ));
-            }
-            _ => None,
-        };
-        let mut all: Vec<Box<dyn Sessions<Http1> + Send>> = Vec::new();
-        for shard in 0..shards {
-            let range = ByteRange { index: shard, of: shards };
-            let cursor = match &source.kind {
-                SourceKind::Rendered(rendered) => {
-                    let length = rendered.per_target[0].len();
-                    let mut way = Way::new(0..length, shard, shards, Passes::Unlimited);
-                    if let Some(order) = &permutation {
-                        way = way.shuffled(order.clone());
-                    } else if order == Order::Random {
-                        way = way.random(scenario.seed, shard);
-                    }
-                    Cursor::Rendered(rendered.clone(), way)
-                }
-                SourceKind::RecordStream(file, options, _) => {
-                    let reader =
-                        RecordReader::open(&mut file.clone(), options, range, Passes::Unlimited)?;
-                    Cursor::Stream(Stream::Records(Box::new(reader), Record::default()))
-                }
-                SourceKind::NdjsonStream(path, _) => {
-                    let reader = NdjsonReader::open(path, range, Passes::Unlimited)?;
-                    Cursor::Stream(Stream::Ndjson(Box::new(reader)))
-                }
-            };
-            let sessions = HttpSessions::new(
-                vec![cursor],
-                forms.clone(),
-                source.classes.clone(),
-                judge.clone(),
-            );
-            all.push(Box::new(sessions.with_troubles(troubles.clone())));
-        }
-        Ok(all)
-    }
 }

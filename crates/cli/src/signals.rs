@@ -2,6 +2,7 @@
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,6 +12,29 @@ const KILLED: i32 = 130;
 
 /// One flag for the whole process: a command of several runs must not go on with the next one.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Somebody ended the program before it measured anything: exit code 3, like a run that was cut.
+#[derive(Debug)]
+pub struct Stopped {
+    /// What was going on, as in "stopped while the server started".
+    pub during: String,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stopped {}; nothing was measured", self.during)
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// Goes on unless a signal has come; `during` says what it would interrupt.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn go_on(during: impl Into<String>) -> Result<(), Stopped> {
+    if is_stopped() { Err(Stopped { during: during.into() }) } else { Ok(()) }
+}
 
 /// A flag that is set by the first signal.
 ///

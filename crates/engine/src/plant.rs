@@ -46,6 +46,8 @@ pub struct PlantPlan {
 
 /// A stretch of load at one rate, with everything that was recorded in it.
 pub struct Stretch {
+    /// Its start, s since the plant was made.
+    pub from_s: f64,
     /// Its length, s.
     pub seconds: f64,
     /// Its requests by due time, all windows together.
@@ -157,11 +159,15 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         let order =
             Order { segments: vec![segment], window_s, seed, abort: None, allowed: Vec::new() };
         self.apart = Some(Interval::default());
+        let from_s = now_ns().saturating_sub(self.began_ns) as f64 / 1e9;
         let trial = self.run(&order);
+        let whole_s = trial.windows.len() as f64 * window_s;
         let mut counts = Window::default();
         trial.windows.iter().for_each(|window| counts.add(window));
         Stretch {
-            seconds: trial.windows.len() as f64 * window_s,
+            from_s,
+            // A stretch that somebody ended has windows that never began.
+            seconds: if trial.interrupted { trial.elapsed_s.min(whole_s) } else { whole_s },
             counts,
             limits: self.plan.limits_ns.clone(),
             totals: self.apart.take().unwrap_or_default(),

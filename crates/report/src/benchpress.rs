@@ -154,9 +154,14 @@ fn feedsim(rank: &Map<String, Value>, record: &RunRecord) -> Map<String, Value> 
 
 /// `target_percentile` and `target_latency_msec` of the first percentile among the limits.
 fn limit(record: &RunRecord) -> Vec<(String, Value)> {
-    let percentile = record.slo.iter().find_map(|(name, result)| {
+    let judged = record.slo.iter().map(|(name, result)| (name.as_str(), result.limit.as_str()));
+    // A search holds its limits itself; they stand in what it was asked.
+    let asked = record.scenario.get("slo").and_then(Value::as_array).into_iter().flatten();
+    let asked = asked.filter_map(|limit| limit.as_str()?.split_once('='));
+    let asked = asked.filter(|_| record.job_results.contains_key("seek"));
+    let percentile = judged.chain(asked).find_map(|(name, limit)| {
         let percentile = name.strip_prefix('p').filter(|rest| rest.parse::<f64>().is_ok())?;
-        let limit_ms = result.limit.parse::<plimsoll_core::units::Span>().ok()?.ns as f64 / 1e6;
+        let limit_ms = limit.parse::<plimsoll_core::units::Span>().ok()?.ns as f64 / 1e6;
         Some((format!("{percentile}p"), limit_ms))
     });
     let Some((percentile, limit_ms)) = percentile else { return Vec::new() };
@@ -224,5 +229,10 @@ mod tests {
         near("/target_latency_msec", 500.0);
         assert_eq!(metrics["target_percentile"], "95p");
         assert_eq!(metrics["spawned_instances"], json!(4));
+        record.slo.clear();
+        record.scenario = json!({"slo": ["p99=2s"]});
+        assert_eq!(export(&record)["metrics"].get("target_percentile"), None, "a fixed rate");
+        record.job_results.insert("seek".to_owned(), json!({}));
+        assert_eq!(export(&record)["metrics"]["target_percentile"], "99p");
     }
 }

@@ -21,7 +21,7 @@ impl Window {
     }
 }
 
-/// The measured phases of a run.
+/// The measured phases of a run; of a ranking benchmark its last run at one rate, which is its result.
 ///
 /// The start is that of the record's folder, to the millisecond where the folder has kept its name; the first
 /// request follows when the connections are open, which on a loopback takes some milliseconds.
@@ -29,6 +29,9 @@ impl Window {
 pub fn measured(record: &RunRecord, folder: &Path) -> Vec<Window> {
     let Some(whole_us) = parse_utc(&record.started_at) else { return Vec::new() };
     let start_s = whole_us as f64 / 1e6 + milliseconds(folder) / 1e3;
+    if let Some(last) = last_ranking_run(record) {
+        return vec![Window { from_s: start_s + last.from_s, to_s: start_s + last.to_s }];
+    }
     record
         .phases
         .iter()
@@ -38,6 +41,13 @@ pub fn measured(record: &RunRecord, folder: &Path) -> Vec<Window> {
             to_s: start_s + phase.from_s + phase.duration_s,
         })
         .collect()
+}
+
+/// From where to where the last run of `plimsoll rank` went, s since the start.
+fn last_ranking_run(record: &RunRecord) -> Option<Window> {
+    let last = record.job_results.get("rank")?.get("runs")?.as_array()?.last()?;
+    let at = |name: &str| last.get(name).and_then(serde_json::Value::as_f64);
+    Some(Window { from_s: at("from_s")?, to_s: at("to_s")? })
 }
 
 /// The milliseconds in a folder's name, `20261121T204822.123Z-...`; 0 when it has another.
@@ -61,6 +71,11 @@ mod tests {
         let steady = record.phases.iter().find(|phase| phase.measured).unwrap();
         assert!((windows[0].from_s - (start_s + 0.25 + steady.from_s)).abs() < 1e-6);
         assert!(!windows[0].holds(windows[0].from_s) && windows[0].holds(windows[0].to_s));
+        let mut ranking = record.clone();
+        let runs = serde_json::json!({"runs": [{"from_s": 1.0, "to_s": 2.0}, {"from_s": 7.0, "to_s": 9.5}]});
+        ranking.job_results.insert("rank".to_owned(), runs);
+        let last = measured(&ranking, Path::new("elsewhere"));
+        assert_eq!(last, [Window { from_s: start_s + 7.0, to_s: start_s + 9.5 }]);
         let moved = measured(&record, Path::new("elsewhere"));
         assert!((windows[0].from_s - moved[0].from_s - 0.25).abs() < 1e-6);
     }

@@ -11,5 +11,6 @@ pub mod rank;
 mod sample;
 pub mod search;
 pub mod stop;
+mod write_limit;
 
 pub use http::ConnectionCounts;

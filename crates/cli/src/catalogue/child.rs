@@ -1,32 +1,41 @@
-//! Processes of this program that a job starts, and their ends.
+//! Processes that a job starts, and their ends.
 
 use crate::signals;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 /// Pause between two looks at a process: rare enough to cost a measurement nothing.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// `plimsoll ARGUMENTS`, as a process that Ctrl-C in the terminal does not reach and that ends with this one.
 ///
 /// # Errors
 /// When this program's own file cannot be found.
 pub fn plimsoll(arguments: &[String]) -> Result<Command> {
-    let program = std::env::current_exe().context("finding this program")?;
-    let mut command = Command::new(program);
+    let own = std::env::current_exe().context("finding this program")?;
+    let mut command = program(own);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Any program, as a process that Ctrl-C in the terminal does not reach and that ends with this one.
+#[must_use]
+pub fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
     // A group of its own: this process passes one signal on, instead of the terminal sending it a second one.
-    command.args(arguments).process_group(0);
+    command.process_group(0);
     let orphaned =
         || -> std::io::Result<()> { Ok(set_parent_process_death_signal(Some(Signal::TERM))?) };
     // SAFETY: between fork and exec only prctl is called, which is safe in a signal handler, and nothing is
     // allocated or locked.
     unsafe { command.pre_exec(orphaned) };
-    Ok(command)
+    command
 }
 
 /// Starts a command on these processors; without any, on all that this process may use.
@@ -91,6 +100,8 @@ pub enum End {
     TimedOut,
     /// Asked to, since somebody stopped this process.
     Stopped,
+    /// By itself; somebody stopped this process in what comes afterwards.
+    StoppedAfter,
 }
 
 /// Waits for a command's end, passes a stop on to it once, and ends it when it does not listen.

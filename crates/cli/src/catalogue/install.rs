@@ -3,6 +3,7 @@
 use super::child::{End, follow, plimsoll};
 use super::plan::Plan;
 use crate::execute::note;
+use crate::signals::Stopped;
 use crate::usage::usage;
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -53,7 +54,9 @@ pub fn install(plan: &Plan, data: &Path, force: bool) -> Result<Installed> {
         let mut child = plimsoll(arguments)?.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         match follow(&mut child, LIMIT, PATIENCE) {
             End::Exit(Some(0)) => {}
-            End::Stopped => bail!("stopped while installing {}", plan.job.name),
+            End::Stopped => {
+                return Err(Stopped { during: "while its files were made".to_owned() }.into());
+            }
             end => bail!("installing {} failed ({end:?}): plimsoll {shown}", plan.job.name),
         }
     }

@@ -181,7 +181,10 @@ mod tests {
         let own = with(&[r#"{"num_instances": -1}"#, "method=feedsim"]);
         let line = "plimsoll rank --preset feedsim --slo p95=500ms --method feedsim\n";
         assert_eq!(dry("feedsim_autoscale", &own), line);
-        assert_eq!(dry("feedsim_mini", &with(&[])), "plimsoll rank --preset mini\n");
+        assert_eq!(
+            dry("feedsim_mini", &with(&[])),
+            "plimsoll rank --preset mini --budget 3m -d 20\n"
+        );
         assert_eq!(
             dry("feedsim_default", &with(&["extra_args=-t 4 -o 'my file'"])),
             "plimsoll rank --preset feedsim -n 1 --slo p95=500ms -t 4 -o 'my file'\n"

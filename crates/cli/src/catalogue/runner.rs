@@ -4,10 +4,13 @@ use super::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
 use super::hooks::{FOLDER, Hooks};
 use super::install::install;
 use super::plan::Plan;
-use crate::execute::{Output, note, print_out};
+use crate::execute::{Output, note, print_out, style, write_json};
+use crate::keeping::{Finished, nothing_measured};
+use crate::signals::Stopped;
 use crate::{exit, signals};
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::scenario::Scenario;
 use plimsoll_report::catalogue::HOOKS_KEY;
 use plimsoll_report::folder::{RECORDS_TO, amend};
 use plimsoll_report::text::number::significant;
@@ -77,27 +80,71 @@ impl Drop for Target {
 /// When a step before the command fails, or a process cannot be started.
 pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
     signals::stop_flag()?;
-    install(&plan, data, false)?;
     let staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
     if output.runs.is_none() && !plan.hooks.is_empty() {
         note("plimsoll: --no-record keeps no files of hooks");
     }
     let mut hooks = Hooks::new(&plan.hooks, &staging.path.join(FOLDER))?;
-    hooks.before();
-    let processors = hooks.processors();
-    let target = start_target(&mut plan, &staging, processors)?;
-    for arguments in plan.prepare()? {
-        prepare(&arguments, processors)?;
+    let ended = install_and_run(&mut plan, data, &staging, &mut hooks, output);
+    let stopped_before = signals::is_stopped();
+    match &ended {
+        Ok(End::Exit(Some(code))) if *code == i32::from(exit::USAGE) => hooks.after_refusal(),
+        _ => hooks.after(),
     }
-    let end = command(&plan, &staging, processors, output)?;
-    drop(target);
-    hooks.after();
-    let record = staging.record();
+    let mut record = staging.record();
+    let end = match ended {
+        Ok(End::Exit(_)) if signals::is_stopped() && !stopped_before => End::StoppedAfter,
+        Ok(end) => end,
+        Err(error) => match error.downcast::<Stopped>() {
+            Ok(stopped) => {
+                record = keep_nothing(&plan, &stopped, output)?;
+                End::Stopped
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    if record.is_none() && end == End::Stopped {
+        let stopped = Stopped { during: "before its command began".to_owned() };
+        record = keep_nothing(&plan, &stopped, output)?;
+    }
     let told = match &record {
         Some(record) => conclude(&plan, record, &mut hooks),
         None => Ok(String::new()),
     };
     finish(&plan, end, record.as_deref(), told, output)
+}
+
+/// Everything from the job's files to the end of its command, the hooks' endings left out.
+fn install_and_run(
+    plan: &mut Plan,
+    data: &Path,
+    staging: &Staging,
+    hooks: &mut Hooks,
+    output: &Output,
+) -> Result<End> {
+    install(plan, data, false)?;
+    signals::go_on("while its files were made")?;
+    hooks.before();
+    signals::go_on("while its hooks began")?;
+    let processors = hooks.processors();
+    let _target = start_target(plan, staging, processors)?;
+    for arguments in plan.prepare()? {
+        prepare(&arguments, processors)?;
+    }
+    signals::go_on("before its command began")?;
+    command(plan, staging, processors, output)
+}
+
+/// A record of a job that was stopped before its command could make one.
+fn keep_nothing(plan: &Plan, stopped: &Stopped, output: &Output) -> Result<Option<PathBuf>> {
+    let scenario = Scenario { job: plan.job.name.clone(), ..Scenario::default() };
+    let Finished { record, folder } = nothing_measured(&scenario, output, stopped)?;
+    if output.json.as_deref() != Some(Path::new("-")) {
+        print_out(&plimsoll_report::text::render(&record, folder.as_deref(), &style()))?;
+    } else if folder.is_none() {
+        write_json(output, &record)?;
+    }
+    Ok(folder)
 }
 
 fn start_target(
@@ -125,9 +172,7 @@ fn start_target(
                 arguments.join(" ")
             );
         }
-        if signals::is_stopped() {
-            bail!("stopped before the target answered");
-        }
+        signals::go_on("before the target answered")?;
         if now_ns() > until_ns {
             bail!(
                 "the target did not answer within {}: plimsoll {}",
@@ -159,7 +204,7 @@ fn prepare(arguments: &[String], processors: Option<CpuSet>) -> Result<()> {
     match follow(&mut child, PREPARE_LIMIT, PATIENCE) {
         // "Not valid" is said of the figures; the work is done all the same.
         End::Exit(Some(0 | 3)) => Ok(()),
-        End::Stopped => bail!("stopped while preparing"),
+        End::Stopped => Err(Stopped { during: "while preparing".to_owned() }.into()),
         end => {
             let mut said = String::new();
             if let Some(mut stderr) = child.stderr.take() {
@@ -279,6 +324,13 @@ fn finish(
         }
         End::Stopped => {
             note(&format!("plimsoll: {} was stopped before its end", plan.job.name));
+            exit::NOT_VALID
+        }
+        End::StoppedAfter => {
+            note(&format!(
+                "plimsoll: {} was stopped in its last hooks; the run itself had ended before",
+                plan.job.name
+            ));
             exit::NOT_VALID
         }
     })

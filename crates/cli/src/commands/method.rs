@@ -1,12 +1,16 @@
 //! How the load line is sought: by plimsoll's own method, or by another tool's for comparison.
 
+use crate::signals::is_stopped;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::ValueEnum;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
-use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge};
+use plimsoll_engine::run::RunEnd;
 use serde_json::{Map, Value, json};
 
 /// A way to search.
@@ -83,6 +87,54 @@ pub fn search_as(
         name.as_str().unwrap_or("the other tool"),
         last_late_share * 100.0
     );
-    let verdict = Verdict { kind: VerdictKind::Valid, reasons: vec![reason] };
+    let kind = if is_stopped() { VerdictKind::Partial } else { VerdictKind::Valid };
+    let verdict = Verdict { kind, reasons: vec![reason] };
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
+}
+
+/// What the record holds under `seek`.
+pub fn results(finding: &Finding) -> Map<String, Value> {
+    let mut found = serde_json::to_value(finding).unwrap_or_default();
+    if let Some(object) = found.as_object_mut() {
+        let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
+        object.insert("certified_rate_per_s".to_owned(), json!(certified));
+    }
+    Map::from_iter([("seek".to_owned(), found)])
+}
+
+/// The verdict of a run that was a search.
+pub fn verdict_of(finding: &Finding) -> Verdict {
+    let kind = match finding.verdict {
+        Found::Ok | Found::NeverViolated { .. } | Found::BudgetTooSmall => VerdictKind::Valid,
+        Found::GeneratorLimited => VerdictKind::GeneratorLimited,
+        Found::Infeasible => VerdictKind::Infeasible,
+        Found::NonMonotone | Found::Drifting => VerdictKind::Unstable,
+        Found::TargetFailed => VerdictKind::TargetFailed,
+        Found::Interrupted => VerdictKind::Partial,
+    };
+    Verdict { kind, reasons: vec![finding.reason.clone()] }
+}
+
+/// May these figures be believed?
+pub fn judged(totals: &Interval, interrupted: bool, busiest: f64) -> Verdict {
+    judge(&Evidence {
+        totals,
+        open: true,
+        full_speed: false,
+        interrupted,
+        busiest,
+        same_host: false,
+        repeats: 0.0,
+        cacheable: false,
+    })
+}
+
+/// The verdict of a search, unless not one request of it was answered: then the target has failed, whatever the
+/// search made of that.
+pub fn unless_dead(of_search: Verdict, end: &RunEnd) -> Verdict {
+    let of_all = judged(&end.totals, end.interrupted, end.busiest);
+    if of_all.kind == VerdictKind::TargetFailed && of_search.kind != VerdictKind::Partial {
+        return of_all;
+    }
+    of_search
 }

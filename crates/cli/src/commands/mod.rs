@@ -3,6 +3,7 @@
 pub mod common;
 pub mod corpus;
 pub mod fbench;
+mod goal;
 pub mod jobs;
 pub mod load;
 pub mod method;
@@ -12,7 +13,6 @@ pub mod requests;
 pub mod result_filter;
 pub mod run;
 pub mod seek;
-
 pub mod serve;
 mod serve_rank;
 pub mod split_file;

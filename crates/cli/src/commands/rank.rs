@@ -4,12 +4,13 @@ mod instances;
 mod runs;
 
 use super::common::OutputFlags;
-use super::method::{Method, search_as};
-use super::seek::{limits, results, share, verdict_of};
+use super::goal::Wish;
+use super::method::{Method, results, search_as, verdict_of};
 use crate::execute::{code, print_out, style, write_json};
-use crate::keeping::{About, Finished, JobEnd, carry_out};
+use crate::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
 use crate::prepare::plan_of;
 use crate::search_progress::SearchProgress;
+use crate::signals::{Stopped, is_stopped};
 use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -51,7 +52,8 @@ enum Preset {
 
 /// Run FeedSim's ranking benchmark: start the server, find the rate that holds the limit, check it.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+// As in FeedSim's script the last one given counts: a job's own flags can be given anew in its extra_args.
+#[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
 pub struct RankArgs {
     /// Threads of each server that take requests through their stages (FeedSim's thrift threads).
     #[arg(short = 't', long, value_name = "N", help_heading = "FeedSim's flags")]
@@ -66,7 +68,7 @@ pub struct RankArgs {
     /// the processors.
     #[arg(short = 'a', long, help_heading = "FeedSim's flags")]
     auto_driver_threads: bool,
-    /// Fixed rates instead of a search, requests per second, one after the other: 20,40,60.
+    /// Fixed rates instead of a search, requests per second to each instance, one after the other: 20,40,60.
     #[arg(
         short = 'q',
         long,
@@ -163,33 +165,26 @@ impl RankArgs {
         if self.seconds == 0 || self.seconds > 86_400 || self.warmup > 86_400 {
             return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
         }
-        if self.budget.ns == 0 {
-            return Err(usage("--budget: use a time above 0, such as 5m"));
-        }
         Ok(())
     }
 
     /// What is sought, and the longest response time of each limit, ns.
     fn goal(&self) -> Result<(Goal, Vec<u64>)> {
-        let (limits, limits_ns) = limits(&self.slo())?;
-        let longest_ns = limits_ns.iter().copied().filter(|&ns| ns < u64::MAX).max();
-        let goal = Goal {
-            limits,
-            limit_s: longest_ns.map_or(1.0, |ns| ns as f64 / 1e9),
-            budget_s: self.budget.as_seconds(),
-            width: share("--width", &self.width)?,
-            confidence: 0.95,
+        let wish = Wish {
+            slo: &self.slo(),
+            budget: self.budget,
+            width: &self.width,
+            confidence: "95%",
             seed: self.seed,
             start_per_s: 4.0,
             most_per_s: 1e5,
+            method: self.method,
         };
-        goal.check().map_err(usage)?;
-        let limits_ns = self.method.limits_ns(&goal, limits_ns)?;
-        Ok((goal, limits_ns))
+        wish.goal()
     }
 
     fn scenario(&self, targets: Vec<String>) -> Scenario {
-        let fastest = self.qps.iter().copied().fold(4.0, f64::max);
+        let fastest = self.qps.iter().copied().fold(4.0, f64::max) * targets.len().max(1) as f64;
         let most = (instances::processors().len() / 5).max(1) as u32;
         Scenario {
             job: "rank".to_owned(),
@@ -218,7 +213,16 @@ pub fn run(args: &RankArgs) -> Result<u8> {
     let (goal, limits_ns) = args.goal()?;
     let output = args.output.output();
     output.check()?;
-    let instances = Instances::start(args)?;
+    // From here on Ctrl-C ends the benchmark in order, its servers included.
+    crate::signals::stop_flag()?;
+    let instances = match Instances::start(args) {
+        Ok(instances) => instances,
+        Err(error) => {
+            let stopped = error.downcast::<Stopped>()?;
+            let finished = nothing_measured(&args.scenario(Vec::new()), &output, &stopped)?;
+            return print(&finished, &output, &[]);
+        }
+    };
     let scenario = args.scenario(instances.urls.clone());
     let targets = instances.targets()?;
     let plan = plan_of(&scenario, targets, None, instances.urls.len());
@@ -230,23 +234,16 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         troubles: plimsoll_workloads::http::Troubles::default(),
     };
     let progress = SearchProgress::new(&goal, output.quiet);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows = Vec::new();
     let finished = carry_out(&scenario, &about, &output, |keeping| {
         let payload = payload(args.seed);
         let shards = u64::from(scenario.threads);
-        let mut sessions = |_seed: u64| {
-            (0..shards)
-                .map(|shard| {
-                    let own = RankSessions::new(
-                        payload.clone(),
-                        instances.urls.len() as u16,
-                        shard,
-                        shards,
-                    );
-                    Box::new(own) as Box<dyn Sessions<Rank> + Send>
-                })
-                .collect()
+        let own = |shard| {
+            let classes = instances.urls.len() as u16;
+            let own = RankSessions::new(payload.clone(), classes, shard, shards);
+            Box::new(own) as Box<dyn Sessions<Rank> + Send>
         };
+        let mut sessions = |_seed: u64| (0..shards).map(own).collect();
         let mut second = |interval: &_| progress.second(interval);
         let plant_plan = PlantPlan {
             base: plan.clone(),
@@ -263,12 +260,14 @@ pub fn run(args: &RankArgs) -> Result<u8> {
             &mut second,
             keeping.stop,
         );
-        let (mut job, verdict) = measure(&mut plant, args, &goal, &progress, &mut rows);
+        let (mut job, verdict) =
+            measure(&mut plant, (args, &goal), about.class_names.len(), &progress, &mut rows);
         progress.done();
         let end =
             plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
+        let verdict = runs::verdict(verdict, &rows, &end, &goal);
         job.insert("rank".to_owned(), runs::record(&rows, instances.urls.len()));
-        Ok(JobEnd { end, results: job, verdict: Some(verdict) })
+        Ok(JobEnd { end, results: job, verdict: Some(verdict), warnings: Vec::new() })
     });
     progress.done();
     let finished = finished?;
@@ -280,27 +279,25 @@ pub fn run(args: &RankArgs) -> Result<u8> {
 /// Searches or runs the fixed rates; returns what the record shall hold, and the verdict.
 fn measure(
     plant: &mut Plant<'_>,
-    args: &RankArgs,
-    goal: &Goal,
+    (args, goal): (&RankArgs, &Goal),
+    instances: usize,
     progress: &SearchProgress,
     rows: &mut Vec<Row>,
 ) -> (Map<String, Value>, Verdict) {
     if !args.qps.is_empty() {
-        *rows = runs::fixed(plant, args, goal);
-        let interrupted = rows.last().is_none_or(Row::is_interrupted);
-        let kind = if interrupted { VerdictKind::Partial } else { VerdictKind::Valid };
-        return (Map::new(), Verdict { kind, reasons: Vec::new() });
+        *rows = runs::fixed(plant, args, goal, instances);
+        return (Map::new(), Verdict { kind: VerdictKind::Valid, reasons: Vec::new() });
     }
     if let Some(rival) = args.method.rival() {
         let (found, verdict, rate_per_s) = search_as(rival, plant, goal);
-        if rate_per_s > 0.0 {
+        if rate_per_s > 0.0 && !is_stopped() {
             // The original reports its last run whatever it shows, and so does its imitation.
             *rows = vec![runs::measure(plant, rate_per_s, 0.0, f64::from(args.seconds), goal)];
         }
         return (found, verdict);
     }
     let finding = seek(plant, goal, &mut |event| progress.event(event));
-    if let Some(certified) = &finding.certified {
+    if let Some(certified) = finding.certified.as_ref().filter(|_| !is_stopped()) {
         *rows = runs::final_run(plant, certified.rate_per_s, f64::from(args.seconds), goal);
     }
     (results(&finding), verdict_of(&finding))

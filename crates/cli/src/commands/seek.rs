@@ -1,7 +1,8 @@
 //! `plimsoll seek`: the highest rate that holds the limits.
 
 use super::common::{ArrivalsFlag, OutputFlags};
-use super::method::{Method, search_as};
+use super::goal::{Wish, timeout};
+use super::method::{Method, results, search_as, unless_dead, verdict_of};
 use super::requests::RequestFlags;
 use crate::execute::{code, print_out, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
@@ -12,17 +13,14 @@ use anyhow::Result;
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
-use plimsoll_core::seek::finding::{Finding, Verdict as Found};
-use plimsoll_core::seek::goal::{Goal, Limit};
-use plimsoll_core::seek::plant::LIMITS_MAX;
+use plimsoll_core::seek::finding::Measured;
+use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::search::seek;
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
-use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_wire::http1::Http1;
-use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 
 const EXAMPLES: &str = "\
@@ -37,8 +35,8 @@ Examples:
 
 Exit codes: 0 a rate was certified, 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Longest budget.
-const BUDGET_MAX: Span = Span::seconds(24 * 3600);
+/// Share of the connections that may be busy at the line before it is put in doubt.
+const CONNECTIONS_BUSY: f64 = 0.8;
 
 /// Find the highest rate that holds limits on latency and errors, with an interval.
 #[derive(Args, Debug)]
@@ -105,17 +103,22 @@ struct Task {
 
 impl SeekArgs {
     fn task(&self) -> Result<Task> {
-        let (limits, limits_ns) = limits(&self.slo)?;
-        let longest_ns =
-            limits_ns.iter().copied().filter(|&ns| ns < u64::MAX).max().unwrap_or(1_000_000_000);
-        if self.budget.ns == 0 || self.budget.ns > BUDGET_MAX.ns {
-            return Err(usage("--budget: use a time above 0 and at most 24h, such as 5m"));
-        }
         if !(self.start_rate > 0.0 && self.start_rate <= self.max_rate) {
             return Err(usage(
                 "--start-rate: use a rate above 0 and at most --max-rate, in requests per second",
             ));
         }
+        let wish = Wish {
+            slo: &self.slo,
+            budget: self.budget,
+            width: &self.width,
+            confidence: &self.confidence,
+            seed: self.seed,
+            start_per_s: self.start_rate,
+            most_per_s: self.max_rate,
+            method: self.strategy,
+        };
+        let (goal, limits_ns) = wish.goal()?;
         let mut scenario = self.requests.scenario()?;
         let arrivals = match self.arrivals {
             ArrivalsFlag::Poisson => Arrivals::Poisson,
@@ -125,78 +128,14 @@ impl SeekArgs {
         scenario.load = LoadModel::Open { rate_per_s: self.start_rate, arrivals };
         scenario.duration = Some(self.budget);
         scenario.connections = self.connections;
-        scenario.timeout = self.timeout.unwrap_or(Span { ns: 2 * longest_ns + 1_000_000_000 });
+        scenario.timeout = self.timeout.unwrap_or(timeout(&goal));
         scenario.connect_timeout = self.connect_timeout;
         scenario.threads = self.threads;
         scenario.seed = self.seed;
         scenario.spin = self.spin;
         scenario.slo.clone_from(&self.slo);
-        let goal = Goal {
-            limits,
-            limit_s: longest_ns as f64 / 1e9,
-            budget_s: self.budget.as_seconds(),
-            width: share("--width", &self.width)?,
-            confidence: share("--confidence", &self.confidence)?,
-            seed: self.seed,
-            start_per_s: self.start_rate,
-            most_per_s: self.max_rate,
-        };
-        goal.check().map_err(usage)?;
-        let limits_ns = self.strategy.limits_ns(&goal, limits_ns)?;
         Ok(Task { scenario, goal, limits_ns, connections_fixed: self.connections.is_some() })
     }
-}
-
-/// What the search calls the limits, and each limit's longest response time, ns.
-pub fn limits(slo: &[Slo]) -> Result<(Vec<Limit>, Vec<u64>)> {
-    if slo.len() > LIMITS_MAX {
-        return Err(usage(format!("--slo: at most {LIMITS_MAX} limits at once")));
-    }
-    let mut limits = Vec::new();
-    let mut limits_ns = Vec::new();
-    for limit in slo {
-        let label = limit.to_string();
-        let (own, ns) = match *limit {
-            Slo::Quantile { limit: Span { ns: 0 }, .. } | Slo::Mean(Span { ns: 0 }) => {
-                return Err(usage(format!("--slo {label}: nothing is answered in no time")));
-            }
-            Slo::Quantile { quantile, limit } if quantile < 1.0 => {
-                (Limit::late(&label, 1.0 - quantile), limit.ns)
-            }
-            Slo::Errors(share) if share > 0.0 && share < 1.0 => {
-                (Limit::late(&label, share), u64::MAX)
-            }
-            Slo::Mean(limit) => (Limit::mean(&label, limit.as_seconds()), limit.ns),
-            Slo::Errors(_) => {
-                return Err(usage(format!(
-                    "--slo {label}: a search needs a share above 0 % and below 100 %; write errors=0.1%"
-                )));
-            }
-            Slo::Quantile { .. } | Slo::Max(_) => {
-                return Err(usage(format!(
-                    "--slo {label}: no load can promise that every request is in time; write p99.9={}",
-                    label.split_once('=').map_or("1s", |(_, limit)| limit)
-                )));
-            }
-            Slo::Rate(_) => {
-                return Err(usage(
-                    "--slo rate: the rate is what is sought; see --start-rate, --max-rate",
-                ));
-            }
-        };
-        limits.push(own);
-        limits_ns.push(ns);
-    }
-    Ok((limits, limits_ns))
-}
-
-/// Reads `5%` or `0.05`.
-pub fn share(flag: &str, text: &str) -> Result<f64> {
-    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
-    let share = digits.trim().parse::<f64>().ok().map(|value| value * scale);
-    share.filter(|share| *share > 0.0 && *share < 1.0).ok_or_else(|| {
-        usage(format!("{flag} '{text}': write a share above 0% and below 100%, such as 5%"))
-    })
 }
 
 /// Runs the command.
@@ -230,14 +169,18 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         let plan = plant_plan(&task, about.plan);
         let mut plant =
             EnginePlant::new(plan, Http1::default, &mut sessions, keeping.sink, &mut second, stop);
-        let (results, verdict) = match args.strategy.rival() {
+        let (results, verdict, warnings) = match args.strategy.rival() {
             None => {
                 let finding = seek(&mut plant, &task.goal, &mut |event| progress.event(event));
-                (results(&finding), verdict_of(&finding))
+                let own = args
+                    .connections
+                    .zip(finding.certified.as_ref())
+                    .and_then(|(fixed, at_line)| held_by_connections(at_line, fixed));
+                (results(&finding), verdict_of(&finding), own.into_iter().collect())
             }
             Some(rival) => {
                 let (results, verdict, _) = search_as(rival, &mut plant, &task.goal);
-                (results, verdict)
+                (results, verdict, Vec::new())
             }
         };
         progress.done();
@@ -247,7 +190,8 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         }
         let end =
             end.ok_or_else(|| usage("--budget: no load was offered; give the search more time"))?;
-        Ok(JobEnd { end, results, verdict: Some(verdict) })
+        let verdict = Some(unless_dead(verdict, &end));
+        Ok(JobEnd { end, results, verdict, warnings })
     });
     progress.done();
     print(&finished?, &output)
@@ -286,50 +230,30 @@ fn plant_plan(task: &Task, base: &ShardPlan) -> PlantPlan {
     }
 }
 
-/// What the record holds under `seek`.
-pub fn results(finding: &Finding) -> Map<String, Value> {
-    let mut found = serde_json::to_value(finding).unwrap_or_default();
-    if let Some(object) = found.as_object_mut() {
-        let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
-        object.insert("certified_rate_per_s".to_owned(), json!(certified));
-    }
-    Map::from_iter([("seek".to_owned(), found)])
-}
-
-pub fn verdict_of(finding: &Finding) -> Verdict {
-    let kind = match finding.verdict {
-        Found::Ok | Found::NeverViolated { .. } | Found::BudgetTooSmall => VerdictKind::Valid,
-        Found::GeneratorLimited => VerdictKind::GeneratorLimited,
-        Found::Infeasible => VerdictKind::Infeasible,
-        Found::NonMonotone | Found::Drifting => VerdictKind::Unstable,
-        Found::TargetFailed => VerdictKind::TargetFailed,
-        Found::Interrupted => VerdictKind::Partial,
-    };
-    Verdict { kind, reasons: vec![finding.reason.clone()] }
+/// Says so when a fixed number of connections was nearly all in use at the line, which then may be theirs. By
+/// Little's law the rate times the mean response time is how many requests were under way or waiting to be.
+fn held_by_connections(at_line: &Measured, fixed: u32) -> Option<String> {
+    let busy = at_line.rate_per_s * at_line.response_mean_s;
+    (busy >= CONNECTIONS_BUSY * f64::from(fixed)).then(|| {
+        format!(
+            "{busy:.1} requests were under way or waiting at the line, with {fixed} connections: the line may be \
+             theirs; use more, or leave --connections out"
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_core::seek::plant::Window;
 
     #[test]
-    fn shares_are_read_as_percent_or_fraction() {
-        assert!((share("--width", "5%").unwrap() - 0.05).abs() < 1e-12);
-        assert!((share("--width", "0.03").unwrap() - 0.03).abs() < 1e-12);
-        for wrong in ["", "5", "0%", "100%", "-1%", "x%"] {
-            assert!(share("--width", wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn limits_that_no_load_can_promise_are_refused() {
-        let read = |text: &str| limits(&[text.parse().unwrap()]);
-        let (own, ns) = read("p95=100ms").unwrap();
-        assert!((own[0].allowed() - 0.05).abs() < 1e-12);
-        assert_eq!(ns, [100_000_000]);
-        assert_eq!(read("errors=0.1%").unwrap().1, [u64::MAX]);
-        for wrong in ["max=1s", "p100=1s", "rate=100", "errors=0%", "p95=0s", "mean=0s"] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
+    fn a_line_that_all_connections_are_busy_at_may_be_theirs() {
+        let counts = Window { scheduled: 1000, response_sum_s: 50.0, ..Window::default() };
+        let certified = Measured::new(100.0, 10.0, 1, &counts);
+        assert!(
+            held_by_connections(&certified, 6).is_some_and(|text| text.contains("5.0 requests"))
+        );
+        assert!(held_by_connections(&certified, 7).is_none());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::metrics::Bad;
 use super::service::{Answer, Service};
+use crate::write_limit::WRITE;
 use plimsoll_core::clock::now_ns;
 use plimsoll_wire::rank::{FrameError, Incoming, RequestHeader, RequestReader, ResponseHeader};
 use std::sync::Arc;
@@ -18,8 +19,6 @@ pub(crate) const IN_FLIGHT_MAX: usize = 256;
 const READ_BYTES: usize = 16 * 1024;
 /// Replies that are ready are sent together up to so many bytes.
 const WRITE_BYTES: usize = 64 * 1024;
-/// How long a client may take for the replies sent together before its connection is closed.
-const WRITE: Duration = Duration::from_secs(10);
 /// An answer on its way to its connection; it keeps its places until it was written.
 struct Outgoing {
     header: ResponseHeader,

@@ -4,6 +4,7 @@ use super::metrics::Bad;
 use super::pagerank::{Direction, Ranks, ranks};
 use super::service::{Answer, Service};
 use crate::http::Method as Counted;
+use crate::write_limit::{WRITE, WriteLimited};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -61,7 +62,7 @@ pub(crate) async fn serve(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(WriteLimited::new(stream, WRITE)), service);
     tokio::pin!(connection);
     tokio::select! {
         // Clients may go away in the middle of anything; that is no event here.

@@ -4,6 +4,7 @@ use super::metrics::Kind;
 use super::{App, document_api, search_api, state_api};
 use crate::accept::{ACCEPT_PAUSE, accept};
 use crate::stop::Stop;
+use crate::write_limit::{WRITE, WriteLimited};
 use flate2::read::GzDecoder;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -84,7 +85,7 @@ fn connection(
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(WriteLimited::new(stream, WRITE)), service)
 }
 
 async fn answer(app: &Arc<App>, request: Request<Incoming>) -> Reply {

@@ -15,7 +15,7 @@ use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_wire::http1::{Encoding, Http1, Keep, Reply, Request, decode_body};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How requests are written.
 #[derive(Clone, Debug)]
@@ -93,6 +93,20 @@ pub struct HttpSessions {
     append: Vec<u8>,
     scratch: Vec<u8>,
     troubles: Troubles,
+    park: Option<Park>,
+}
+
+/// A place where one reader of a file waits between the parts of a run, so that each part asks on from where the
+/// one before it ended.
+#[derive(Clone, Default)]
+pub struct Park(Arc<Mutex<Option<Stream>>>);
+
+impl Park {
+    /// The reader, where one waits.
+    #[must_use]
+    pub fn take(&self) -> Option<Stream> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl HttpSessions {
@@ -115,7 +129,15 @@ impl HttpSessions {
             append: Vec::new(),
             scratch: Vec::new(),
             troubles: Troubles::default(),
+            park: None,
         }
+    }
+
+    /// Leaves the reader of the only cursor in `park` when dropped.
+    #[must_use]
+    pub fn with_park(mut self, park: Park) -> Self {
+        self.park = Some(park);
+        self
     }
 
     /// Writes what each client gets to its file. `append` is what `-a` adds to every URL.
@@ -146,6 +168,9 @@ impl Drop for HttpSessions {
             if let Err(error) = file.finish() {
                 self.troubles.add(format!("an output file (-o) is not whole: {error}"));
             }
+        }
+        if let (Some(park), Some(Cursor::Stream(stream))) = (&self.park, self.cursors.pop()) {
+            *park.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Options {
 pub struct CopyMove {
     options: Options,
     taken: usize,
+    /// What was moved: where it was, and where it is until the record has it.
+    moved: Vec<(PathBuf, PathBuf)>,
 }
 
 impl CopyMove {
@@ -31,7 +33,7 @@ impl CopyMove {
             glob::Pattern::new(pattern)
                 .map_err(|error| usage(format!("hook copymove: '{pattern}': {error}")))?;
         }
-        Ok(Self { options, taken: 0 })
+        Ok(Self { options, taken: 0, moved: Vec::new() })
     }
 
     fn take(&mut self, patterns: &[String], folder: &Path) -> Result<(), String> {
@@ -50,8 +52,11 @@ impl CopyMove {
                     return Err(format!("more than {FILES_MAX} files; the rest stays where it is"));
                 }
                 self.taken += 1;
-                let taken = take_one(&path, folder, self.options.is_move);
-                problems.extend(taken.err().map(|error| format!("{}: {error}", path.display())));
+                match take_one(&path, folder, self.options.is_move) {
+                    Ok(to) if self.options.is_move => self.moved.push((path, to)),
+                    Ok(_) => {}
+                    Err(error) => problems.push(format!("{}: {error}", path.display())),
+                }
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
@@ -68,9 +73,31 @@ impl Hook for CopyMove {
         let patterns = self.options.after.clone();
         self.take(&patterns, folder)
     }
+
+    fn give_back(&mut self) -> Result<(), String> {
+        let mut problems = Vec::new();
+        for (from, to) in self.moved.drain(..).rev() {
+            // What has come into its place since then is newer, and stays.
+            if !from.exists()
+                && let Err(error) = move_one(&to, &from)
+            {
+                problems.push(format!("{}: {error}", from.display()));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+    }
 }
 
-fn take_one(path: &Path, folder: &Path, is_move: bool) -> std::io::Result<()> {
+fn move_one(from: &Path, to: &Path) -> std::io::Result<()> {
+    if std::fs::rename(from, to).is_ok() {
+        return Ok(());
+    }
+    std::fs::copy(from, to)?;
+    std::fs::remove_file(from)
+}
+
+/// Returns where it is now.
+fn take_one(path: &Path, folder: &Path, is_move: bool) -> std::io::Result<PathBuf> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut to = folder.join(&name);
     // Files of the same name from several folders all stay.
@@ -80,11 +107,12 @@ fn take_one(path: &Path, folder: &Path, is_move: bool) -> std::io::Result<()> {
         }
         to = folder.join(format!("{name}.{number}"));
     }
-    if is_move && std::fs::rename(path, &to).is_ok() {
-        return Ok(());
+    if is_move {
+        move_one(path, &to)?;
+    } else {
+        std::fs::copy(path, &to)?;
     }
-    std::fs::copy(path, &to)?;
-    if is_move { std::fs::remove_file(path) } else { Ok(()) }
+    Ok(to)
 }
 
 #[cfg(test)]
@@ -115,7 +143,10 @@ mod tests {
             before: Vec::new(),
             after: vec![format!("{}/r*", a.display())],
         };
-        CopyMove::new(options).unwrap().after(other.path()).unwrap();
+        let mut moving = CopyMove::new(options).unwrap();
+        moving.after(other.path()).unwrap();
         assert!(!a.join("r1.txt").exists() && other.path().join("r1.txt").exists());
+        moving.give_back().unwrap();
+        assert_eq!(std::fs::read_to_string(a.join("r1.txt")).unwrap(), "a");
     }
 }

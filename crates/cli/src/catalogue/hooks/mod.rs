@@ -16,6 +16,7 @@ mod shell;
 
 use super::near_miss::unknown;
 use crate::execute::note;
+use crate::signals;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_report::plain::printable;
@@ -77,6 +78,11 @@ trait Hook {
 
     /// Ends, when the command has ended.
     fn after(&mut self, folder: &Path) -> Result<(), String>;
+
+    /// Puts back what it took away, since there is no record that could keep it.
+    fn give_back(&mut self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// The processors that command and target may use.
     fn processors(&self) -> Option<CpuSet> {
@@ -177,6 +183,8 @@ struct Running {
 pub struct Hooks {
     running: Vec<Running>,
     folder: PathBuf,
+    /// Whether a record holds the files.
+    kept: bool,
 }
 
 impl Hooks {
@@ -190,12 +198,16 @@ impl Hooks {
             Ok(Running { name, hook: build(spec)?, begun: false, warnings })
         };
         let running = specs.iter().map(running).collect::<Result<Vec<_>>>()?;
-        Ok(Self { running, folder: folder.to_owned() })
+        Ok(Self { running, folder: folder.to_owned(), kept: false })
     }
 
-    /// Begins all, in order. What fails is told on stderr and kept for the record.
+    /// Begins all, in order, or as many as begin before somebody stops this process. What fails is told on stderr
+    /// and kept for the record.
     pub fn before(&mut self) {
         for one in &mut self.running {
+            if signals::is_stopped() {
+                return;
+            }
             one.begun = true;
             if let Err(problem) = one.hook.before(&self.folder) {
                 // It is ended like the others: what it did before it failed is to be undone.
@@ -206,15 +218,26 @@ impl Hooks {
 
     /// Ends all that began, in reverse order.
     pub fn after(&mut self) {
+        self.end(true);
+    }
+
+    /// Ends all that began and says nothing of it: the command line was refused, and that is all there is to say.
+    pub fn after_refusal(&mut self) {
+        self.end(false);
+    }
+
+    fn end(&mut self, tell: bool) {
         for one in self.running.iter_mut().rev() {
             if !std::mem::take(&mut one.begun) {
                 continue;
             }
-            if let Err(problem) = one.hook.after(&self.folder) {
-                one.warn(problem);
-            }
-            for problem in one.hook.warnings() {
-                one.warn(problem);
+            let ended = one.hook.after(&self.folder);
+            for problem in ended.err().into_iter().chain(one.hook.warnings()) {
+                if tell {
+                    one.warn(problem);
+                } else {
+                    one.keep_warning(&problem);
+                }
             }
         }
     }
@@ -233,6 +256,7 @@ impl Hooks {
         let mut kept = Map::new();
         let place = record.join(FOLDER);
         let moved = move_all(&self.folder, &place);
+        self.kept = moved.is_ok();
         for one in &mut self.running {
             if let Err(problem) = &moved {
                 one.warn(problem.clone());
@@ -277,14 +301,26 @@ impl Drop for Hooks {
     fn drop(&mut self) {
         // Whatever ended the run, what a hook has begun is ended too: samplers, files, moved files.
         self.after();
+        if !self.kept {
+            for one in self.running.iter_mut().rev() {
+                if let Err(problem) = one.hook.give_back() {
+                    one.warn(problem);
+                }
+            }
+        }
     }
 }
 
 impl Running {
     fn warn(&mut self, problem: String) {
-        let line = printable(&problem);
+        let line = self.keep_warning(&problem);
         note(&format!("plimsoll: hook {}: {line}", self.name));
-        self.warnings.push(line);
+    }
+
+    fn keep_warning(&mut self, problem: &str) -> String {
+        let line = printable(problem);
+        self.warnings.push(line.clone());
+        line
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::sampler::Sampler;
 use super::{Hook, SeriesFile, SeriesForm, proc_stat};
-use crate::catalogue::child::stop;
+use crate::catalogue::child::{program, stop};
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::{format_utc, wall_us};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 const FILE: &str = "cpu-mpstat.txt";
@@ -74,7 +74,7 @@ impl CpuMpstat {
         let file = File::create(folder.join(FILE)).map_err(|error| error.to_string())?;
         let mut arguments = self.arguments.clone();
         arguments.retain(|word| word.parse::<u64>().is_err());
-        let program = Command::new("mpstat")
+        let started = program("mpstat")
             .args(arguments)
             .arg(self.every_s.to_string())
             // Times of day as 24 hours of UTC, whatever the machine's own way.
@@ -83,7 +83,7 @@ impl CpuMpstat {
             .stdout(file)
             .stderr(Stdio::null())
             .spawn();
-        self.program = Some(program.map_err(|error| format!("mpstat: {error}; install sysstat"))?);
+        self.program = Some(started.map_err(|error| format!("mpstat: {error}; install sysstat"))?);
         Ok(())
     }
 }

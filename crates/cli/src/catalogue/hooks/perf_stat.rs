@@ -1,12 +1,12 @@
 //! `perf stat` of the whole machine while a run goes, as CSV.
 
-use crate::catalogue::child::stop;
+use crate::catalogue::child::{program, stop};
 use plimsoll_core::clock::wall_us;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// What is made of its output.
@@ -38,7 +38,7 @@ impl PerfStat {
         let events: Vec<&str> =
             EVENTS.iter().copied().chain(more.iter().map(String::as_str)).collect();
         let started_s = wall_us() as f64 / 1e6;
-        let mut child = Command::new("perf")
+        let mut child = program("perf")
             .args(["stat", "-a", "-x", ",", "-I", &interval.as_millis().to_string()])
             .args(["-e", &events.join(","), "-o"])
             .arg(folder.join(RAW))

@@ -1,16 +1,16 @@
 //! `shell`: commands of a shell before and after the run, each with a limit of time.
 
 use super::Hook;
-use crate::catalogue::child::wait_within;
+use crate::catalogue::child::{LOOK_EVERY, program, wait_within};
+use crate::signals;
+use plimsoll_core::clock::now_ns;
 use plimsoll_core::units::Span;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Stdio};
 
 /// What the commands said.
 const FILE: &str = "shell.txt";
@@ -45,40 +45,49 @@ impl Shell {
 
     fn run(&mut self, commands: &[String], folder: &Path) -> Result<(), String> {
         let mut problems = Vec::new();
+        // What undoes things after a run that was stopped is not stopped by the same signal.
+        let stopped_before = signals::is_stopped();
         for command in commands {
+            if signals::is_stopped() && !stopped_before {
+                break;
+            }
             match command.trim().strip_prefix("cd ") {
                 Some(to) if !to.contains([';', '&', '|']) => self.place.push(to.trim()),
-                _ => problems.extend(self.one(command, folder).err()),
+                _ => problems.extend(self.one(command, folder, !stopped_before).err()),
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
     }
 
-    fn one(&self, command: &str, folder: &Path) -> Result<(), String> {
+    /// Runs one command to its end or its limit, or until somebody stops this process where it `listens`.
+    fn one(&self, command: &str, folder: &Path, listens: bool) -> Result<(), String> {
         let shown = |error: std::io::Error| format!("'{command}': {error}");
         let path = folder.join(FILE);
         let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(shown)?;
         writeln!(file, "$ {command}").map_err(shown)?;
-        let mut child = Command::new("sh")
+        // A group of its own, so that what it started ends with it.
+        let mut child = program("sh")
             .args(["-c", command])
             .current_dir(&self.place)
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(shown)?)
             .stderr(file)
-            // A group of its own, so that what it started ends with it.
-            .process_group(0)
             .spawn()
             .map_err(shown)?;
-        let limit = Duration::from_nanos(self.options.timeout.ns);
-        match wait_within(&mut child, limit) {
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(format!("'{command}': {status}")),
-            None => {
-                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                    let _ = kill_process_group(group, Signal::KILL);
-                }
-                let _ = child.wait();
-                Err(format!("'{command}': ended after {}, its limit", self.options.timeout))
+        let until_ns = now_ns().saturating_add(self.options.timeout.ns);
+        loop {
+            if let Some(status) = wait_within(&mut child, LOOK_EVERY) {
+                let fine = status.success();
+                return if fine { Ok(()) } else { Err(format!("'{command}': {status}")) };
+            }
+            if listens && signals::is_stopped() {
+                end_group(&mut child);
+                return Err(format!("'{command}': ended, since the run was stopped"));
+            }
+            if now_ns() >= until_ns {
+                end_group(&mut child);
+                let limit = self.options.timeout;
+                return Err(format!("'{command}': ended after {limit}, its limit"));
             }
         }
     }
@@ -94,6 +103,14 @@ impl Hook for Shell {
         let commands = self.options.after.clone();
         self.run(&commands, folder)
     }
+}
+
+/// Ends a command and everything that it started.
+fn end_group(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
 }
 
 #[cfg(test)]

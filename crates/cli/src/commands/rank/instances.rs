@@ -45,7 +45,7 @@ impl Instances {
         if count == 0 || count > INSTANCES_MAX {
             return Err(usage(format!("-n: use 1 to {INSTANCES_MAX} instances")));
         }
-        let mut processes = Vec::new();
+        let mut processes: Vec<Embedded> = Vec::new();
         for index in 0..count {
             let own = if count == 1 { Vec::new() } else { share(&processors, index, count) };
             processes.push(Embedded::start(&arguments(args, index), &own)?);

@@ -1,10 +1,13 @@
 //! Runs at one rate, and FeedSim's table of them.
 
 use super::RankArgs;
+use crate::commands::method::{judged, unless_dead};
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::plant::Segment;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, Stretch};
+use plimsoll_engine::run::RunEnd;
 use plimsoll_wire::rank::Rank;
 use serde_json::{Value, json};
 
@@ -57,12 +60,13 @@ fn holds(goal: &Goal, stretch: &Stretch) -> bool {
     }
 }
 
-/// The rates of `-q`, with one warm-up for all.
-pub fn fixed(plant: &mut Plant<'_>, args: &RankArgs, goal: &Goal) -> Vec<Row> {
+/// The rates of `-q`, each offered to every instance, with one warm-up for all.
+pub fn fixed(plant: &mut Plant<'_>, args: &RankArgs, goal: &Goal, instances: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     for (index, rate) in args.qps.iter().enumerate() {
         let warmup_s = if index == 0 { f64::from(args.warmup) } else { 0.0 };
-        let row = measure(plant, *rate, warmup_s, f64::from(args.seconds), goal);
+        let rate_per_s = rate * instances as f64;
+        let row = measure(plant, rate_per_s, warmup_s, f64::from(args.seconds), goal);
         let over = row.stretch.interrupted;
         rows.push(row);
         if over {
@@ -120,9 +124,9 @@ impl Row {
         ]
     }
 
-    /// Whether somebody ended it.
-    pub fn is_interrupted(&self) -> bool {
-        self.stretch.interrupted
+    /// Instances that answered.
+    fn successful(&self) -> usize {
+        self.stretch.totals.classes.iter().filter(|part| part.ledger.ok > 0).count()
     }
 
     fn line(&self) -> String {
@@ -167,6 +171,8 @@ impl Row {
         for (name, value) in HEAD.split(',').zip(self.columns()) {
             object.insert(name.to_owned(), json!(value));
         }
+        object.insert("from_s".to_owned(), json!(self.stretch.from_s));
+        object.insert("to_s".to_owned(), json!(self.stretch.from_s + self.stretch.seconds));
         object.insert("held".to_owned(), json!(self.held));
         object.insert("failed".to_owned(), json!(self.stretch.totals.ledger.failed.total()));
         Value::Object(object)
@@ -177,6 +183,35 @@ impl Row {
 pub fn csv(rows: &[Row]) -> String {
     let lines: Vec<String> = rows.iter().map(Row::line).collect();
     format!("{HEAD}\n{}{}", lines.join("\n"), if lines.is_empty() { "" } else { "\n" })
+}
+
+/// Share of the limit that the generator's own lag may make up, and what it may be whatever the limit, s.
+const LAG_SHARE: f64 = 0.1;
+const LAG_FLOOR_S: f64 = 0.002;
+
+/// The verdict on the whole: the search's, unless nothing was answered at all, or one of the runs after the search,
+/// or of the fixed rates, cannot be believed.
+pub fn verdict(of_search: Verdict, rows: &[Row], end: &RunEnd, goal: &Goal) -> Verdict {
+    let of_search = unless_dead(of_search, end);
+    if of_search.kind != VerdictKind::Valid {
+        return of_search;
+    }
+    // As in the search: what counts is the generator's lag by the limit that is to be held.
+    let on_time = |row: &Row| {
+        let lag_s = row.stretch.totals.lag.quantile_ns(0.99) as f64 / 1e9;
+        lag_s <= (LAG_SHARE * goal.limit_s).max(LAG_FLOOR_S)
+    };
+    let mut of_rows = rows
+        .iter()
+        .map(|row| (row, judged(&row.stretch.totals, row.stretch.interrupted, end.busiest)))
+        .filter(|(row, verdict)| verdict.kind != VerdictKind::GeneratorLimited || !on_time(row));
+    let wrong = of_rows.find(|(_, verdict)| verdict.kind != VerdictKind::Valid);
+    let Some((row, Verdict { kind, mut reasons })) = wrong else { return of_search };
+    if let Some(reason) = reasons.first_mut() {
+        *reason = format!("the run at {:.1}/s: {reason}", row.requested_per_s);
+    }
+    reasons.extend(of_search.reasons);
+    Verdict { kind, reasons }
 }
 
 /// What the record holds under `rank`: the last run by instance and as a whole, and all runs.
@@ -198,7 +233,8 @@ pub fn record(rows: &[Row], instances: usize) -> Value {
         "instances": last.map_or_else(Vec::new, Row::instances),
         "overall": overall,
         "spread": last.map_or(0.0, Row::spread),
-        "successful_instances": instances,
+        "spawned_instances": instances,
+        "successful_instances": last.map_or(0, Row::successful),
         "runs": runs,
     })
 }
