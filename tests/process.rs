@@ -349,6 +349,21 @@ pub fn curl(args: &[&str]) -> (u16, String) {
     (status.parse().unwrap(), body.to_owned())
 }
 
+/// Share of the processors' time that the host gave to others while `during` ran, 0 to 1: what is measured
+/// meanwhile says more of the host than of plimsoll.
+pub fn stolen_while<T>(during: impl FnOnce() -> T) -> (T, f64) {
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    let times = || -> Vec<u64> {
+        let text = std::fs::read_to_string("/proc/stat").unwrap();
+        let first = text.lines().next().unwrap();
+        first.split_whitespace().skip(1).take(8).map(|time| time.parse().unwrap()).collect()
+    };
+    let before = times();
+    let done = during();
+    let passed: Vec<u64> = times().iter().zip(&before).map(|(to, from)| to - from).collect();
+    (done, passed[7] as f64 / passed.iter().sum::<u64>().max(1) as f64)
+}
+
 /// Waits until these processes are gone; one that has ended and was not waited for is gone, too.
 #[track_caller]
 pub fn expect_gone(processes: &[(u32, String)]) {

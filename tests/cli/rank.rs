@@ -298,12 +298,20 @@ fn a_search_ends_with_a_run_at_the_certified_rate() {
     let ended = place.start(args).wait(Duration::from_secs(180));
     let record = crate::record::Record::of(&ended);
     record.expect_balanced();
-    let certified = record.number("/seek/certified_rate_per_s");
+    if record.verdict() == "generator-limited" {
+        // On a machine whose host takes it away, the generator is late, and says so.
+        ended.expect(3);
+        return;
+    }
+    // Twenty seconds may be too short to certify a rate; then the interval's lower end is run.
+    let found = &record.0["seek"];
+    let rate = found["certified_rate_per_s"].as_f64().or(found["interval_per_s"][0].as_f64());
     let runs = record.0["rank"]["runs"].as_array().unwrap();
-    assert!((runs[0]["requested_qps"].as_f64().unwrap() / certified - 1.0).abs() < 1e-9);
+    assert!((runs[0]["requested_qps"].as_f64().unwrap() / rate.unwrap() - 1.0).abs() < 1e-9);
     // The last run is the result: it held, or the exit code says that it did not.
     let held = runs.last().unwrap()["held"].as_bool().unwrap();
-    assert_eq!(ended.code, Some(if held { 0 } else { 2 }), "{}", ended.stderr);
+    let code = if held { 0 } else { 2 };
+    assert_eq!(ended.code, Some(code), "{}", ended.stderr);
     assert!(place.read("feedsim_results.txt").lines().count() == runs.len() + 1);
     let text = place.run(["report", "--format", "benchpress"]).expect(0).stdout;
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();

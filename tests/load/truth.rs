@@ -5,7 +5,7 @@
 //! noise decides, never the result.
 
 use super::{on_time_or_late, record_on_time_or_late};
-use crate::process::{Place, Target};
+use crate::process::{Place, Target, stolen_while};
 use crate::record::Record;
 
 /// What shows that a run says more of this machine than of plimsoll: a figure of the record and its
@@ -19,6 +19,11 @@ const LATE_IN_CROWDS: Noise = Noise("/generator/lag_ms/p99", 10.0);
 /// A pause of the whole machine, seen by a target that answers at once.
 const PAUSED: Noise = Noise("/latency_ms/response/max", 10.0);
 
+/// The way to a target that answers at once, and back.
+const SLOW_WAY: Noise = Noise("/latency_ms/response/p99", 5.0);
+/// A host that takes more of the processors' time than this share is no place to measure on.
+const STOLEN: f64 = 0.02;
+
 /// How often a run is tried on a machine that is not quiet.
 const TRIES: usize = 6;
 
@@ -31,13 +36,14 @@ fn try_quiet(place: &Place, target: &Target, noise: &Noise, flags: &[&str]) -> (
         crate::process::curl(&[&format!("{}/_stats?reset=1", target.url)]);
         let mut args = vec!["load", target.url.as_str(), "--json", "-"];
         args.extend(flags);
-        let record = on_time_or_late(place.run(args), 0);
+        let (ended, stolen) = stolen_while(|| place.run(args));
+        let record = on_time_or_late(ended, 0);
         let measured_ms = record.number(figure);
-        let was_quiet = measured_ms <= *limit_ms;
+        let was_quiet = measured_ms <= *limit_ms && stolen <= STOLEN;
         if was_quiet || tries == TRIES {
             return (record, was_quiet);
         }
-        eprintln!("{figure} is {measured_ms:.2} ms: the machine was busy, once more");
+        eprintln!("{figure} is {measured_ms:.2} ms, {stolen:.3} stolen: not quiet, once more");
     }
 }
 
@@ -118,15 +124,23 @@ fn exponential_service_is_found_again() {
     // What the way there and back costs on this machine, in this build: the same load on a server
     // that takes no time. `make bench` shows the same without that allowance.
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:0ms"]);
-    let way = quiet(&place, &target, &LATE, &[&load[..], &["--duration", "3s"]].concat());
+    let flags = [&load[..], &["--duration", "3s"]].concat();
+    let (way, was_quiet) = try_quiet(&place, &target, &SLOW_WAY, &flags);
+    if !was_quiet {
+        return eprintln!("this machine never was quiet: nothing can be said of the service time");
+    }
     let way_ms = way.number("/latency_ms/response/p50");
     assert!(way_ms < 1.0, "half of all answers that take no time take {way_ms} ms");
     drop(target);
 
     let target = place.serve(&["queue", "--servers", "0", "--service", "exponential:5ms"]);
-    let record = quiet(&place, &target, &LATE, &[&load[..], &["--duration", "15s"]].concat());
+    let flags = [&load[..], &["--duration", "15s"]].concat();
+    let (record, was_quiet) = try_quiet(&place, &target, &LATE, &flags);
     let stats = target.stats();
     assert_eq!(stats["answered"].as_u64(), Some(record.ok()));
+    if !was_quiet {
+        return eprintln!("this machine never was quiet: nothing can be said of the service time");
+    }
     for (name, quantile) in [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99_f64)] {
         let measured = record.number(&format!("/latency_ms/response/{name}")) - way_ms;
         // The way is not the same for each request; it has its median, and varies by less than that.
@@ -167,7 +181,9 @@ fn poisson_arrivals_pass_for_poisson() {
             let allowed = 4.0 * (quantile * (1.0 - quantile) / gaps).sqrt() + 0.05;
             eprintln!("Poisson, seed {seed}, share {quantile}: {size_us:.0} us, {reached:.4}");
             let distance = (reached - quantile).abs();
-            assert!(distance <= allowed, "{quantile} of the gaps, not {reached}, {size_us} us");
+            // Where the machine pauses most of the time, the gaps are the machine's.
+            let judged = distance <= allowed || !was_quiet;
+            assert!(judged, "{quantile} of the gaps, not {reached}, {size_us} us");
         }
         // A pause makes one long gap and a crowd behind it, which only adds to the variation: that
         // there is enough of it can be seen on any machine. Its standard error is 1 / sqrt(gaps).

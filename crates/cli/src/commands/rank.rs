@@ -297,8 +297,11 @@ fn measure(
         return (found, verdict);
     }
     let finding = seek(plant, goal, &mut |event| progress.event(event));
-    if let Some(certified) = finding.certified.as_ref().filter(|_| !is_stopped()) {
-        *rows = runs::final_run(plant, certified.rate_per_s, f64::from(args.seconds), goal);
+    // A short search may know the line and have had no time to certify a rate: then its lower end is tried.
+    let certified = finding.certified.as_ref().map(|run| run.rate_per_s);
+    let rate_per_s = certified.or(finding.interval_per_s.map(|(low, _)| low));
+    if let Some(rate_per_s) = rate_per_s.filter(|_| !is_stopped()) {
+        *rows = runs::final_run(plant, rate_per_s, f64::from(args.seconds), goal);
     }
     (results(&finding), verdict_of(&finding))
 }

@@ -47,6 +47,13 @@ impl Fit {
     pub fn half_width(&self) -> f64 {
         (self.interval_per_s.1 - self.interval_per_s.0) / (2.0 * self.estimate_per_s)
     }
+
+    /// Whether there was anything to fit.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        let (low, high) = self.interval_per_s;
+        self.estimate_per_s.is_finite() && low > 0.0 && high.is_finite()
+    }
 }
 
 /// What is believed before the blocks, and how sure the interval shall be.

@@ -188,7 +188,8 @@ impl Search<'_> {
             .map(|limit| (self.fit_limit(limit, center_per_s), limit))
             .min_by(|a, b| a.0.estimate_per_s.total_cmp(&b.0.estimate_per_s))
             .expect("a goal has a limit");
-        self.fit = Some(lowest);
+        // Without a block that counts there is nothing to know yet.
+        self.fit = Some(lowest).filter(|(fit, _)| fit.is_known());
         self.tell(&Event::Estimate {
             per_s: lowest.0.estimate_per_s,
             interval_per_s: lowest.0.interval_per_s,
