@@ -305,6 +305,8 @@ impl Ended {
 pub struct Target {
     pub process: Running,
     pub url: String,
+    /// The addresses of all its front ends; the first is `url`.
+    pub urls: Vec<String>,
     pub host: String,
     pub port: u16,
 }
@@ -313,11 +315,11 @@ impl Target {
     fn from_ready_line(process: Running, line: &str) -> Self {
         // The rank target names its address twice: for frames, then for HTTP.
         let is_http = |word: &&str| word.starts_with("http://");
-        let found = line.split(' ').find(is_http);
-        let url = found.unwrap_or_else(|| panic!("ready line {line:?}")).to_owned();
+        let urls: Vec<_> = line.split(' ').filter(is_http).map(str::to_owned).collect();
+        let url = urls.first().unwrap_or_else(|| panic!("ready line {line:?}")).clone();
         let address = url.strip_prefix("http://").unwrap();
         let (host, port) = address.rsplit_once(':').unwrap();
-        Self { process, host: host.to_owned(), port: port.parse().unwrap(), url }
+        Self { process, host: host.to_owned(), port: port.parse().unwrap(), url, urls }
     }
 
     /// What the target says of itself.
