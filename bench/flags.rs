@@ -46,6 +46,8 @@ pub enum Measure {
     Start,
     /// Feeding and querying the embedded search target.
     Search,
+    /// Visiting: beside `vespa visit` and a download, and over a long way.
+    Visit,
 }
 
 impl Measure {
@@ -58,6 +60,7 @@ impl Measure {
             Measure::Memory => "memory",
             Measure::Start => "start",
             Measure::Search => "search",
+            Measure::Visit => "visit",
         }
     }
 }

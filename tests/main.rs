@@ -9,6 +9,7 @@
 mod certificates;
 mod cli;
 mod e2e;
+mod faults;
 mod fbench;
 mod house;
 mod load;

@@ -6,6 +6,7 @@ mod memory;
 mod search;
 mod speed;
 mod start;
+mod visit;
 
 use crate::flags::Measure;
 use crate::generator::Variant;
@@ -127,6 +128,7 @@ impl Bench {
             Measure::Memory => memory::memory(self),
             Measure::Start => start::start(self),
             Measure::Search => search::search(self),
+            Measure::Visit => visit::visit(self),
         }
     }
 
