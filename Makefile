@@ -39,8 +39,10 @@ golden:
 clean:
 	$(CARGO) clean
 
+# Also Vespa's own clients, pinned, into target/clients.
 test-tools:
 	@./.ci/tools $(TEST_TOOLS)
+	@./.ci/clients
 
 bench-tools:
 	@./.ci/tools $(BENCH_TOOLS)

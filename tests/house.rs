@@ -43,7 +43,8 @@ fn two_commands_do_all_the_set_up() {
         assert!(makefile.contains(&format!("{program}:")), "{program} is nobody's to install");
     }
     assert!(read(".ci/run").lines().any(|line| line == "make test"));
-    for program in [".ci/run", ".ci/tools"] {
+    assert!(makefile.contains("@./.ci/clients\n"), "nobody installs Vespa's clients");
+    for program in [".ci/run", ".ci/tools", ".ci/clients"] {
         let mode = std::fs::metadata(root().join(program)).unwrap().permissions().mode();
         assert!(mode & 0o111 != 0, "{program} cannot be executed");
     }

@@ -8,6 +8,7 @@
 
 mod certificates;
 mod cli;
+mod documents;
 mod e2e;
 mod faults;
 mod fbench;

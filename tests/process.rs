@@ -264,6 +264,11 @@ impl Running {
         }
     }
 
+    /// What it has said on stderr so far.
+    pub fn stderr_so_far(&self) -> String {
+        self.stderr.text()
+    }
+
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

@@ -42,7 +42,7 @@ pub(crate) async fn handle(
     method: &Method,
     query: &str,
     headers: &HeaderMap,
-    body: Body,
+    body: &mut Body,
 ) -> Reply {
     let start_ns = now_ns();
     let result = match parameters(method, query, headers, body).await {
@@ -69,7 +69,7 @@ async fn parameters(
     method: &Method,
     query: &str,
     headers: &HeaderMap,
-    body: Body,
+    body: &mut Body,
 ) -> Result<Parameters, Failure> {
     let invalid = |error: super::parameters::ParameterError| {
         Failure::new(Code::InvalidParameter, error.to_string())

@@ -56,7 +56,7 @@ pub(super) async fn handle(
     container: &Arc<Container>,
     collection: Option<Collection<'_>>,
     request: &Request<'_>,
-    body: Body,
+    body: &mut Body,
 ) -> Reply {
     let options = match Options::read(request.path, request.query) {
         Ok(options) => options,
@@ -88,7 +88,6 @@ fn read_visit(
     options
         .disallow(&["dryRun", "route", "timeChunk", "destinationCluster"])
         .map_err(Outcome::invalid)?;
-    let form = form(request, options, &container.app.store.schemas).map_err(Outcome::invalid)?;
     let timeout = options.timeout().map_err(Outcome::invalid)?;
     if timeout.is_zero() {
         return Err(Outcome::timed_out(timeout));
@@ -98,9 +97,11 @@ fn read_visit(
         .saturating_sub(Duration::from_secs(5))
         .max((timeout * 9 / 10).saturating_sub(Duration::from_millis(100)))
         .max(Duration::from_millis(1));
-    let default = if form.stream { STREAM_CONCURRENCY } else { 1 };
+    // The cluster first: clients find its name by asking for a wrong one, whatever else they ask for.
     let mut plan =
         plan(container, collection, options, session, visit).map_err(Outcome::invalid)?;
+    let form = form(request, options, &container.app.store.schemas).map_err(Outcome::invalid)?;
+    let default = if form.stream { STREAM_CONCURRENCY } else { 1 };
     plan.concurrency = match options.number("concurrency").map_err(Outcome::invalid)? {
         Some(0) => return Err(Outcome::invalid("concurrency must be positive")),
         Some(number) => usize::try_from(number).unwrap_or(usize::MAX),

@@ -119,7 +119,7 @@ impl Outcome {
 pub(crate) async fn handle(
     container: &Arc<Container>,
     request: &Request<'_>,
-    body: Body,
+    body: &mut Body,
 ) -> (Kind, Reply) {
     let path = request.path;
     let parsed = match DocumentPath::parse(path) {

@@ -46,10 +46,9 @@ pub(super) struct Options<'a> {
 impl<'a> Options<'a> {
     pub(super) fn read(path: &'a str, query: &str) -> Result<Self, String> {
         let parameters = Parameters::from_query(query).map_err(|error| error.to_string())?;
-        for (name, value) in parameters.iter() {
-            if value.is_empty() && KNOWN.contains(&name) {
-                return Err(format!("Expected non-empty value for request property '{name}'"));
-            }
+        // Of several with the same name the last one counts, here too.
+        if let Some(name) = KNOWN.iter().find(|name| parameters.get(name) == Some("")) {
+            return Err(format!("Expected non-empty value for request property '{name}'"));
         }
         Ok(Self { parameters, path })
     }

@@ -82,7 +82,7 @@ pub(super) async fn read(
     collection: Option<Collection<'_>>,
     request: &Request<'_>,
     options: &Options<'_>,
-    body: Body,
+    body: &mut Body,
     visit: OwnedSemaphorePermit,
 ) -> Result<Rewrite, Outcome> {
     let method = request.method;

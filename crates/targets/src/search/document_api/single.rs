@@ -26,7 +26,7 @@ pub(super) async fn handle(
     kind: Kind,
     id: &DocumentId,
     request: &Request<'_>,
-    body: Body,
+    body: &mut Body,
 ) -> Outcome {
     let options = match Options::read(request.path, request.query) {
         Ok(options) => options,
@@ -104,7 +104,7 @@ struct Read {
 async fn read(
     kind: Kind,
     request: &Request<'_>,
-    body: Body,
+    body: &mut Body,
     schema: &Schema,
     schemas: &Schemas,
 ) -> Result<Read, Outcome> {

@@ -14,6 +14,8 @@ const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3];
 const LAST_BLOCK: [u8; 2] = [3, 0];
 /// Shorter pieces are stored as they are: a packer costs more than it saves.
 const MIN_PACKED_BYTES: usize = 512;
+/// The least room that a packer is given.
+const MIN_ROOM_BYTES: usize = 1024;
 /// The longest stored block.
 const MAX_STORED_BYTES: usize = 0xffff;
 
@@ -56,19 +58,30 @@ impl Fragment {
     }
 }
 
+/// Packs everything and ends in a synchronising flush; not so when the packer failed.
+///
+/// A packer that ran out of room gives what it had ready at the next call, and may leave it at that: with part
+/// of the input still inside and without the flush. Only a flush that began with nothing ready and left room is
+/// known to be complete.
 fn deflate(plain: &[u8], out: &mut Vec<u8>) -> bool {
     let mut packer = Compress::new(Compression::fast(), false);
+    let mut flush = FlushCompress::None;
     loop {
         let rest = &plain[packer.total_in() as usize..];
         let room = out.capacity();
-        if packer.compress_vec(rest, out, FlushCompress::Sync).is_err() {
+        if packer.compress_vec(rest, out, flush).is_err() {
             return false;
         }
-        // A flush is complete when it leaves room in the output.
-        if packer.total_in() as usize == plain.len() && out.len() < room {
-            return true;
+        let left_room = out.len() < room;
+        let took_all = packer.total_in() as usize == plain.len();
+        flush = match flush {
+            FlushCompress::None if left_room && took_all => FlushCompress::Sync,
+            FlushCompress::Sync if left_room => return true,
+            _ => FlushCompress::None,
+        };
+        if out.capacity() - out.len() < MIN_ROOM_BYTES {
+            out.reserve(out.len().max(MIN_ROOM_BYTES));
         }
-        out.reserve(out.len().max(1024));
     }
 }
 
@@ -161,6 +174,21 @@ mod tests {
             decoder.read_to_end(&mut unpacked).unwrap();
             prop_assert_eq!(unpacked, expected);
             prop_assert!(decoder.into_inner().is_empty());
+        }
+    }
+
+    /// Of some lengths the packer runs out of room when it has taken everything and packed only a part of it.
+    #[test]
+    fn text_of_any_length_is_whole() {
+        let text: String = (0..60_000u64)
+            .map(|n| format!("{:x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) >> 40))
+            .collect();
+        for length in (40_000..text.len() / 2).step_by(1733) {
+            let from = length * 7 % (text.len() / 2);
+            let plain = &text.as_bytes()[from..from + length];
+            let mut unpacked = Vec::new();
+            GzDecoder::new(whole(plain).as_slice()).read_to_end(&mut unpacked).unwrap();
+            assert!(unpacked == plain, "{length} bytes from {from}");
         }
     }
 

@@ -17,7 +17,7 @@ use crate::write_limit::WriteLimited;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use plimsoll_core::clock::now_ns;
@@ -158,12 +158,13 @@ async fn answer(container: &Arc<Container>, request: Request<Incoming>) -> Reply
     let start_ns = now_ns();
     let (head, body) = request.into_parts();
     let app = &container.app;
-    let body = Body::new(body, &app.body_budget);
+    let mut body = Body::new(body, &app.body_budget);
     let path = head.uri.path();
     let query = head.uri.query().unwrap_or("");
     let (kind, mut reply) = match path {
         "/search/" | "/search" => {
-            let search = search_api::handle(container, &head.method, query, &head.headers, body);
+            let search =
+                search_api::handle(container, &head.method, query, &head.headers, &mut body);
             (Kind::Search, search.await)
         }
         _ if path.starts_with("/document/v1/") => {
@@ -174,11 +175,17 @@ async fn answer(container: &Arc<Container>, request: Request<Incoming>) -> Reply
                 headers: &head.headers,
                 start_ns,
             };
-            document_api::handle(container, &request, body).await
+            document_api::handle(container, &request, &mut body).await
         }
         _ => (Kind::State, state_api::handle(container, &head.method, path, query).await),
     };
+    if head.version == Version::HTTP_2 {
+        body.discard().await;
+    }
     reply::pack(&mut reply, gzip::accepted(&head.headers));
+    if head.method == Method::HEAD {
+        reply::behead(&mut reply);
+    }
     container.metrics.record(kind, reply.status(), now_ns() - start_ns);
     reply
 }

@@ -2,7 +2,9 @@
 
 use super::gzip;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, VARY,
+};
 use hyper::{Response, StatusCode};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -127,6 +129,14 @@ pub(crate) fn json(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Rep
 /// Marks a reply as gzip.
 pub(crate) fn mark_gzip(reply: &mut Reply) {
     reply.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+}
+
+/// Leaves the head alone, which says how long the body would be.
+pub(crate) fn behead(reply: &mut Reply) {
+    if let Some(length) = reply.body().size_hint().exact() {
+        reply.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    *reply.body_mut() = ReplyBody::Whole(None);
 }
 
 /// Packs a whole reply that is worth it, and says that replies depend on what the client takes.

@@ -12,6 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long the body of a request may take to arrive.
 const BODY: Duration = Duration::from_secs(60);
+/// How much of a body that nobody wants is taken, and for how long.
+const MAX_DISCARDED_BYTES: usize = 128 << 20;
+const DISCARD: Duration = Duration::from_secs(10);
 /// Bytes of request bodies that all containers together hold at a time.
 pub(crate) const BUDGET_BYTES: usize = 512 << 20;
 /// Steps in which the budget is taken, so that small bodies cost one step.
@@ -84,7 +87,7 @@ impl Held {
     }
 }
 
-/// The body of a request, not read yet.
+/// The body of a request, as far as it was not read.
 pub(crate) struct Body {
     incoming: Incoming,
     budget: Arc<Semaphore>,
@@ -97,12 +100,13 @@ impl Body {
 
     /// Reads the whole body, unpacked when it is gzip. The limit holds for both forms.
     pub(crate) async fn read(
-        self,
+        &mut self,
         headers: &HeaderMap,
         max_bytes: usize,
     ) -> Result<WholeBody, BodyError> {
-        let mut held = Held::none(self.budget);
-        let collected = tokio::time::timeout(BODY, collect(self.incoming, max_bytes, &mut held));
+        let mut held = Held::none(Arc::clone(&self.budget));
+        let reading = collect(&mut self.incoming, max_bytes, &mut held);
+        let collected = tokio::time::timeout(BODY, reading);
         let bytes = collected.await.unwrap_or_else(|_| {
             let message = "The request body took too long to arrive";
             Err(BodyError::new(StatusCode::REQUEST_TIMEOUT, message))
@@ -120,10 +124,26 @@ impl Body {
             }
         }
     }
+
+    /// Takes what was not read and throws it away, within limits. A reply that overtakes its request over HTTP/2
+    /// is followed by a reset of the stream, in which some clients lose the reply (curl 7.88 is one).
+    pub(crate) async fn discard(&mut self) {
+        let discarding = async {
+            let mut size = 0;
+            while let Some(Ok(frame)) = self.incoming.frame().await {
+                size += frame.data_ref().map_or(0, Bytes::len);
+                if size > MAX_DISCARDED_BYTES {
+                    break;
+                }
+            }
+        };
+        // Whoever is slower than this gets the reply at once.
+        let _ = tokio::time::timeout(DISCARD, discarding).await;
+    }
 }
 
 async fn collect(
-    mut incoming: Incoming,
+    incoming: &mut Incoming,
     max_bytes: usize,
     held: &mut Held,
 ) -> Result<Bytes, BodyError> {

@@ -1,0 +1,57 @@
+//! Fifty thousand real documents there and back: fed by one program, dumped by another, and the same.
+
+use super::clients::{vespa, vespa_feed};
+use super::sets::{Documents, add, dump, expect_equal, puts, visited};
+use crate::process::Place;
+use serde_json::Value;
+
+const COUNT: usize = 50_000;
+
+/// The bundled corpus, as documents of `plimsoll corpus write --format feed`.
+fn corpus(place: &Place) -> Documents {
+    let count = COUNT.to_string();
+    let args = ["corpus", "write", "--format", "feed", "--limit", &count, "--out", "corpus.ndjson"];
+    place.run(args).expect(0);
+    let mut documents = Documents::new();
+    for line in place.read("corpus.ndjson").lines() {
+        let mut request: Value = serde_json::from_str(line).unwrap();
+        let path = request["path"].as_str().unwrap();
+        let name = path.strip_prefix("/document/v1/plimsoll/doc/docid/").unwrap();
+        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{name} has to be decoded");
+        let id = format!("id:plimsoll:doc::{name}");
+        add(&mut documents, Value::String(id), request["body"]["fields"].take());
+    }
+    assert_eq!(documents.len(), COUNT);
+    documents
+}
+
+#[test]
+fn fed_by_vespa_dumped_by_plimsoll_and_the_other_way_round() {
+    let place = Place::new();
+    let documents = corpus(&place);
+    place.file("corpus.jsonl", puts(&documents));
+    let target = place.serve(&["search", "--durability", "async"]);
+    vespa_feed(&place, &target, "corpus.jsonl").expect_ok(COUNT);
+    let (dumped, record) = dump(&place, &target, &["--slices", "8"]);
+    expect_equal(&dumped, &documents);
+    let digest = record.text("/visit/id_digest");
+    // What the other program reads, in its own slices.
+    let mut union = Documents::new();
+    for slice in ["0", "1", "2"] {
+        let form = if slice == "1" { "--json-lines" } else { "--stream" };
+        let args = ["visit", "--slices", "3", "--slice-id", slice, form];
+        for (id, fields) in visited(&vespa(&place, &target, args).expect(0)) {
+            add(&mut union, Value::String(id), fields);
+        }
+    }
+    expect_equal(&union, &documents);
+    // And back: what plimsoll writes is fed by the other program into an empty server.
+    let args = ["visit", &target.url, "--slices", "8", "--format", "vespa-feed", "--no-record"];
+    let out = ["--cluster", "plimsoll", "--quiet", "--out", "dump.jsonl"];
+    place.run(args.into_iter().chain(out)).expect(0);
+    let second = place.serve(&["search", "--durability", "async"]);
+    vespa_feed(&place, &second, "dump.jsonl").expect_ok(COUNT);
+    let (again, record) = dump(&place, &second, &["--slices", "8"]);
+    expect_equal(&again, &documents);
+    assert_eq!(record.text("/visit/id_digest"), digest);
+}
