@@ -10,6 +10,7 @@ mod certificates;
 mod cli;
 mod e2e;
 mod fbench;
+mod feed;
 mod house;
 mod load;
 mod nginx;
