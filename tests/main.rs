@@ -12,6 +12,7 @@ mod documents;
 mod e2e;
 mod faults;
 mod fbench;
+mod feed;
 mod house;
 mod load;
 mod nginx;

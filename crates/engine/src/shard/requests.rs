@@ -173,8 +173,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Lets a session write its next request and sends it on connection `key`.
-    fn begin(&mut self, due: Due, key: u32, now_ns: u64) {
-        let measured = self.is_measured(due.intended_ns, due.client);
+    fn begin(&mut self, mut due: Due, key: u32, now_ns: u64) {
+        let mut measured = self.is_measured(due.intended_ns, due.client);
         let tag = self.flights.take_slot();
         let flight = self.flights.get_mut(tag);
         let target = self.connections[key as usize].target;
@@ -195,6 +195,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 return;
             }
         };
+        if let Some(due_ns) = self.sessions.due_ns() {
+            due.intended_ns = due_ns.min(now_ns);
+            measured = self.is_measured(due.intended_ns, due.client);
+        }
+        let flight = self.flights.get_mut(tag);
         flight.what = what;
         flight.client = due.client;
         flight.connection = key;
