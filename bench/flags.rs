@@ -48,6 +48,8 @@ pub enum Measure {
     Search,
     /// Visiting: beside `vespa visit` and a download, and over a long way.
     Visit,
+    /// Feeding, beside `vespa feed`.
+    Feed,
 }
 
 impl Measure {
@@ -61,6 +63,7 @@ impl Measure {
             Measure::Start => "start",
             Measure::Search => "search",
             Measure::Visit => "visit",
+            Measure::Feed => "feed",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The measures, each a section of the result.
 
 mod bare_timer;
+mod feed;
 mod lag;
 mod memory;
 mod search;
@@ -129,6 +130,7 @@ impl Bench {
             Measure::Start => start::start(self),
             Measure::Search => search::search(self),
             Measure::Visit => visit::visit(self),
+            Measure::Feed => feed::feed(self),
         }
     }
 

@@ -41,6 +41,27 @@ fn write_feed(path: &Path, copies: u32) -> Result<u64> {
     Ok(documents)
 }
 
+/// Writes the bundled text as operations that a feeder takes and returns their number.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_operations(path: &Path) -> Result<u64> {
+    let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
+    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    let (mut fields, mut documents) = (Vec::new(), 0);
+    for document in corpus.documents()? {
+        let document = document?;
+        fields.clear();
+        document.to_fields_json(&mut fields);
+        // The fields come as a body, `{"fields":{...}}`, whose first brace the operation has before its id.
+        let body = std::str::from_utf8(&fields)?.trim_start().trim_start_matches('{');
+        writeln!(file, r#"{{"put":"id:plimsoll:doc::{}",{body}"#, document.id)?;
+        documents += 1;
+    }
+    file.flush()?;
+    Ok(documents)
+}
+
 /// Feeds the bundled text, `copies` times under other ids, and returns how many documents that were.
 ///
 /// # Errors

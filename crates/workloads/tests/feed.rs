@@ -86,8 +86,7 @@ impl Server {
             404 => "{\"message\":\"no such type\"}",
             _ => "{\"message\":\"not now\"}",
         };
-        let text =
-            format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let text = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         self.tokens += 1;
         self.answers.insert(self.tokens, text.into_bytes());
         self.inside += 1;
@@ -233,8 +232,7 @@ impl Scene {
             None
         });
         let (plan, sessions) = (self.plan(), Box::new(sessions));
-        let shard =
-            Shard::new(plan, Http1::default(), net, clock.clone(), sessions, outbox, stop);
+        let shard = Shard::new(plan, Http1::default(), net, clock.clone(), sessions, outbox, stop);
         let mut end = shard.unwrap().run(|| 0).unwrap();
         end.rest.merge(&seconds.borrow());
         assert!(end.rest.ledger.balance().is_ok());
@@ -313,7 +311,9 @@ fn input(rng: &mut Rng, count: u64, documents: u64) -> String {
         let line = match rng.below(5) {
             0 => format!("{{\"remove\":\"{id}\",\"condition\":\"{number}\"}}\n"),
             1 => format!("{{\"update\":\"{id}\",\"fields\":{{}},\"condition\":\"{number}\"}}\n"),
-            _ => format!("{{\"put\":\"{id}\",\"condition\":\"{number}\",\"fields\":{{\"a\":1}}}}\n"),
+            _ => {
+                format!("{{\"put\":\"{id}\",\"condition\":\"{number}\",\"fields\":{{\"a\":1}}}}\n")
+            }
         };
         text.push_str(&line);
     }
@@ -545,8 +545,18 @@ fn the_same_seed_gives_the_same_feed() {
 #[test]
 fn arbitrary_bytes_are_read_to_their_end() {
     let words: [&[u8]; 12] = [
-        b"{", b"}", b"\"", b"\\", b"[", b"]", b"\n", b"{\"put\":\"id:a:b::c\"", b",\"fields\":{}",
-        b":", b"\xff\x00", b",\"condition\":\"x\"",
+        b"{",
+        b"}",
+        b"\"",
+        b"\\",
+        b"[",
+        b"]",
+        b"\n",
+        b"{\"put\":\"id:a:b::c\"",
+        b",\"fields\":{}",
+        b":",
+        b"\xff\x00",
+        b",\"condition\":\"x\"",
     ];
     for seed in 0..3000 {
         let mut rng = Rng::new(seed);
