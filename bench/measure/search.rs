@@ -14,7 +14,7 @@ use std::path::Path;
 /// Clients that ask queries.
 const CLIENTS: u32 = 8;
 /// Longest time of feeding, s.
-const FEED_LIMIT_S: u32 = 60;
+const FEED_LIMIT_S: u32 = 180;
 /// Flags of every run.
 const TAIL: &str = "--no-record --quiet --json -";
 /// Pause until what was fed can be found, ns; the target commits every 100 ms.

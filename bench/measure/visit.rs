@@ -138,7 +138,7 @@ fn download(bench: &Bench, server: &Server, file: &Path) -> Result<f64> {
 /// # Errors
 /// When a tool is missing or fails, or does not bring every document.
 pub fn visit(bench: &Bench) -> Result<Section> {
-    let server = Server::plimsoll(bench, "search", &[])?;
+    let server = Server::plimsoll(bench, "search", &["--durability", "none"])?;
     let documents = search::feed_bundled(bench, &server, COPIES)?;
     let cli = child::vespa()?;
     let ways = [
