@@ -4,7 +4,7 @@ CARGO ?= cargo
 BIN   := target/release/plimsoll
 # What tests and benchmarks need from Debian or Ubuntu: a program, and the package that has it.
 TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl
-BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils
+BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3
 
 .PHONY: all build run test check bench zoo golden clean test-tools bench-tools
 
@@ -46,3 +46,4 @@ test-tools:
 
 bench-tools:
 	@./.ci/tools $(BENCH_TOOLS)
+	@./.ci/clients

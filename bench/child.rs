@@ -182,6 +182,28 @@ pub fn find(program: &str) -> Option<PathBuf> {
     folders.into_iter().map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
+/// Where the real `vespa` lies, which the package installer has put into the project's own folder.
+///
+/// # Errors
+/// When it is not there, with the way to install it.
+pub fn vespa() -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
+    let inside = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    // A wheel holds the programs of all platforms.
+    let this = format!("linux_{}", if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" });
+    inside(&target.join("clients/lib"))
+        .iter()
+        .flat_map(|python| inside(&python.join("site-packages/vespacli/go-binaries")))
+        .filter(|folder| folder.to_string_lossy().contains(&this))
+        .map(|folder| folder.join("bin/vespa"))
+        .find(|program| program.is_file())
+        .context("the vespa CLI is not installed; run: make bench-tools")
+}
+
 /// Where a program lies that the benchmark cannot do without.
 ///
 /// # Errors

@@ -46,6 +46,10 @@ pub enum Measure {
     Start,
     /// Feeding and querying the embedded search target.
     Search,
+    /// Visiting: beside `vespa visit` and a download, and over a long way.
+    Visit,
+    /// Feeding, beside `vespa feed`.
+    Feed,
 }
 
 impl Measure {
@@ -58,6 +62,8 @@ impl Measure {
             Measure::Memory => "memory",
             Measure::Start => "start",
             Measure::Search => "search",
+            Measure::Visit => "visit",
+            Measure::Feed => "feed",
         }
     }
 }

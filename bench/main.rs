@@ -9,6 +9,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod child;
+#[path = "../tests/delay.rs"]
+mod delay;
 mod document;
 mod flags;
 mod generator;

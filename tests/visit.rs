@@ -1,6 +1,7 @@
 //! `plimsoll visit` against the embedded server: every document once, in whatever way it is asked for, and after
 //! any number of kills.
 
+use crate::faults::{Fault, Faults};
 use crate::process::{Ended, Place, Target, curl, until};
 use crate::record::Record;
 use rustix::process::Signal;
@@ -205,6 +206,99 @@ fn a_container_that_goes_takes_nothing_with_it() {
     let record = Record::of(&running.wait(LONG).expect(0));
     assert_eq!(record.0["visit"]["complete"], true);
     assert_eq!(ids(&place.read("dump.ndjson"), "id"), fed);
+}
+
+/// Everything in the end, whatever happens to the replies on their way.
+#[track_caller]
+fn complete_in_spite_of(
+    what: &str,
+    form: &[&str],
+    plan: impl Fn(usize, &str) -> Fault + Send + Sync + 'static,
+) {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    let fed = feed(&place, &target, 2000);
+    let proxy = Faults::start(&format!("{}:{}", target.host, target.port), plan);
+    let mut args = vec!["visit", "--cluster", "plimsoll", "--quiet", "--out", "dump.ndjson"];
+    let url = proxy.url();
+    args.extend(["--json", "-", "--slices", "2", &url]);
+    args.extend(form);
+    let record = Record::of(&place.start(args).wait(LONG).expect(0));
+    assert!(proxy.spoilt() > 0, "{what}: nothing was spoilt");
+    assert_eq!(record.count("/visit/documents"), 2000, "{what}");
+    assert_eq!(record.0["visit"]["complete"], true, "{what}");
+    assert_eq!(ids(&place.read("dump.ndjson"), "id"), fed, "{what}");
+    record.expect_balanced();
+}
+
+const CHUNKED: [&str; 3] = ["--chunked", "--wanted", "100"];
+
+/// Every third reply of a visit is spoilt, somewhere else each time; requests of other kinds pass.
+fn every_third(fault: fn(usize) -> Fault) -> impl Fn(usize, &str) -> Fault + Send + Sync {
+    move |number, head| {
+        let is_visit = head.contains("sliceId");
+        if is_visit && number % 3 == 0 { fault(1 + number * 7919 % 20_000) } else { Fault::None }
+    }
+}
+
+#[test]
+fn replies_that_are_cut_are_asked_for_again() {
+    for form in [&[][..], &CHUNKED] {
+        complete_in_spite_of("cut", form, every_third(Fault::Cut));
+        complete_in_spite_of("reset", form, every_third(Fault::Reset));
+    }
+}
+
+#[test]
+fn replies_that_end_too_early_in_order_are_recognised() {
+    for form in [&[][..], &CHUNKED] {
+        complete_in_spite_of("truncated", form, every_third(Fault::Truncate));
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_of_a_stream_is_no_end() {
+    complete_in_spite_of("error line", &[], every_third(Fault::ErrorLine));
+}
+
+#[test]
+fn bursts_of_rejections_are_waited_out() {
+    for form in [&[][..], &CHUNKED] {
+        complete_in_spite_of("429 and 503", form, |number, _| match number {
+            1..=3 => Fault::Status(429),
+            5..=7 => Fault::Status(503),
+            _ => Fault::None,
+        });
+    }
+}
+
+#[test]
+fn a_slice_that_never_comes_is_named() {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    let fed = feed(&place, &target, 500);
+    let upstream = format!("{}:{}", target.host, target.port);
+    let proxy = Faults::start(&upstream, |_, head| {
+        if head.contains("sliceId=1") { Fault::Status(503) } else { Fault::None }
+    });
+    let url = proxy.url();
+    let args = [
+        "visit",
+        &url,
+        "--cluster",
+        "plimsoll",
+        "--slices",
+        "2",
+        "--retries",
+        "2",
+        "--out",
+        "dump.ndjson",
+    ];
+    let ended = place.start(args).wait(LONG).expect(3);
+    assert!(ended.stderr.contains("slice 1"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("slice 0"), "{}", ended.stderr);
+    let some = ids(&place.read("dump.ndjson"), "id");
+    assert!(some.is_subset(&fed) && !some.is_empty() && some.len() < fed.len());
 }
 
 #[test]

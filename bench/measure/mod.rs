@@ -1,11 +1,13 @@
 //! The measures, each a section of the result.
 
 mod bare_timer;
+mod feed;
 mod lag;
 mod memory;
 mod search;
 mod speed;
 mod start;
+mod visit;
 
 use crate::flags::Measure;
 use crate::generator::Variant;
@@ -127,6 +129,8 @@ impl Bench {
             Measure::Memory => memory::memory(self),
             Measure::Start => start::start(self),
             Measure::Search => search::search(self),
+            Measure::Visit => visit::visit(self),
+            Measure::Feed => feed::feed(self),
         }
     }
 

@@ -15,11 +15,37 @@ use std::path::Path;
 const CLIENTS: u32 = 8;
 /// Longest time of feeding, s.
 const FEED_LIMIT_S: u32 = 60;
+/// Flags of every run.
+const TAIL: &str = "--no-record --quiet --json -";
 /// Pause until what was fed can be found, ns; the target commits every 100 ms.
 const VISIBLE_NS: u64 = 1_000_000_000;
 
-/// Writes the bundled text as requests of the document API and returns their number.
-fn write_feed(path: &Path) -> Result<u64> {
+/// Writes the bundled text, `copies` times under other ids, as requests of the document API and returns their number.
+fn write_feed(path: &Path, copies: u32) -> Result<u64> {
+    let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
+    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    let (mut fields, mut documents) = (Vec::new(), 0);
+    for copy in 0..copies {
+        for document in corpus.documents()? {
+            let document = document?;
+            fields.clear();
+            document.to_fields_json(&mut fields);
+            let suffix = if copy == 0 { String::new() } else { format!("-{copy}") };
+            let path = format!("/document/v1/plimsoll/doc/docid/{}{suffix}", document.id);
+            let body = std::str::from_utf8(&fields)?;
+            writeln!(file, r#"{{"method":"POST","path":"{path}","body":{body}}}"#)?;
+            documents += 1;
+        }
+    }
+    file.flush()?;
+    Ok(documents)
+}
+
+/// Writes the bundled text as operations that a feeder takes and returns their number.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_operations(path: &Path) -> Result<u64> {
     let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
     let mut file = BufWriter::new(std::fs::File::create(path)?);
     let (mut fields, mut documents) = (Vec::new(), 0);
@@ -27,13 +53,35 @@ fn write_feed(path: &Path) -> Result<u64> {
         let document = document?;
         fields.clear();
         document.to_fields_json(&mut fields);
-        let path = format!("/document/v1/plimsoll/doc/docid/{}", document.id);
-        let body = std::str::from_utf8(&fields)?;
-        writeln!(file, r#"{{"method":"POST","path":"{path}","body":{body}}}"#)?;
+        // The fields come as a body, `{"fields":{...}}`, whose first brace the operation has before its id.
+        let body = std::str::from_utf8(&fields)?.trim_start().trim_start_matches('{');
+        writeln!(file, r#"{{"put":"id:plimsoll:doc::{}",{body}"#, document.id)?;
         documents += 1;
     }
     file.flush()?;
     Ok(documents)
+}
+
+/// Feeds the bundled text, `copies` times under other ids, and returns how many documents that were.
+///
+/// # Errors
+/// When one of them is refused.
+pub fn feed_bundled(bench: &Bench, server: &Server, copies: u32) -> Result<u64> {
+    let feed = bench.folder.path().join("feed.ndjson");
+    let documents = write_feed(&feed, copies)?;
+    let fed = put(bench, server, &feed, documents)?;
+    if fed.requests != documents as f64 {
+        bail!("{} of {documents} documents were fed within {FEED_LIMIT_S} s", fed.requests);
+    }
+    Ok(documents)
+}
+
+fn put(bench: &Bench, server: &Server, feed: &Path, documents: u64) -> Result<Sample> {
+    let (url, path) = (server.url.trim_end_matches('/'), feed.display());
+    let line = format!(
+        "load {url} --queries {path} --clients 32 --requests {documents} --duration {FEED_LIMIT_S}s {TAIL}"
+    );
+    run(bench, &line, FEED_LIMIT_S)
 }
 
 fn run(bench: &Bench, line: &str, limit_s: u32) -> Result<Sample> {
@@ -53,7 +101,7 @@ fn run(bench: &Bench, line: &str, limit_s: u32) -> Result<Sample> {
 pub fn search(bench: &Bench) -> Result<Section> {
     let (feed, queries) =
         (bench.folder.path().join("feed.ndjson"), bench.folder.path().join("queries.ndjson"));
-    let documents = write_feed(&feed)?;
+    let documents = write_feed(&feed, 1)?;
     let made = ["corpus", "queries", "--each", "200", "--out"].map(str::to_owned);
     let made = [&made[..], &[queries.display().to_string()]].concat();
     let ended = Child::start(&bench.plimsoll, &made, None)?.finish(60, &bench.interrupted)?;
@@ -61,19 +109,15 @@ pub fn search(bench: &Bench) -> Result<Section> {
         bail!("making queries failed: {}", ended.errors.trim());
     }
     let server = Server::plimsoll(bench, "search", &[])?;
-    let tail = "--no-record --quiet --json -";
-    let (url, path) = (server.url.trim_end_matches('/'), feed.display());
-    let line = format!(
-        "load {url} --queries {path} --clients 32 --requests {documents} --duration {FEED_LIMIT_S}s {tail}"
-    );
-    let fed = run(bench, &line, FEED_LIMIT_S)?;
+    let fed = put(bench, &server, &feed, documents)?;
     if fed.requests != documents as f64 {
         bail!("{} of {documents} documents were fed within {FEED_LIMIT_S} s", fed.requests);
     }
     std::thread::sleep(std::time::Duration::from_nanos(VISIBLE_NS));
+    let url = server.url.trim_end_matches('/');
     let (path, seconds) = (queries.display(), bench.seconds);
     let line = format!(
-        "load {url} --queries {path} --clients {CLIENTS} --check vespa --duration {seconds}s {tail}"
+        "load {url} --queries {path} --clients {CLIENTS} --check vespa --duration {seconds}s {TAIL}"
     );
     let mut asked = Vec::new();
     for _ in 0..bench.rounds {

@@ -3,6 +3,7 @@
 mod admission;
 mod connections;
 mod failures;
+mod http2;
 mod judging;
 mod models;
 mod replies;

@@ -7,6 +7,7 @@ mod execute;
 mod exit;
 mod fbench_source;
 mod keeping;
+mod mix;
 mod prepare;
 mod progress;
 mod quickstart;
@@ -37,6 +38,8 @@ plimsoll measures how much load a search, recommendation or database system hold
                      the highest rate that holds the limits, with an interval
   A whole corpus     plimsoll visit http://127.0.0.1:8080 --cluster NAME --out dump.ndjson.zst
                      all slices at once, counted to the last document, resumable
+  Feed documents     plimsoll feed http://127.0.0.1:8080 dump.ndjson.zst --failed rest.ndjson
+                     in order for each document, every operation accounted for
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
   A job              plimsoll list, info JOB, run JOB -i key=value
@@ -68,6 +71,7 @@ enum Command {
     Seek(Box<commands::seek::SeekArgs>),
     Rank(Box<commands::rank::RankArgs>),
     Visit(Box<commands::visit::VisitArgs>),
+    Feed(Box<commands::feed::FeedArgs>),
     Fbench(Box<fbench::FbenchArgs>),
     Serve(Box<serve::ServeArgs>),
     Report(report::ReportArgs),
@@ -89,6 +93,7 @@ impl Command {
             Command::Rank(args) => commands::rank::run(args),
             Command::Seek(args) => commands::seek::run(args),
             Command::Visit(args) => commands::visit::run(args),
+            Command::Feed(args) => commands::feed::run(args),
             Command::Fbench(args) => fbench::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Report(args) => report::run(args),

@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod clock;
+pub mod feed;
 pub mod histogram;
 pub mod interval;
 pub mod ledger;

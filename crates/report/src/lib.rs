@@ -29,6 +29,7 @@ pub mod load;
 pub mod plain;
 pub mod result_filter;
 pub mod text;
+pub mod vespa_feed;
 pub mod window;
 
 #[cfg(test)]

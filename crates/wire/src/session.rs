@@ -12,6 +12,12 @@ pub trait Sessions<P: Protocol> {
     /// Writes the next request of `client` (0 in models without clients) to the target with this index.
     fn next(&mut self, client: u32, target: u32, request: &mut P::Request) -> Turn;
 
+    /// When the request that [`next`](Sessions::next) has just written was due, ns, where that is not when its client
+    /// could ask: response times count from here.
+    fn due_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// Judges a complete reply: a good status is not yet a success.
     fn judge(
         &mut self,

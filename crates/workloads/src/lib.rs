@@ -10,6 +10,7 @@ pub mod classes;
 pub mod corpus;
 pub mod edit_distance;
 pub mod error;
+pub mod feed;
 pub mod header;
 pub mod http;
 pub mod json_scan;

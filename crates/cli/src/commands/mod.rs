@@ -3,6 +3,7 @@
 pub mod common;
 pub mod corpus;
 pub mod fbench;
+pub mod feed;
 mod goal;
 pub mod jobs;
 pub mod load;

@@ -8,6 +8,7 @@ use crate::catalogue::{
 };
 use crate::execute::{Output, print_out, run_and_print};
 use crate::exit;
+use crate::mix;
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -105,8 +106,14 @@ pub fn run(args: &RunArgs) -> Result<u8> {
     }
     let path = Path::new(&args.job);
     let is_file = path.extension().is_some_and(|extension| extension == "toml");
-    if is_file && std::fs::read_to_string(path).is_ok_and(|text| !catalogue::is_job(&text)) {
+    if is_file
+        && let Ok(text) = std::fs::read_to_string(path)
+        && !catalogue::is_job(&text)
+    {
         args.only_for_jobs("a scenario has no variables, roles and hooks")?;
+        if mix::is_mix(&text) {
+            return mix::run(path, &text, &output, args.dry_run);
+        }
         let scenario = read(path)?;
         if args.dry_run {
             print_out(&format!(

@@ -13,6 +13,8 @@ pub(super) struct Flight<P: Protocol> {
     /// Whether the connection had carried a request before this one.
     pub on_kept_connection: bool,
     pub retried: bool,
+    /// How often it was sent again because its peer vouched that it had not looked at it.
+    pub resent: u8,
     pub measured: bool,
 }
 
@@ -23,6 +25,9 @@ pub(super) struct Flights<P: Protocol> {
     /// When each slot's request times out, ns; dense, because all are looked at together.
     deadlines: Vec<u64>,
 }
+
+/// The connection of a request that waits for one.
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// No deadline.
 const NEVER: u64 = u64::MAX;
@@ -50,6 +55,7 @@ impl<P: Protocol> Flights<P> {
             times: Times::default(),
             on_kept_connection: false,
             retried: false,
+            resent: 0,
             measured: true,
         });
         self.deadlines.push(NEVER);

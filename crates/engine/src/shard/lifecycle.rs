@@ -1,6 +1,7 @@
 //! Connections that come and go, deadlines, seconds, the beginning and the end of a run.
 
 use super::connection::State;
+use super::flight::NOWHERE;
 use super::{Message, Rest, Shard, ShardEnd, ShardPlan};
 use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
@@ -292,6 +293,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         while let Some(tag) = self.flights.overdue(now_ns, from) {
             from = tag + 1;
             let key = self.flights.get(tag).connection;
+            if key == NOWHERE {
+                self.give_up_waiting(tag, now_ns);
+                continue;
+            }
             let connection = &mut self.connections[key as usize];
             if connection.opening_for == Some(tag) {
                 let handshaking = connection.state == State::Handshaking;
@@ -308,6 +313,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
         }
         self.next_scan_ns = self.flights.first_deadline_ns();
+    }
+
+    /// Ends a request that was to be sent again when its time is over.
+    fn give_up_waiting(&mut self, tag: u32, now_ns: u64) {
+        self.unprocessed.retain(|&other| other != tag);
+        let flight = self.flights.get(tag);
+        let (client, intended_ns) = (flight.client, flight.times.intended_ns);
+        self.settle_lost(tag, Failure::Timeout, "no connection took it again in time", now_ns);
+        self.client_goes_on(client, intended_ns, now_ns);
     }
 
     /// Tells the peer that nobody waits for a reply any more. Where the connection cannot go on without it,
@@ -442,20 +456,20 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Counts what is still under way when the run is cut off.
     fn write_off(&mut self) {
-        for key in 0..self.connections.len() {
-            let connection = &mut self.connections[key];
-            let tags = std::mem::take(&mut connection.under_way);
-            let opening = connection.opening_for.take();
-            for tag in tags.into_iter().chain(opening) {
-                let flight = self.flights.get(tag);
-                let (measured, class) = (flight.measured, flight.what.class);
-                let interval = self.recorder_of(measured).interval_mut();
-                interval.ledger.unfinished += 1;
-                if let Some(part) = interval.classes.get_mut(class as usize) {
-                    part.ledger.unfinished += 1;
-                }
-                self.flights.release(tag);
+        let mut left = Vec::from(std::mem::take(&mut self.unprocessed));
+        for connection in &mut self.connections {
+            left.append(&mut connection.under_way);
+            left.extend(connection.opening_for.take());
+        }
+        for tag in left {
+            let flight = self.flights.get(tag);
+            let (measured, class) = (flight.measured, flight.what.class);
+            let interval = self.recorder_of(measured).interval_mut();
+            interval.ledger.unfinished += 1;
+            if let Some(part) = interval.classes.get_mut(class as usize) {
+                part.ledger.unfinished += 1;
             }
+            self.flights.release(tag);
         }
     }
 }

@@ -23,7 +23,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice, Think};
-use plimsoll_wire::{Fault, Protocol, Sessions};
+use plimsoll_wire::{Protocol, Sessions};
 pub use samples::Slow;
 use samples::Slowest;
 use std::cmp::Reverse;
@@ -166,7 +166,7 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     uncalled: VecDeque<(u32, u64)>,
     flights: Flights<P>,
     /// Requests that a peer has not looked at, to be sent once more.
-    unprocessed: Vec<(u32, Fault)>,
+    unprocessed: VecDeque<u32>,
     next_scan_ns: u64,
     /// Bytes to send, before TLS.
     plain: Vec<u8>,
@@ -254,7 +254,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             resting: BinaryHeap::new(),
             uncalled: VecDeque::new(),
             flights: Flights::new(),
-            unprocessed: Vec::new(),
+            unprocessed: VecDeque::new(),
             next_scan_ns: u64::MAX,
             plain: Vec::with_capacity(4096),
             cipher: Vec::new(),

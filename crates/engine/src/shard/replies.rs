@@ -1,6 +1,7 @@
 //! From received to recorded.
 
 use super::connection::{LayerError, State};
+use super::flight::NOWHERE;
 use super::samples::{FAILURES_TOLD, Slow};
 use super::{Message, Shard};
 use crate::net::{Completion, Net, NetError};
@@ -20,6 +21,11 @@ enum Fed {
     /// It is broken.
     Broken(Fault),
 }
+
+/// Why a connection over TLS cannot be used.
+const NO_HTTP2: &str = "the server does not speak HTTP/2: it did not choose h2 (ALPN)";
+/// How often a request is sent again that its peers vouch not to have looked at.
+const RESENT_MAX: u8 = 16;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Acts on one completion.
@@ -85,8 +91,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if agreed {
             self.opened(key);
         } else {
-            let reason = "the server does not speak HTTP/2: it did not choose h2 (ALPN)";
-            self.open_failed(key, Failure::Tls, reason);
+            self.open_failed(key, Failure::Tls, NO_HTTP2);
         }
     }
 
@@ -97,6 +102,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             {
                 format!("no TLS is spoken there ({problem:?}); perhaps it is http:// after all")
             }
+            LayerError::Tls(
+                rustls::Error::NoApplicationProtocol
+                | rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol),
+            ) => NO_HTTP2.to_owned(),
             LayerError::Tls(error) => error.to_string(),
             LayerError::Net(error) => error.to_string(),
         };
@@ -123,12 +132,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
             Fed::GoesOn => {}
             Fed::LastReply => self.close_in_order(key),
-            Fed::Broken(fault) => self.lose(key, fault.failure(), fault_text(fault)),
+            Fed::Broken(fault) => {
+                // The peer is told why, if it still listens.
+                let connection = &mut self.connections[key as usize];
+                let _ = connection.write(key, &mut self.net, &acks, &mut self.cipher);
+                self.lose(key, fault.failure(), fault_text(fault));
+            }
         }
         self.plain = acks;
-        while let Some((tag, fault)) = self.unprocessed.pop() {
-            self.resend(tag, fault, now_ns);
-        }
     }
 
     fn decode(
@@ -190,10 +201,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// The peer gave up one request of a connection that goes on.
     fn given_up(&mut self, key: u32, tag: u32, fault: Fault, unprocessed: bool, now_ns: u64) {
         self.connections[key as usize].under_way.retain(|&other| other != tag);
-        let flight = self.flights.get(tag);
+        let flight = self.flights.get_mut(tag);
         let (client, intended_ns) = (flight.client, flight.times.intended_ns);
-        if unprocessed && !flight.retried {
-            return self.unprocessed.push((tag, fault));
+        if unprocessed && flight.resent < RESENT_MAX {
+            flight.connection = NOWHERE;
+            return self.unprocessed.push_back(tag);
         }
         self.settle_lost(tag, fault.failure(), fault_text(fault), now_ns);
         self.client_goes_on(client, intended_ns, now_ns);

@@ -1,7 +1,6 @@
 //! From due to sent.
 
 use super::connection::State;
-use super::replies::fault_text;
 use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};
@@ -9,7 +8,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::{Recorder, Times};
 use plimsoll_core::schedule::Next;
-use plimsoll_wire::{Fault, Protocol, Turn, UNTIL_CALLED};
+use plimsoll_wire::{Protocol, Turn, UNTIL_CALLED};
 use std::cmp::Reverse;
 
 /// How long a client of a closed model waits after its request was refused, ns.
@@ -18,6 +17,7 @@ const REFUSED_PAUSE_NS: u64 = 10_000_000;
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Sends everything that is due and can be sent; says when the schedule wants to be asked again, ns.
     pub(super) fn dispatch(&mut self) -> u64 {
+        self.send_again();
         if self.managed.is_some() {
             return self.dispatch_managed();
         }
@@ -173,8 +173,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Lets a session write its next request and sends it on connection `key`.
-    fn begin(&mut self, due: Due, key: u32, now_ns: u64) {
-        let measured = self.is_measured(due.intended_ns, due.client);
+    fn begin(&mut self, mut due: Due, key: u32, now_ns: u64) {
+        let mut measured = self.is_measured(due.intended_ns, due.client);
         let tag = self.flights.take_slot();
         let flight = self.flights.get_mut(tag);
         let target = self.connections[key as usize].target;
@@ -195,12 +195,18 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 return;
             }
         };
+        if let Some(due_ns) = self.sessions.due_ns() {
+            due.intended_ns = due_ns.min(now_ns);
+            measured = self.is_measured(due.intended_ns, due.client);
+        }
+        let flight = self.flights.get_mut(tag);
         flight.what = what;
         flight.client = due.client;
         flight.connection = key;
         flight.times = Times { intended_ns: due.intended_ns, sent_ns: now_ns, done_ns: 0 };
         flight.on_kept_connection = false;
         flight.retried = false;
+        flight.resent = 0;
         flight.measured = measured;
         let connection = &self.connections[key as usize];
         // A client that is behind its cycle is late for the target's sake, not for the generator's.
@@ -236,22 +242,23 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Sends a request once more that its peer has not looked at; it fails when no connection is to be had.
-    pub(super) fn resend(&mut self, tag: u32, fault: Fault, now_ns: u64) {
-        let flight = self.flights.get_mut(tag);
-        flight.retried = true;
-        let (client, intended_ns, measured) =
-            (flight.client, flight.times.intended_ns, flight.measured);
-        let Some(key) = self.pick(client) else {
-            self.settle_lost(tag, fault.failure(), fault_text(fault), now_ns);
-            return self.client_goes_on(client, intended_ns, now_ns);
-        };
-        self.flights.get_mut(tag).connection = key;
-        self.recorder_of(measured).interval_mut().counters.retries += 1;
-        if self.connections[key as usize].state == State::Open {
-            self.submit(key, tag, now_ns);
-        } else {
-            self.wait_for_connection(key, tag, now_ns);
+    /// Sends what peers have not looked at once more, before anything new, as soon as connections take it.
+    fn send_again(&mut self) {
+        while let Some(&tag) = self.unprocessed.front() {
+            let flight = self.flights.get(tag);
+            let (client, measured) = (flight.client, flight.measured);
+            let Some(key) = self.pick(client) else { return };
+            self.unprocessed.pop_front();
+            let flight = self.flights.get_mut(tag);
+            flight.connection = key;
+            flight.resent += 1;
+            self.recorder_of(measured).interval_mut().counters.retries += 1;
+            let now_ns = self.clock.now_ns();
+            if self.connections[key as usize].state == State::Open {
+                self.submit(key, tag, now_ns);
+            } else {
+                self.wait_for_connection(key, tag, now_ns);
+            }
         }
     }
 

@@ -297,7 +297,7 @@ fn pieces_keep_a_request_alive() {
 }
 
 #[test]
-fn what_a_peer_did_not_look_at_is_sent_once_more() {
+fn what_a_peer_did_not_look_at_is_sent_again() {
     let refused = |tag| vec![(MILLISECOND_NS, Act::Bytes(frame(NOT_LOOKED_AT, tag)))];
     let server = Server::new(move |seen, tag| if seen == 2 { refused(tag) } else { answer(tag) });
     let end = run(plan(4, 1, Some(40)), 4, &server, Asker::default());
@@ -305,7 +305,9 @@ fn what_a_peer_did_not_look_at_is_sent_once_more() {
     let server = Server::new(move |_, tag| refused(tag));
     let end = run(plan(4, 1, Some(40)), 4, &server, Asker::default());
     let ledger = end.rest.ledger;
-    assert_eq!((ledger.ok, ledger.failed.reset, server.borrow().seen), (0, 40, 80));
+    // Sixteen times at most, after the first.
+    assert_eq!((ledger.ok, ledger.failed.reset, server.borrow().seen), (0, 40, 40 * 17));
+    assert_eq!(end.rest.counters.retries, 40 * 16);
     let reset = |tag| vec![(MILLISECOND_NS, Act::Bytes(frame(RESET, tag)))];
     let server = Server::new(move |seen, tag| if seen < 7 { reset(tag) } else { answer(tag) });
     let end = run(plan(4, 1, Some(40)), 4, &server, Asker::default());

@@ -3,6 +3,7 @@
 //! The page answers in the order in which people ask: how fast, may I believe it, where did the time go,
 //! what failed, what was slow, where is the rest. It is plain ASCII unless a request's text is not.
 
+mod feed;
 pub mod number;
 mod page;
 mod seek;
@@ -62,17 +63,26 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
         page.blank();
         return page.finish() + &books(record, folder, style);
     }
+    let (feed, mix) = (feed::result(record), feed::mix(record));
+    if let (Some(feed), None) = (&feed, &mix) {
+        feed::operations(&mut page, feed);
+        return page.finish() + &books(record, folder, style);
+    }
     if let Some(visit) = visit::result(record) {
         visit::documents(&mut page, &visit);
         return page.finish() + &books(record, folder, style);
     }
     headline(&mut page, record);
     page.blank();
+    if let (Some(feed), Some(mix)) = (&feed, &mix) {
+        feed::beside(&mut page, mix, feed);
+        page.line("All queries", Tone::Strong);
+    }
     let head = page.finish();
     head + &figures(record, folder, style)
 }
 
-/// What a search's or a visit's page has below its result: the books of all its requests, and not their times, which
+/// What a search's, a visit's or a feed's page has below its result: the books of all its requests, and not their times, which
 /// are those of very different loads or mean little by themselves.
 fn books(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let mut page = Page::new(style);

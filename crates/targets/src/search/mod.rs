@@ -21,6 +21,7 @@ mod encoding;
 mod execute;
 mod field_set;
 mod filter;
+pub mod fuzz;
 mod http;
 mod index;
 mod mapping;

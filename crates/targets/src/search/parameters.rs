@@ -53,11 +53,6 @@ impl Parameters {
     pub(crate) fn any(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.get(name))
     }
-
-    /// All entries.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.entries.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
 }
 
 /// The parser of JSON bounds the nesting, and with it this recursion.

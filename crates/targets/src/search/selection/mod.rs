@@ -4,7 +4,6 @@
 //! asks the tree about a document, with three truth values; `pins` finds out where such documents
 //! must lie. `docs/documents.md` tells users what the language means, and where Vespa's own two
 //! implementations differ, which one this follows.
-#![allow(dead_code, unused_imports)]
 
 mod evaluate;
 mod field_path;
@@ -19,6 +18,7 @@ mod tree;
 
 pub(crate) use pins::Pin;
 pub(crate) use scalar::Truth;
+#[cfg(test)]
 pub(crate) use tree::quoted;
 
 use super::value::{FieldType, Value};
@@ -115,6 +115,7 @@ impl Selection {
     }
 
     /// Documents that this and the other select.
+    #[cfg(test)]
     pub(crate) fn and(self, other: Self) -> Self {
         Self { root: Node::All(vec![self.root, other.root]) }
     }

@@ -1,0 +1,229 @@
+//! A feed and a query load at the same time, from one file: what searches feel while documents arrive.
+
+use crate::commands::feed::{Ended, Task, feed_result, feed_verdict};
+use crate::execute::{Output, code, print_out, style, write_json};
+use crate::exit;
+use crate::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
+use crate::prepare::{Prepared, http_of, prepare};
+use crate::progress::Progress;
+use crate::signals;
+use crate::usage::usage;
+use anyhow::{Context, Result};
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::feed::{FeedResult, FeedScenario, MixPart, MixResult};
+use plimsoll_core::interval::{ClassPart, Interval};
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_wire::http::Http;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// When the whole ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Until {
+    /// When both have come to their own ends.
+    #[default]
+    Both,
+    /// When the queries' time is over; what is not fed by then is left.
+    Queries,
+    /// When everything is fed.
+    Feed,
+}
+
+/// A mix, as its file holds it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    #[serde(default = "name")]
+    job: String,
+    #[serde(default)]
+    until: Until,
+    feed: FeedScenario,
+    queries: Scenario,
+}
+
+fn name() -> String {
+    "mix".to_owned()
+}
+
+/// Whether the text is a mix: it has a table of the feed's.
+pub fn is_mix(text: &str) -> bool {
+    text.parse::<toml::Table>().is_ok_and(|table| table.get("feed").is_some_and(|f| f.is_table()))
+}
+
+/// Runs the mix of a file.
+///
+/// # Errors
+/// Wrong usage, or a program failure.
+pub fn run(path: &Path, text: &str, output: &Output, dry_run: bool) -> Result<u8> {
+    let shown = path.display();
+    let mut mix: Mix = toml::from_str(text).map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
+    })?;
+    mix.queries.job.clone_from(&mix.job);
+    if dry_run {
+        let mut shown = mix.clone();
+        shown.queries = shown.queries.without_secrets();
+        shown.feed = shown.feed.without_secrets();
+        print_out(&format!("{}\n", serde_json::to_string_pretty(&shown)?))?;
+        return Ok(exit::FINE);
+    }
+    run_mix(&mix, output).with_context(|| shown.to_string())
+}
+
+/// What the seconds of the queries are added up to.
+#[derive(Default)]
+struct Parts {
+    while_feeding: Sum,
+    without: Sum,
+}
+
+#[derive(Default)]
+struct Sum {
+    seconds: f64,
+    all: ClassPart,
+}
+
+impl Sum {
+    fn add(&mut self, second: &Interval) {
+        self.seconds += second.seconds();
+        self.all.merge(&second.all_classes());
+    }
+
+    fn told(&self) -> MixPart {
+        MixPart {
+            seconds: self.seconds,
+            ok: self.all.ledger.ok,
+            failed: self.all.ledger.failed.total(),
+            response: self.all.response.summary(),
+            service: self.all.service.summary(),
+        }
+    }
+}
+
+fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
+    let prepared = prepare(&mix.queries)?;
+    let mut task = Task::new(&mix.feed, mix.until == Until::Queries)?;
+    output.check()?;
+    let plan = prepared.plan.clone();
+    let about = About {
+        plan: &plan,
+        class_names: prepared.class_names.clone(),
+        distinct_requests: prepared.distinct_requests,
+        troubles: prepared.troubles.clone(),
+    };
+    let progress = Progress::new(mix.queries.length(), output.quiet);
+    let finished = carry_out(&mix.queries, &about, output, |keeping| {
+        let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
+        progress.done();
+        let (result, mut warnings) = feed_result(&task, &feed);
+        let told =
+            MixResult { while_feeding: parts.while_feeding.told(), without: parts.without.told() };
+        if parts.while_feeding.seconds < 1.0 {
+            warnings
+                .push("the feed took less than a second: it tells nothing of queries".to_owned());
+        }
+        let verdict = combined(&result, &end);
+        let results = Map::from_iter([
+            ("mix".to_owned(), serde_json::to_value(&told)?),
+            ("feed".to_owned(), serde_json::to_value(&result)?),
+        ]);
+        Ok(JobEnd { end, results, verdict, warnings })
+    });
+    progress.done();
+    let finished = finished?;
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
+}
+
+/// A feed that left something out makes the whole partial; otherwise the queries are judged as always.
+fn combined(result: &FeedResult, end: &RunEnd) -> Option<Verdict> {
+    if result.complete || end.totals.ledger.ok == 0 {
+        return None;
+    }
+    let own = feed_verdict(result, signals::is_stopped());
+    let reasons = own.reasons.into_iter().map(|reason| format!("feed: {reason}")).collect();
+    Some(Verdict { kind: VerdictKind::Partial, reasons })
+}
+
+/// Runs both on threads of their own.
+fn both(
+    mix: &Mix,
+    prepared: Prepared,
+    task: &mut Task,
+    keeping: Keeping<'_>,
+    progress: &Progress,
+) -> Result<(RunEnd, Ended, Parts)> {
+    let Prepared { mut plan, sessions, .. } = prepared;
+    let (fed, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (feed_stop, feed_over) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    match mix.until {
+        Until::Both => {}
+        Until::Queries => task.plan.part.end_early = Some(asked.clone()),
+        Until::Feed => plan.part.end_early = Some(fed.clone()),
+    }
+    let watch = task.watch(vec![keeping.stop.clone()], feed_stop.clone(), feed_over.clone())?;
+    task.start_reader()?;
+    let (feed_plan, feed_http, feed_sessions) = (task.plan.clone(), task.http, task.sessions());
+    let http: Http = http_of(&mix.queries);
+    let mut parts = Parts::default();
+    let started_ns = now_ns();
+    let (end, feed_end) = std::thread::scope(|scope| {
+        let feeding = scope.spawn(|| {
+            let end = run_engine(
+                &feed_plan,
+                || feed_http,
+                feed_sessions,
+                &mut Nowhere,
+                &mut |_| {},
+                &feed_stop,
+            );
+            fed.store(true, Ordering::Relaxed);
+            end
+        });
+        let mut second = |second: &Interval| {
+            progress.show(second);
+            let feeding = !fed.load(Ordering::Relaxed);
+            let part = if feeding { &mut parts.while_feeding } else { &mut parts.without };
+            part.add(second);
+        };
+        let end = run_engine(&plan, || http, sessions, keeping.sink, &mut second, &keeping.stop);
+        asked.store(true, Ordering::Relaxed);
+        (end, feeding.join())
+    });
+    feed_over.store(true, Ordering::Relaxed);
+    // It only waits; there is nothing to learn from it.
+    let _ = watch.join();
+    let feed_end = feed_end.map_err(|_| anyhow::anyhow!("the feed died; this is a defect"))?;
+    feed_end?;
+    // The process's time is that of both together: none of it can be told to be the feed's.
+    let ended = Ended { started_ns, cpu_s: 0.0, stopped: signals::is_stopped() };
+    Ok((end?, ended, parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_is_told_from_a_scenario_and_reads_back() {
+        let text = "[feed]\ntargets = [\"http://h:1\"]\nfiles = [\"a\"]\nload = { model = \"open\", \
+                    rate_per_s = 5 }\n[queries]\ntargets = [\"http://h:1/x\"]\nduration = \"3s\"\n";
+        assert!(is_mix(text));
+        let mix: Mix = toml::from_str(text).unwrap();
+        assert_eq!((mix.job.as_str(), mix.until), ("mix", Until::Both));
+        assert_eq!(mix.feed.retries, 10);
+        assert!(!is_mix("targets = [\"http://h:1/x\"]"));
+        assert!(toml::from_str::<Mix>(&format!("untill = \"feed\"\n{text}")).is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! What a feed is asked to do, and what it leaves in its record.
+
+use crate::histogram::LatencySummary;
+use crate::scenario::{Scenario, TlsScenario};
+use crate::schedule::LoadModel;
+use crate::units::Span;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a feed is asked to do: the form that flags become and that TOML files hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FeedScenario {
+    /// `http://` or `https://` addresses; connections are dealt out to them in turn.
+    pub targets: Vec<String>,
+    /// Files of operations, one after the other; `-` is standard input.
+    pub files: Vec<PathBuf>,
+    /// Headers of all requests, `Name: value`.
+    pub headers: Vec<String>,
+    /// Version of HTTP: `auto`, `1.1` or `2`.
+    pub http: String,
+    /// Connections, all threads together.
+    pub connections: Option<u32>,
+    /// Operations under way, all threads together; without it, found by measuring.
+    pub inflight: Option<u32>,
+    /// Intended starts; without it, as fast as the target takes the operations.
+    pub load: Option<LoadModel>,
+    /// Ends the feed after this time, with whatever was fed.
+    pub duration: Option<Span>,
+    /// How long an operation may take, with all its repetitions.
+    pub timeout: Option<Span>,
+    /// Ends the feed when nothing was accepted for so long.
+    pub deadline: Option<Span>,
+    /// How often an operation is sent again after failures other than 429.
+    pub retries: u32,
+    /// Statuses beside 2xx that count as accepted: 404, 412.
+    pub accept: Vec<u16>,
+    /// Packing of bodies: `auto`, `gzip` or `none`.
+    pub compression: String,
+    /// Vespa's route.
+    pub route: Option<String>,
+    /// Operations to pass over at the beginning.
+    pub skip: u64,
+    /// The target answers without looking at what it gets.
+    pub dry_run: bool,
+    /// File of what was not accepted.
+    pub failed: Option<PathBuf>,
+    /// Threads that send.
+    pub threads: u32,
+    /// Seed of pauses and intended starts.
+    pub seed: u64,
+    /// TLS.
+    pub tls: TlsScenario,
+}
+
+impl Default for FeedScenario {
+    fn default() -> Self {
+        Self {
+            targets: Vec::new(),
+            files: Vec::new(),
+            headers: Vec::new(),
+            http: "auto".to_owned(),
+            connections: None,
+            inflight: None,
+            load: None,
+            duration: None,
+            timeout: None,
+            deadline: None,
+            retries: 10,
+            accept: Vec::new(),
+            compression: "auto".to_owned(),
+            route: None,
+            skip: 0,
+            dry_run: false,
+            failed: None,
+            threads: 1,
+            seed: 1,
+            tls: TlsScenario::default(),
+        }
+    }
+}
+
+impl FeedScenario {
+    /// The scenario as it may be shown: values of secret headers and secret parts of addresses left out.
+    #[must_use]
+    pub fn without_secrets(&self) -> FeedScenario {
+        let own = Scenario {
+            targets: self.targets.clone(),
+            headers: self.headers.clone(),
+            ..Scenario::default()
+        }
+        .without_secrets();
+        FeedScenario { targets: own.targets, headers: own.headers, ..self.clone() }
+    }
+}
+
+/// A feed's result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FeedResult {
+    /// Operations of the input that were read, malformed ones included and skipped ones not.
+    pub operations: u64,
+    /// Those that the target accepted.
+    pub accepted: u64,
+    /// Those that it answered with a final no, or that used up their tries or their time.
+    pub refused: u64,
+    /// Those that are no operations.
+    pub malformed: u64,
+    /// Those that were read and not settled when the feed ended.
+    pub unsettled: u64,
+    /// Whether the whole input was read and every operation accepted.
+    pub complete: bool,
+    /// Time from the first moment to the last answer, s.
+    pub seconds: f64,
+    /// Accepted operations per second.
+    pub accepted_per_s: f64,
+    /// Requests sent: operations and their repetitions.
+    pub requests: u64,
+    /// Repetitions by reason: a status, or what befell the connection.
+    pub retries: BTreeMap<String, u64>,
+    /// Bytes of request bodies as sent, packed where they were.
+    pub body_bytes: u64,
+    /// Bytes of reply bodies.
+    pub reply_bytes: u64,
+    /// The version of HTTP: `1.1` or `2`.
+    pub http: String,
+    /// Connections of all threads together.
+    pub connections: u32,
+    /// How many operations were under way.
+    pub inflight: Inflight,
+    /// Times by the status of the answer, each apart from all others.
+    pub codes: BTreeMap<String, CodeTimes>,
+    /// Requests without an answer, by what befell them.
+    pub lost: BTreeMap<String, u64>,
+    /// CPU of this process for one settled operation, us.
+    pub cpu_us_per_operation: f64,
+    /// Some of what was not accepted.
+    pub examples: Vec<RefusedOperation>,
+    /// Files of what was not accepted, and of the reasons.
+    pub failed_files: Vec<String>,
+    /// The input.
+    pub files: Vec<String>,
+    /// Operations passed over at the beginning of the input.
+    pub skipped: u64,
+    /// Where the input was not read any more, if it was not read to its end.
+    pub unread: Option<InputPlace>,
+    /// Why the feed was ended early, if it was.
+    pub trouble: Option<String>,
+}
+
+/// How many operations were under way, all threads together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Inflight {
+    /// Whether the number was fixed by the user.
+    pub fixed: bool,
+    /// Most that were allowed.
+    pub limit: u32,
+    /// Most that there were.
+    pub most: u32,
+    /// The window at the end.
+    pub last: u32,
+    /// How often the target's refusals made the window smaller.
+    pub shrinks: u64,
+    /// How often everything was turned away, so that only one operation at a time tried.
+    pub pauses: u64,
+}
+
+/// Times of the answers of one status, ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CodeTimes {
+    /// Answers.
+    pub count: u64,
+    /// From sending to the answer's last byte.
+    pub server: LatencySummary,
+    /// From an operation's turn to the answer that settled it, waiting for earlier operations on the same document,
+    /// pauses and repetitions included; only of operations that this status settled.
+    pub whole: LatencySummary,
+}
+
+/// An operation that was not accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedOperation {
+    /// Its number in the input, from 1.
+    pub operation: u64,
+    /// Its file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: u64,
+    /// Its document; empty where it could not be read.
+    pub id: String,
+    /// The last status; 0 where there was no answer.
+    pub status: u16,
+    /// Why.
+    pub reason: String,
+}
+
+/// A place in the input.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputPlace {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1, or a later one.
+    pub line: u64,
+    /// Operations before it in the whole input: what `--skip` takes.
+    pub skip: u64,
+}
+
+/// What requests felt while a feed ran beside them, and when it did not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MixResult {
+    /// Whole seconds in which documents arrived.
+    pub while_feeding: MixPart,
+    /// Whole seconds after the last one.
+    pub without: MixPart,
+}
+
+/// The requests that came to their ends in some seconds of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MixPart {
+    /// How long they were together, s.
+    pub seconds: f64,
+    /// Successful requests.
+    pub ok: u64,
+    /// Failed ones.
+    pub failed: u64,
+    /// Due to last byte, ms.
+    pub response: LatencySummary,
+    /// Sent to last byte, ms.
+    pub service: LatencySummary,
+}

@@ -1,0 +1,156 @@
+//! The operations that a shard holds: waiting, under way, or about to be sent again.
+
+use super::batch::Item;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A slot's memory beyond this is given back when its operation is settled, bytes.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// Where an operation stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// The slot is free.
+    #[default]
+    Free,
+    /// An earlier operation on the same document is not settled.
+    Behind,
+    /// It can be sent.
+    Ready,
+    /// It was sent.
+    UnderWay,
+    /// It was turned away and pauses.
+    Paused,
+}
+
+/// An operation that is held.
+#[derive(Debug, Default)]
+pub struct Slot {
+    /// What it is.
+    pub item: Item,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Where it stands.
+    pub stage: Stage,
+    /// When its turn came, ns; 0 while that is not known.
+    pub first_ns: u64,
+    /// When it could be sent this time, ns; 0 where the engine knows.
+    pub due_ns: u64,
+    /// How often it was turned away or lost.
+    pub tries: u32,
+    /// How often of these count against its limit.
+    pub counted: u32,
+    /// The last status, or 0 to 8 for what befell the connection.
+    pub last: Option<u16>,
+}
+
+/// All operations of a shard.
+#[derive(Default)]
+pub struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    ready: VecDeque<u32>,
+    paused: BinaryHeap<Reverse<(u64, u32)>>,
+    behind: u32,
+    bytes: usize,
+}
+
+impl Slots {
+    /// How many are held.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// How many bytes they hold.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many wait behind earlier ones.
+    pub fn behind(&self) -> u32 {
+        self.behind
+    }
+
+    pub fn get(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
+    }
+
+    /// Takes an operation in; it stands nowhere yet.
+    pub fn hold(&mut self, item: Item, bytes: &[u8]) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[number as usize];
+        let mut own = std::mem::take(&mut slot.bytes);
+        own.clear();
+        own.extend_from_slice(bytes);
+        self.bytes += bytes.len();
+        *slot = Slot { item, bytes: own, stage: Stage::Ready, ..Slot::default() };
+        number
+    }
+
+    /// Gives a slot back.
+    pub fn release(&mut self, number: u32) {
+        let slot = &mut self.slots[number as usize];
+        self.bytes -= slot.bytes.len();
+        slot.stage = Stage::Free;
+        slot.bytes.clear();
+        slot.bytes.shrink_to(KEPT_BYTES);
+        self.free.push(number);
+    }
+
+    /// It must wait behind an earlier one since then, ns.
+    pub fn wait_behind(&mut self, number: u32, since_ns: u64) {
+        self.behind += 1;
+        let slot = self.get(number);
+        slot.stage = Stage::Behind;
+        if slot.first_ns == 0 {
+            slot.first_ns = since_ns;
+        }
+    }
+
+    /// Its turn has come.
+    pub fn comes_up(&mut self, number: u32, now_ns: u64) {
+        self.behind -= 1;
+        let slot = self.get(number);
+        (slot.stage, slot.due_ns) = (Stage::Ready, now_ns);
+        self.ready.push_back(number);
+    }
+
+    /// It pauses until then, ns.
+    pub fn pause(&mut self, number: u32, until_ns: u64) {
+        let slot = self.get(number);
+        (slot.stage, slot.due_ns) = (Stage::Paused, until_ns);
+        self.paused.push(Reverse((until_ns, number)));
+    }
+
+    /// The next one that can be sent, those that have waited longest first.
+    pub fn next_ready(&mut self, now_ns: u64) -> Option<u32> {
+        if let Some(number) = self.ready.pop_front() {
+            return Some(number);
+        }
+        if self.paused.peek()?.0.0 > now_ns {
+            return None;
+        }
+        self.paused.pop().map(|Reverse((_, number))| number)
+    }
+
+    /// How many can be sent now, or more.
+    pub fn sendable(&self, now_ns: u64) -> usize {
+        let due = self.paused.peek().is_some_and(|Reverse((due_ns, _))| *due_ns <= now_ns);
+        self.ready.len() + if due { self.paused.len() } else { 0 }
+    }
+
+    /// When the first of those that pause can be sent, ns.
+    pub fn first_due_ns(&self) -> u64 {
+        self.paused.peek().map_or(u64::MAX, |Reverse((due_ns, _))| *due_ns)
+    }
+
+    /// All that are held, in the order of the input.
+    pub fn held(&self) -> Vec<&Slot> {
+        let mut held: Vec<_> = self.slots.iter().filter(|slot| slot.stage != Stage::Free).collect();
+        held.sort_by_key(|slot| slot.item.number);
+        held
+    }
+}

@@ -1,0 +1,569 @@
+//! Feeds on a virtual clock against a made-up server that refuses, forgets, cuts and is away for a while: whatever
+//! it does, each document's operations arrive in their order, and what was not accepted is written down.
+#![allow(clippy::unwrap_used)]
+
+use plimsoll_core::admission::AdmissionModel;
+use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::rng::Rng;
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Slice, Think};
+use plimsoll_engine::shard::{Message, Part, Shard, ShardPlan, Timeouts};
+use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
+use plimsoll_engine::target::Target;
+use plimsoll_wire::http1::Http1;
+use plimsoll_workloads::feed::{
+    FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, Packed, Parameters,
+    Reader, Settings, Source, Tally, fuzz_operations,
+};
+use plimsoll_workloads::render::{Authority, HttpForm};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What the server does to requests, per mille, and when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Faults {
+    busy: u64,
+    unavailable: u64,
+    failing: u64,
+    /// The connection breaks: before the operation is done, or after.
+    reset: u64,
+    stalled: u64,
+    /// Every request in this stretch is answered with the status; 0 resets the connections.
+    away: Option<(u64, u64, u16)>,
+    /// More than this at a time are answered with 429.
+    room: Option<usize>,
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at_ns: u64,
+    status: u16,
+}
+
+struct Server {
+    rng: Rng,
+    faults: Faults,
+    service_ns: u64,
+    held: BTreeMap<u64, Vec<u8>>,
+    inside: usize,
+    most_inside: usize,
+    /// By document: the numbers of the operations that were asked for, in the order of their requests.
+    asked: BTreeMap<String, Vec<u64>>,
+    /// By document: the number of the operation that was done last.
+    done: BTreeMap<String, u64>,
+    seen: Vec<Seen>,
+    /// Answers to come.
+    answers: BTreeMap<u64, Vec<u8>>,
+    tokens: u64,
+}
+
+impl Server {
+    fn new(seed: u64, faults: Faults) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self {
+            rng: Rng::new(seed),
+            faults,
+            service_ns: 2 * MILLISECOND_NS,
+            held: BTreeMap::new(),
+            inside: 0,
+            most_inside: 0,
+            asked: BTreeMap::new(),
+            done: BTreeMap::new(),
+            seen: Vec::new(),
+            answers: BTreeMap::new(),
+            tokens: 0,
+        }))
+    }
+
+    fn answer(&mut self, status: u16, after_ns: u64, acts: &mut Acts) {
+        let body = match status {
+            200 => "{\"pathId\":\"/\"}",
+            404 => "{\"message\":\"no such type\"}",
+            _ => "{\"message\":\"not now\"}",
+        };
+        let text = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        self.tokens += 1;
+        self.answers.insert(self.tokens, text.into_bytes());
+        self.inside += 1;
+        self.most_inside = self.most_inside.max(self.inside);
+        acts.push((after_ns, Act::Wake(self.tokens)));
+    }
+
+    /// One whole request has come.
+    fn request(&mut self, text: &str, now_ns: u64, acts: &mut Acts) {
+        let path = text.split(' ').nth(1).unwrap();
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let number = query.split('=').nth(1).map_or(0, |number| number.parse().unwrap());
+        self.asked.entry(path.to_owned()).or_default().push(number);
+        let away = self.faults.away.filter(|(from, to, _)| (*from..*to).contains(&now_ns));
+        let faults = self.faults;
+        let mut drawn = self.rng.below(1000);
+        let mut share = |per_mille: u64| {
+            let hit = drawn < per_mille;
+            drawn = drawn.saturating_sub(per_mille);
+            if hit {
+                drawn = u64::MAX;
+            }
+            hit
+        };
+        let status = match away {
+            Some((_, _, status)) => status,
+            None if faults.room.is_some_and(|room| self.inside >= room) => 429,
+            None if share(faults.busy) => 429,
+            None if share(faults.unavailable) => 503,
+            None if share(faults.failing) => 500,
+            None if share(faults.reset) => 0,
+            None if share(faults.stalled) => 1,
+            None => 200,
+        };
+        self.seen.push(Seen { at_ns: now_ns, status });
+        let lost_but_done = status < 100 && away.is_none() && self.rng.below(2) == 0;
+        if status == 200 || lost_but_done {
+            self.done.insert(path.to_owned(), number);
+        }
+        match status {
+            0 => acts.push((MILLISECOND_NS, Act::Reset)),
+            1 => {}
+            200 if path.ends_with("nosuch") => self.answer(404, self.service_ns, acts),
+            200 => {
+                let after_ns = self.service_ns / 2 + self.rng.below(self.service_ns);
+                self.answer(200, after_ns, acts);
+            }
+            other => self.answer(other, MILLISECOND_NS / 10, acts),
+        }
+    }
+}
+
+impl Peer for Server {
+    fn connecting(&mut self, _: u64, _: SocketAddr, _: u64) -> Arrival {
+        Arrival::Accepted { after_ns: MILLISECOND_NS }
+    }
+
+    fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts) {
+        let mut held = self.held.remove(&connection).unwrap_or_default();
+        held.extend_from_slice(bytes);
+        loop {
+            let text = String::from_utf8_lossy(&held).into_owned();
+            let Some(head) = text.find("\r\n\r\n") else { break };
+            let length = text[..head]
+                .lines()
+                .find_map(|line| line.strip_prefix("Content-Length: "))
+                .map_or(0, |length| length.parse::<usize>().unwrap());
+            if text.len() < head + 4 + length {
+                break;
+            }
+            self.request(&text[..head], now_ns, acts);
+            held.drain(..head + 4 + length);
+        }
+        self.held.insert(connection, held);
+    }
+
+    fn woken(&mut self, _: u64, token: u64, _: u64, acts: &mut Acts) {
+        self.inside -= 1;
+        acts.push((0, Act::Bytes(self.answers.remove(&token).unwrap())));
+    }
+
+    fn closed(&mut self, connection: u64) {
+        self.held.remove(&connection);
+    }
+}
+
+/// How a feed is set up.
+struct Scene {
+    settings: Settings,
+    connections: u32,
+    stop_ns: Option<u64>,
+    faults: Faults,
+    seed: u64,
+}
+
+impl Scene {
+    fn new(seed: u64, faults: Faults) -> Self {
+        let settings = Settings {
+            inflight: InflightChoice::Adaptive(256),
+            retries: 10,
+            timeout_ns: 100 * SECOND_NS,
+            allowed: Vec::new(),
+            pace: None,
+            may_end_early: false,
+            parameters: Parameters::default(),
+            seed,
+        };
+        Self { settings, connections: 256, stop_ns: None, faults, seed }
+    }
+
+    /// Feeds the text and gives back what came of it.
+    fn run(&self, input: &str, folder: &Path) -> Outcome {
+        let path = folder.join("input");
+        std::fs::write(&path, input).unwrap();
+        let sources = vec![Source::open(&path).unwrap()];
+        let failed_path = folder.join("failed");
+        let failed = FailedOperations::file(&failed_path).unwrap();
+        let feed = Feed::new(self.settings.clone(), Input::new(&sources, 1), failed, 1);
+        let feed = Arc::new(feed);
+        let parameters = Parameters::default();
+        // All of it fits into the queue.
+        Reader::new(&feed.input, &feed.failed, &parameters, 0).read(sources);
+        let authority = Authority { host: "127.0.0.1".to_owned(), port: 80, tls: false };
+        let http = HttpForm::new(&authority, &[], false).unwrap();
+        let forms = Arc::new(vec![FeedForm::new(&http, false, Packed::Never)]);
+        let sessions = FeedSessions::new(feed.clone(), forms, 0, 1);
+        let server = Server::new(self.seed, self.faults);
+        let clock = VirtualClock::new();
+        clock.advance_to(SECOND_NS);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut net = SimNet::new(clock.clone(), server.clone(), Link::default(), self.seed);
+        if let Some(stop_ns) = self.stop_ns {
+            let stop = stop.clone();
+            let set = move || stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            net.at(stop_ns, set);
+        }
+        let seconds = Rc::new(RefCell::new(Interval::new(1)));
+        let all = seconds.clone();
+        let outbox = Box::new(move |message| {
+            if let Message::Second(second) = message {
+                all.borrow_mut().merge(&second);
+            }
+            None
+        });
+        let (plan, sessions) = (self.plan(), Box::new(sessions));
+        let shard = Shard::new(plan, Http1::default(), net, clock.clone(), sessions, outbox, stop);
+        let mut end = shard.unwrap().run(|| 0).unwrap();
+        end.rest.merge(&seconds.borrow());
+        assert!(end.rest.ledger.balance().is_ok());
+        feed.failed.finish().unwrap();
+        let server = Rc::try_unwrap(server).ok().unwrap().into_inner();
+        Outcome {
+            tally: feed.tally(),
+            trouble: feed.trouble(),
+            failed: std::fs::read_to_string(&failed_path).unwrap(),
+            reasons: std::fs::read_to_string(folder.join("failed.reasons")).unwrap(),
+            server,
+            took_ns: clock.now_ns() - SECOND_NS,
+            totals: end.rest,
+        }
+    }
+
+    fn plan(&self) -> ShardPlan {
+        let clients = self.settings.inflight.limit() + 1;
+        let address = SocketAddr::from(([127, 0, 0, 1], 80));
+        let target = Target { host: "simulated".to_owned(), port: 80, addresses: vec![address] };
+        ShardPlan {
+            model: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
+            slice: Slice::WHOLE,
+            seed: 1,
+            limits: Limits { duration_ns: 100_000 * SECOND_NS, requests: None },
+            warmup_ns: 0,
+            ignore_first: 0,
+            connections: self.connections,
+            admission: AdmissionModel::Direct,
+            timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
+            targets: Arc::new(vec![target]),
+            tls: None,
+            classes: 1,
+            spin_ns: 0,
+            batching: false,
+            preconnect: false,
+            keep_alive: true,
+            part: Part::default(),
+        }
+    }
+}
+
+struct Outcome {
+    tally: Tally,
+    trouble: Option<String>,
+    failed: String,
+    reasons: String,
+    server: Server,
+    took_ns: u64,
+    totals: Interval,
+}
+
+impl Outcome {
+    fn statuses(&self) -> BTreeMap<u16, usize> {
+        let mut statuses = BTreeMap::new();
+        for seen in &self.server.seen {
+            *statuses.entry(seen.status).or_default() += 1;
+        }
+        statuses
+    }
+
+    /// Every document was asked to do its operations one after the other.
+    fn expect_order(&self, seed: u64) {
+        for (document, numbers) in &self.server.asked {
+            let sorted = numbers.is_sorted();
+            assert!(sorted, "seed {seed}: {document} was asked in the order {numbers:?}");
+        }
+    }
+}
+
+/// `count` operations on `documents` documents. Each one's number is its condition, so that the server can tell.
+fn input(rng: &mut Rng, count: u64, documents: u64) -> String {
+    let mut text = String::new();
+    for number in 1..=count {
+        let id = format!("id:n:t::{}", rng.below(documents));
+        let line = match rng.below(5) {
+            0 => format!("{{\"remove\":\"{id}\",\"condition\":\"{number}\"}}\n"),
+            1 => format!("{{\"update\":\"{id}\",\"fields\":{{}},\"condition\":\"{number}\"}}\n"),
+            _ => {
+                format!("{{\"put\":\"{id}\",\"condition\":\"{number}\",\"fields\":{{\"a\":1}}}}\n")
+            }
+        };
+        text.push_str(&line);
+    }
+    text
+}
+
+#[test]
+fn everything_is_accepted_in_order_whatever_the_server_does() {
+    for seed in 0..120 {
+        let mut rng = Rng::new(seed);
+        let faults = Faults {
+            busy: rng.below(200),
+            unavailable: rng.below(60),
+            failing: rng.below(60),
+            reset: rng.below(60),
+            stalled: rng.below(5),
+            away: None,
+            room: (seed % 3 == 0).then(|| 5 + rng.below(60) as usize),
+        };
+        let documents = 1 + rng.below(400);
+        let count = 200 + rng.below(1500);
+        let text = input(&mut rng, count, documents);
+        let folder = tempfile::tempdir().unwrap();
+        let mut scene = Scene::new(seed, faults);
+        scene.settings.retries = 1000;
+        let end = scene.run(&text, folder.path());
+        assert_eq!((end.tally.accepted, end.tally.refused), (count, 0), "seed {seed} {faults:?}");
+        assert_eq!((end.trouble.as_deref(), end.failed.as_str()), (None, ""), "seed {seed}");
+        end.expect_order(seed);
+        // The last operation of each document was the last one done.
+        let mut last = BTreeMap::new();
+        for (number, line) in (1u64..).zip(text.lines()) {
+            let name = line.split("::").nth(1).unwrap().split('"').next().unwrap().to_owned();
+            last.insert(format!("/document/v1/n/t/docid/{name}"), number);
+        }
+        assert_eq!(end.server.done, last, "seed {seed}");
+        let asked: u64 = end.tally.retries.values().sum();
+        assert_eq!(end.tally.requests, count + asked, "seed {seed}");
+        let answers: u64 = end.tally.codes.iter().map(|code| code.server.count()).sum();
+        assert_eq!(answers + end.tally.lost.iter().sum::<u64>(), end.tally.requests);
+        let busy = end.tally.codes.iter().find(|code| code.status == 429);
+        assert!(busy.is_none_or(|busy| busy.whole.is_empty()));
+    }
+}
+
+#[test]
+fn a_window_of_its_own_is_never_exceeded() {
+    for seed in 0..20 {
+        let mut rng = Rng::new(seed);
+        let text = input(&mut rng, 1000, 100);
+        let folder = tempfile::tempdir().unwrap();
+        let mut scene = Scene::new(seed, Faults { busy: 100, reset: 20, ..Faults::default() });
+        let size = 1 + rng.below(40) as u32;
+        scene.settings.inflight = InflightChoice::Fixed(size);
+        scene.settings.retries = 1000;
+        let end = scene.run(&text, folder.path());
+        assert_eq!(end.tally.accepted, 1000);
+        assert!(end.server.most_inside <= size as usize, "{} of {size}", end.server.most_inside);
+        assert!(end.tally.most_under_way <= size);
+    }
+}
+
+#[test]
+fn a_stretch_of_refusals_brings_no_storm() {
+    for status in [429, 503] {
+        for seed in 0..10 {
+            let away = Some((SECOND_NS + 300 * MILLISECOND_NS, 5 * SECOND_NS, status));
+            let text = input(&mut Rng::new(seed), 6000, 6000);
+            let folder = tempfile::tempdir().unwrap();
+            let scene = Scene::new(seed, Faults { away, ..Faults::default() });
+            let end = scene.run(&text, folder.path());
+            assert_eq!(end.tally.accepted, 6000, "{:?}", end.trouble);
+            assert!(end.took_ns > 3 * SECOND_NS, "it was over before: {}", end.took_ns);
+            let refused = end.statuses()[&status];
+            // Those that were under way when it began, once more at most, and then one at a time.
+            let under_way = end.tally.most_under_way as usize;
+            assert!(refused <= 2 * under_way + 20, "{refused} refusals, {under_way} under way");
+            // And it is back at full speed soon after: nothing waits longer than the last pause.
+            assert!(end.took_ns < 16 * SECOND_NS, "{}", end.took_ns);
+            assert!(end.tally.shrinks > 0 && end.tally.pauses > 0);
+        }
+    }
+}
+
+#[test]
+fn a_target_with_little_room_is_not_overrun() {
+    let text = input(&mut Rng::new(1), 7000, 7000);
+    let folder = tempfile::tempdir().unwrap();
+    let scene = Scene::new(1, Faults { room: Some(40), ..Faults::default() });
+    let end = scene.run(&text, folder.path());
+    assert_eq!(end.tally.accepted, 7000);
+    let refused = end.statuses().get(&429).copied().unwrap_or(0);
+    assert!(refused < 700, "{refused} refusals");
+    // Forty places of 2 ms and the way there and back.
+    let rate = 7000.0 / (end.took_ns as f64 / 1e9);
+    assert!(rate > 0.6 * 40.0 / 0.00204, "{rate} a second");
+}
+
+#[test]
+fn what_is_not_accepted_can_be_fed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = input(&mut Rng::new(3), 500, 60);
+    text += "{\"put\":\"id:n:t::nosuch\",\"fields\":{\"a\":\"\u{e6}\"}}\n";
+    text += "{\"put\":\"id:n:t::c\",\"condtion\":\"x\",\"fields\":{}}\n{\"put\":\"id:n\n";
+    let mut scene = Scene::new(3, Faults { failing: 300, unavailable: 100, ..Faults::default() });
+    scene.settings.retries = 0;
+    let end = scene.run(&text, folder.path());
+    let lines: Vec<_> = end.failed.lines().collect();
+    assert_eq!(lines.len() as u64, end.tally.refused + 2);
+    assert_eq!(end.tally.accepted + end.tally.refused, 501);
+    assert!(end.tally.refused > 100);
+    let reasons: Vec<serde_json::Value> =
+        end.reasons.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(reasons.len(), lines.len());
+    for (line, reason) in lines.iter().zip(&reasons) {
+        let original = text.lines().nth(reason["line"].as_u64().unwrap() as usize - 1).unwrap();
+        match serde_json::from_str::<serde_json::Value>(original) {
+            Ok(tree) if reason["id"] != "" => {
+                assert_eq!(serde_json::from_str::<serde_json::Value>(line).unwrap(), tree);
+            }
+            _ => assert_eq!(*line, original),
+        }
+    }
+    let nosuch = reasons.iter().find(|reason| reason["status"] == 404).unwrap();
+    assert_eq!(nosuch["reason"], "HTTP 404: no such type");
+    assert!(reasons.iter().any(|r| r["reason"].as_str().unwrap().contains("'condtion'")));
+    // Fed again, all but the malformed and the one of an unknown type are accepted.
+    let mut scene = Scene::new(4, Faults::default());
+    let again = scene.run(&end.failed, folder.path());
+    assert_eq!((again.tally.accepted, again.tally.refused), (end.tally.refused - 1, 1));
+    assert_eq!(again.failed.lines().count(), 3);
+    scene.settings.allowed = vec![404];
+    let allowed = scene.run(&again.failed, folder.path());
+    assert_eq!((allowed.tally.accepted, allowed.tally.refused), (1, 0));
+}
+
+#[test]
+fn a_target_that_stays_away_is_given_up_and_nothing_is_forgotten() {
+    for (status, seed) in [(503, 1), (0, 2), (503, 3), (0, 4)] {
+        let from_ns = SECOND_NS + 20 * MILLISECOND_NS * (seed - 1);
+        let faults = Faults { away: Some((from_ns, u64::MAX, status)), ..Faults::default() };
+        let text = input(&mut Rng::new(seed), 3000, 500);
+        let folder = tempfile::tempdir().unwrap();
+        let end = Scene::new(seed, faults).run(&text, folder.path());
+        let trouble = end.trouble.unwrap();
+        assert!(trouble.contains("has taken nothing in 11 tries in a row"), "{trouble}");
+        assert!(end.took_ns < 30 * SECOND_NS, "{}", end.took_ns);
+        let tally = &end.tally;
+        assert_eq!(tally.accepted + tally.refused + tally.unsettled, 3000);
+        assert_eq!(end.failed.lines().count() as u64, 3000 - tally.accepted);
+        end.server.asked.values().for_each(|numbers| assert!(numbers.is_sorted()));
+    }
+}
+
+#[test]
+fn a_feed_that_is_stopped_tells_what_is_left() {
+    for seed in 0..30 {
+        let mut rng = Rng::new(seed);
+        let text = input(&mut rng, 3000, 300);
+        let folder = tempfile::tempdir().unwrap();
+        let mut scene = Scene::new(seed, Faults { busy: 100, stalled: 10, ..Faults::default() });
+        scene.stop_ns = Some(SECOND_NS + rng.below(60) * MILLISECOND_NS);
+        let end = scene.run(&text, folder.path());
+        let left: BTreeSet<&str> = end.failed.lines().collect();
+        assert_eq!(left.len() as u64, 3000 - end.tally.accepted, "seed {seed}");
+        assert!(end.tally.unsettled > 0, "seed {seed}: it was through before");
+        // What is left stands in the order of the input, and whoever feeds it ends where the input ends.
+        let numbers = |line: &&str| -> u64 {
+            let tree: serde_json::Value = serde_json::from_str(line).unwrap();
+            tree["condition"].as_str().unwrap().parse().unwrap()
+        };
+        let order: Vec<u64> = end.failed.lines().map(|line| numbers(&line)).collect();
+        assert!(order.is_sorted(), "seed {seed}");
+        assert!(end.took_ns < SECOND_NS, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_rate_does_not_wait_and_counts_from_when_operations_were_due() {
+    let text = input(&mut Rng::new(8), 1000, 1000);
+    let folder = tempfile::tempdir().unwrap();
+    // For half a second everything is refused: what is due meanwhile waits, and its waiting counts.
+    let away = Some((2 * SECOND_NS, 2 * SECOND_NS + SECOND_NS / 2, 429));
+    let mut scene = Scene::new(8, Faults { away, ..Faults::default() });
+    let load = LoadModel::Open { rate_per_s: 250.0, arrivals: Arrivals::Uniform };
+    scene.settings.pace = Some((load, Limits::after(1000 * SECOND_NS)));
+    let end = scene.run(&text, folder.path());
+    assert_eq!(end.tally.accepted, 1000);
+    let took_s = end.took_ns as f64 / 1e9;
+    assert!((3.9..4.1).contains(&took_s), "{took_s}");
+    let good = end.tally.codes.iter().find(|code| code.status == 200).unwrap();
+    assert!(good.server.max_ns() < 5 * MILLISECOND_NS, "{}", good.server.max_ns());
+    let worst_ns = good.whole.max_ns();
+    assert!((400..800).contains(&(worst_ns / MILLISECOND_NS)), "{worst_ns}");
+    let late = good.whole.count_above(100 * MILLISECOND_NS);
+    assert!((80..200).contains(&late), "{late} operations were due and could not be sent");
+    // The run's own books tell the same, except that a repetition is a request of its own there.
+    let response = &end.totals.classes[0].response;
+    assert!(response.count_above(100 * MILLISECOND_NS) >= 80);
+}
+
+#[test]
+fn time_that_is_over_ends_a_feed_without_failures() {
+    let text = input(&mut Rng::new(8), 1000, 1000);
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new(8, Faults::default());
+    let load = LoadModel::Open { rate_per_s: 100.0, arrivals: Arrivals::Uniform };
+    scene.settings.pace = Some((load, Limits::after(2 * SECOND_NS)));
+    scene.settings.may_end_early = true;
+    let end = scene.run(&text, folder.path());
+    assert_eq!((end.tally.accepted, end.tally.left), (200, 800));
+    assert_eq!(end.failed, "");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_feed() {
+    let run = || {
+        let text = input(&mut Rng::new(5), 1500, 100);
+        let folder = tempfile::tempdir().unwrap();
+        let faults = Faults { busy: 100, unavailable: 30, reset: 30, ..Faults::default() };
+        let mut scene = Scene::new(5, faults);
+        scene.settings.retries = 1000;
+        let end = scene.run(&text, folder.path());
+        (end.took_ns, end.server.asked, end.tally.requests)
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn arbitrary_bytes_are_read_to_their_end() {
+    let words: [&[u8]; 12] = [
+        b"{",
+        b"}",
+        b"\"",
+        b"\\",
+        b"[",
+        b"]",
+        b"\n",
+        b"{\"put\":\"id:a:b::c\"",
+        b",\"fields\":{}",
+        b":",
+        b"\xff\x00",
+        b",\"condition\":\"x\"",
+    ];
+    for seed in 0..3000 {
+        let mut rng = Rng::new(seed);
+        let mut bytes = Vec::new();
+        for _ in 0..rng.below(60) {
+            bytes.extend_from_slice(words[rng.below(words.len() as u64) as usize]);
+        }
+        assert!(fuzz_operations(&bytes) <= bytes.len());
+    }
+}
