@@ -10,4 +10,5 @@ mod kill;
 mod overload;
 mod pyvespa;
 mod sets;
+mod types;
 mod visiting;

@@ -2,8 +2,9 @@
 
 use super::clients::{Fed, LONG, vespa};
 use super::sets::{dump, expect_equal, puts, some};
-use crate::process::Place;
+use crate::process::{Place, curl};
 use crate::record::Record;
+use serde_json::Value;
 use std::fmt::Write;
 
 #[test]
@@ -11,31 +12,47 @@ fn overload_is_429_and_never_a_stall() {
     let place = Place::new();
     let target = place.serve(&["search", "--durability", "sync"]);
     let mut requests = String::new();
-    for n in 0..6000 {
+    let body = "words of some length ".repeat(100);
+    for n in 0..8000 {
         // Writing into a string does not fail.
         let _ = writeln!(
             requests,
             "{{\"method\":\"POST\",\"path\":\"/document/v1/plimsoll/doc/docid/{n}\",\
-             \"body\":{{\"fields\":{{\"title\":\"number {n}\",\"score\":{n}}}}}}}"
+             \"body\":{{\"fields\":{{\"body\":\"{body}\",\"score\":{n}}}}}}}"
         );
     }
     place.file("feed.ndjson", requests);
-    // Four thousand at a time over a few connections, where 1280 may be under way.
+    // Eight thousand at a time, where 1280 may be under way.
     let args = ["load", target.url.as_str(), "--http2", "--queries", "feed.ndjson"];
-    let more = ["--clients", "4000", "--connections", "8", "--requests", "12000"];
+    let more = ["--clients", "8000", "--connections", "100", "--requests", "16000"];
     let limits = ["--duration", "60s", "--timeout", "20s", "--json", "-"];
-    let ended = place.start(args.into_iter().chain(more).chain(limits)).wait(LONG);
+    let ended = place.start(args.into_iter().chain(more).chain(limits)).wait(LONG).expect(0);
     let record = Record::of(&ended);
     let failures = record.failures();
-    println!("{failures:?} {}", record.ok());
-    assert_eq!(record.ok() + failures[0].1, 12_000, "{failures:?}");
+    assert!(!failures.is_empty(), "nothing was refused: {}", record.ok());
+    // Each request was answered, and nothing but a status says no.
     assert_eq!((failures.len(), failures[0].0.as_str()), (1, "status"), "{failures:?}");
-    println!("{}", record.0["status"]);
-    println!("{}", record.0);
-    for entry in std::fs::read_dir(place.path().join("runs")).unwrap() {
-        let failures = entry.unwrap().path().join("failures.ndjson");
-        println!("{}", std::fs::read_to_string(failures).unwrap().lines().next().unwrap());
+    assert_eq!(record.ok() + failures[0].1, 16_000);
+    for kind in ["response", "failed"] {
+        let longest_ms = record.number(&format!("/latency_ms/{kind}/max"));
+        assert!(longest_ms < 15_000.0, "{kind}: {longest_ms} ms");
     }
+    let run = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap();
+    let text = std::fs::read_to_string(run.path().join("failures.ndjson")).unwrap();
+    for line in text.lines() {
+        let failure: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(failure["status"], 429);
+        let said = failure["reply"].as_str().unwrap();
+        let reason = said.split_once("Rejecting execution due to overload: ").unwrap().1;
+        assert!(
+            reason.starts_with("256 requests already enqueued")
+                || reason.contains(" seconds worth of work enqueued"),
+            "{said}"
+        );
+    }
+    // And then it goes on as before.
+    let url = format!("{}/document/v1/plimsoll/doc/docid/later", target.url);
+    assert_eq!(curl(&["-d", "{\"fields\":{}}", &url]).0, 200);
 }
 
 #[test]
@@ -44,10 +61,11 @@ fn a_client_that_asks_for_too_much_gets_everything_in_the_end() {
     let target = place.serve(&["search", "--durability", "sync"]);
     let documents = some(6000);
     place.file("feed.jsonl", puts(&documents));
-    let args = ["feed", "--inflight", "4000", "--connections", "8", "feed.jsonl"];
+    let args = ["feed", "--inflight", "6000", "--connections", "16", "feed.jsonl"];
     let fed = Fed::of(&vespa(&place, &target, args).expect(0));
     fed.expect_ok(6000);
     let all = fed.count("http.response.count");
     assert_eq!(fed.status(200) + fed.status(429), all);
+    assert!(fed.status(429) > 0, "nothing was refused");
     expect_equal(&dump(&place, &target, &["--slices", "4"]).0, &documents);
 }
