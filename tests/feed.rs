@@ -88,7 +88,8 @@ fn every_form_of_input_brings_its_documents() {
     assert_eq!(found.keys().cloned().collect::<BTreeSet<_>>(), expected);
     assert_eq!(found["id:plimsoll:doc::1999/\u{e6} +"]["title"], "number 1999 \"}");
     let text = place.run(["report"]).expect(0).stdout;
-    for part in ["100 operations accepted", "Answers, ms", "all 100 operations", "7 at most, fixed"] {
+    for part in ["100 operations accepted", "Answers, ms", "all 100 operations", "7 at most, fixed"]
+    {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
 }
@@ -102,7 +103,14 @@ fn what_a_visit_writes_a_feed_reads() {
     for format in ["documents", "vespa-feed"] {
         let out = format!("{format}.ndjson.zst");
         let args = [
-            "visit", &first.url, "--cluster", "plimsoll", "--quiet", "--format", format, "--out",
+            "visit",
+            &first.url,
+            "--cluster",
+            "plimsoll",
+            "--quiet",
+            "--format",
+            format,
+            "--out",
             &out,
         ];
         place.start(args).wait(LONG).expect(0);
@@ -122,7 +130,10 @@ fn operations_on_one_document_keep_their_order() {
             let id = format!("id:plimsoll:doc::{id}");
             let score = "\"score\":{\"increment\":1}";
             let _ = match round % 10 {
-                0 => writeln!(text, "{{\"put\":\"{id}\",\"fields\":{{\"title\":\"t\",\"score\":0}}}}"),
+                0 => writeln!(
+                    text,
+                    "{{\"put\":\"{id}\",\"fields\":{{\"title\":\"t\",\"score\":0}}}}"
+                ),
                 9 => writeln!(text, "{{\"remove\":\"{id}\"}}"),
                 _ => writeln!(text, "{{\"update\":\"{id}\",\"fields\":{{{score}}}}}"),
             };
@@ -191,13 +202,18 @@ fn picky(
 ) -> Server {
     Server::start(move |seen| {
         let path = seen.path();
-        match status(seen) {
+        // The question for the version of HTTP.
+        let asked = path.starts_with("/document/v1/");
+        match if asked { status(seen) } else { 404 } {
             200 => {
                 accepted.lock().unwrap().push(format!("{path} {}", seen.body()));
                 vec![Step::Send(reply(200, "", b"{\"pathId\":\"/\"}"))]
             }
             0 => vec![Step::Reset],
-            1 => vec![Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{\"pa".to_vec()), Step::Close],
+            1 => vec![
+                Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{\"pa".to_vec()),
+                Step::Close,
+            ],
             other => vec![Step::Send(reply(other, "", b"{\"message\":\"not now\"}"))],
         }
     })
@@ -216,11 +232,7 @@ fn bursts_of_refusals_and_cut_connections_lose_nothing() {
     });
     let mut text = String::new();
     for i in 0..1500 {
-        let _ = writeln!(
-            text,
-            "{{\"put\":\"id:a:b::{}\",\"fields\":{{\"n\":{i}}}}}",
-            i % 300
-        );
+        let _ = writeln!(text, "{{\"put\":\"id:a:b::{}\",\"fields\":{{\"n\":{i}}}}}", i % 300);
     }
     place.file("in", text);
     let flags = ["in", "--retries", "50", "--json", "-", "--failed", "rest"];
@@ -244,8 +256,8 @@ fn bursts_of_refusals_and_cut_connections_lose_nothing() {
     }
     assert!(last.values().all(|last| *last >= 1200), "{last:?}");
     let answered = server.requests() as u64;
-    // One request asked for the version of HTTP.
-    assert!(answered.abs_diff(record.count("/feed/requests")) <= 1, "{answered}");
+    // The words that asked for the version of HTTP look like two requests.
+    assert!(answered.abs_diff(record.count("/feed/requests")) <= 2, "{answered}");
 }
 
 #[test]
@@ -253,9 +265,12 @@ fn what_a_server_will_not_take_ends_the_tries_of_each_operation() {
     static ACCEPTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let place = Place::new();
     let server = picky(&ACCEPTED, |seen| if seen.path().ends_with("/7") { 500 } else { 200 });
-    place.file("in", (0..40).fold(String::new(), |text, i| {
-        text + &format!("{{\"put\":\"id:a:b::{i}\",\"fields\":{{}}}}\n")
-    }));
+    place.file(
+        "in",
+        (0..40).fold(String::new(), |text, i| {
+            text + &format!("{{\"put\":\"id:a:b::{i}\",\"fields\":{{}}}}\n")
+        }),
+    );
     let flags = ["in", "--retries", "2", "--json", "-", "--failed", "rest"];
     let record = Record::of(&feed(&place, &server.url(), &flags).expect(3));
     assert_eq!((record.count("/feed/accepted"), record.count("/feed/retries/500")), (39, 2));
@@ -386,17 +401,17 @@ fn a_feed_and_queries_run_together() {
         ),
     );
     let ended = place.run(["run", "mix.toml", "--json", "record.json", "--quiet"]).expect(0);
-    for part in ["Queries, ms", "while feeding", "without", "1,000 operations accepted", "All queries"] {
+    for part in
+        ["Queries, ms", "while feeding", "without", "1,000 operations accepted", "All queries"]
+    {
         assert!(ended.stdout.contains(part), "no '{part}' in\n{}", ended.stdout);
     }
     let record = Record(serde_json::from_str(&place.read("record.json")).unwrap());
     assert_eq!(record.text("/job"), "real-time");
     assert_eq!((record.ok(), record.count("/feed/accepted")), (200, 1000));
     record.expect_balanced();
-    let (with, without) = (
-        record.number("/mix/while_feeding/seconds"),
-        record.number("/mix/without/seconds"),
-    );
+    let (with, without) =
+        (record.number("/mix/while_feeding/seconds"), record.number("/mix/without/seconds"));
     assert!((1.0..3.1).contains(&with) && (0.9..3.1).contains(&without), "{with} {without}");
     assert_eq!(documents(&place, &target).len(), 1000);
     // With the queries' end the feed ends, too: what is left is no failure.
@@ -457,6 +472,7 @@ fn an_input_that_ends_in_rubbish_is_told() {
     place.file("empty", "");
     let ended = feed(&place, &target.url, &["empty"]).expect(0);
     assert!(ended.stdout.contains("the input holds no operation"), "{}", ended.stdout);
-    let (status, _) = curl(&[&format!("{}/document/v1/plimsoll/doc/docid/0%2F%C3%A6%20%2B", target.url)]);
+    let (status, _) =
+        curl(&[&format!("{}/document/v1/plimsoll/doc/docid/0%2F%C3%A6%20%2B", target.url)]);
     assert_eq!(status, 200, "what came before the cut is fed");
 }

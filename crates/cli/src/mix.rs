@@ -123,12 +123,11 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
         progress.done();
         let (result, mut warnings) = feed_result(&task, &feed);
-        let told = MixResult {
-            while_feeding: parts.while_feeding.told(),
-            without: parts.without.told(),
-        };
+        let told =
+            MixResult { while_feeding: parts.while_feeding.told(), without: parts.without.told() };
         if parts.while_feeding.seconds < 1.0 {
-            warnings.push("the feed took less than a second: it tells nothing of queries".to_owned());
+            warnings
+                .push("the feed took less than a second: it tells nothing of queries".to_owned());
         }
         let verdict = combined(&result, &end);
         let results = Map::from_iter([
@@ -166,7 +165,8 @@ fn both(
 ) -> Result<(RunEnd, Ended, Parts)> {
     let Prepared { mut plan, sessions, .. } = prepared;
     let (fed, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (feed_stop, feed_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (feed_stop, feed_over) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     match mix.until {
         Until::Both => {}
         Until::Queries => task.plan.part.end_early = Some(asked.clone()),
@@ -197,8 +197,7 @@ fn both(
             let part = if feeding { &mut parts.while_feeding } else { &mut parts.without };
             part.add(second);
         };
-        let end =
-            run_engine(&plan, || http, sessions, keeping.sink, &mut second, &keeping.stop);
+        let end = run_engine(&plan, || http, sessions, keeping.sink, &mut second, &keeping.stop);
         asked.store(true, Ordering::Relaxed);
         (end, feeding.join())
     });

@@ -126,10 +126,8 @@ impl FeedArgs {
         if stdout(&self.vespa_statistics) && stdout(&self.output.json) {
             return Err(usage("--vespa-statistics - and --json - both want stdout; name a file"));
         }
-        let load = self.rate.map(|rate_per_s| LoadModel::Open {
-            rate_per_s,
-            arrivals: Arrivals::Uniform,
-        });
+        let load =
+            self.rate.map(|rate_per_s| LoadModel::Open { rate_per_s, arrivals: Arrivals::Uniform });
         let compression = match self.compression {
             CompressionFlag::Auto => "auto",
             CompressionFlag::Gzip => "gzip",
@@ -177,7 +175,8 @@ pub fn run(args: &FeedArgs) -> Result<u8> {
     if let Some(path) = statistics.filter(|path| *path != Path::new("-")) {
         // Now, and not when the feed is over.
         let written = std::fs::write(path, "");
-        written.map_err(|error| usage(format!("--vespa-statistics {}: {error}", path.display())))?;
+        written
+            .map_err(|error| usage(format!("--vespa-statistics {}: {error}", path.display())))?;
     }
     let task = Task::new(&asked, false)?;
     let (finished, result) = carry(task, &output)?;
@@ -245,8 +244,7 @@ fn show(
         }
         other => {
             if let Some(path) = other {
-                let written =
-                    std::fs::write(path, plimsoll_report::vespa_feed::statistics(result));
+                let written = std::fs::write(path, plimsoll_report::vespa_feed::statistics(result));
                 written.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
             }
             if !json_on_stdout {

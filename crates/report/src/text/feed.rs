@@ -83,8 +83,7 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
         page.entry("Retries", &text, Tone::Warn);
     }
     if !feed.lost.is_empty() {
-        let text =
-            format!("{} requests without an answer:{}", sum(&feed.lost), list(&feed.lost));
+        let text = format!("{} requests without an answer:{}", sum(&feed.lost), list(&feed.lost));
         page.entry("Lost", &text, Tone::Warn);
     }
     page.entry("In flight", &inflight(feed), Tone::Plain);
@@ -116,8 +115,7 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
     if let [operations, reasons] = &feed.failed_files[..]
         && !feed.complete
     {
-        let text =
-            format!("{}; why: {}", printable(operations), printable(reasons));
+        let text = format!("{}; why: {}", printable(operations), printable(reasons));
         page.entry("Failed", &text, Tone::Plain);
     }
     page.blank();
@@ -128,13 +126,9 @@ fn per_second(count: f64, seconds: f64) -> f64 {
 }
 
 fn missing(feed: &FeedResult) -> String {
-    let mut text =
-        format!("NO: {} of {} operations", count(feed.accepted), count(feed.operations));
-    let parts = [
-        (feed.refused, "refused"),
-        (feed.malformed, "malformed"),
-        (feed.unsettled, "not settled"),
-    ];
+    let mut text = format!("NO: {} of {} operations", count(feed.accepted), count(feed.operations));
+    let parts =
+        [(feed.refused, "refused"), (feed.malformed, "malformed"), (feed.unsettled, "not settled")];
     let some: Vec<_> = parts
         .iter()
         .filter(|(n, _)| *n > 0)

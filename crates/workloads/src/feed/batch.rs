@@ -227,11 +227,8 @@ mod tests {
         );
         assert_eq!(item.body(&bytes), br#"{"fields":{"a":{"assign":1}}}"#);
         assert_eq!((item.number, item.file, item.line), (7, 1, 3));
-        let parameters = Parameters {
-            timeout_ms: Some(1500),
-            route: Some("default".to_owned()),
-            dry_run: true,
-        };
+        let parameters =
+            Parameters { timeout_ms: Some(1500), route: Some("default".to_owned()), dry_run: true };
         let (item, bytes) = one(r#"{"remove":"id:n:t::x"}"#, &parameters);
         let target = "/document/v1/n/t/docid/x?timeout=1500ms&route=default&dryRun=true";
         assert_eq!(item.target(&bytes), target.as_bytes());

@@ -36,7 +36,8 @@ impl FeedForm {
         let from = memchr::memchr(b'\n', &text).map_or(0, |end| end + 1);
         let lines = text[from..text.len() - 2].to_vec();
         let lower = lines.to_ascii_lowercase();
-        let typed = lower.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"content-type:"));
+        let typed =
+            lower.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"content-type:"));
         let content_type: &[u8] =
             if typed { b"" } else { b"Content-Type: application/json; charset=utf-8\r\n" };
         Self { lines, content_type, with_length: !http2, packed }
@@ -150,7 +151,10 @@ mod tests {
     fn requests_have_what_their_version_needs() {
         let one = form(false, Packed::Never, &[]);
         let put = text(&one, Kind::Put, b"{}");
-        assert!(put.starts_with("POST /t HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: plimsoll/"), "{put}");
+        assert!(
+            put.starts_with("POST /t HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: plimsoll/"),
+            "{put}"
+        );
         let end = "Content-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}";
         assert!(put.ends_with(end), "{put}");
         let remove = text(&one, Kind::Remove, b"");
@@ -167,7 +171,8 @@ mod tests {
     fn packed_bodies_unpack_to_what_they_were() {
         let mut packer = Packer::default();
         for length in [0, 1, 513, 100_000, 20] {
-            let body: Vec<u8> = (0..length).map(|i| b"some words, again and again "[i % 28]).collect();
+            let body: Vec<u8> =
+                (0..length).map(|i| b"some words, again and again "[i % 28]).collect();
             let mut unpacked = Vec::new();
             let packed = packer.pack(&body);
             flate2::read::GzDecoder::new(packed).read_to_end(&mut unpacked).unwrap();

@@ -62,7 +62,9 @@ pub struct Operation<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// It does not begin with a brace.
-    #[error("no operation begins here; write an object such as {{\"put\":\"id:...\",\"fields\":{{}}}}")]
+    #[error(
+        "no operation begins here; write an object such as {{\"put\":\"id:...\",\"fields\":{{}}}}"
+    )]
     NoObject,
     /// It does not come to its end.
     #[error("the operation is not closed before the next one or the end; was the file cut?")]
@@ -292,7 +294,10 @@ mod tests {
         let put = parse(br#"{"id":"id:a:b::c","fields":{}}"#).unwrap();
         assert_eq!((put.kind, put.create, put.condition), (Kind::Put, false, None));
         let remove = parse(br#"{"remove":"id:a:b::c\u00e6"}"#).unwrap();
-        assert_eq!((remove.kind, remove.id.name(), remove.fields), (Kind::Remove, "c\u{e6}", &[][..]));
+        assert_eq!(
+            (remove.kind, remove.id.name(), remove.fields),
+            (Kind::Remove, "c\u{e6}", &[][..])
+        );
     }
 
     #[test]

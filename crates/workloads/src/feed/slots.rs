@@ -149,8 +149,7 @@ impl Slots {
 
     /// All that are held, in the order of the input.
     pub fn held(&self) -> Vec<&Slot> {
-        let mut held: Vec<_> =
-            self.slots.iter().filter(|slot| slot.stage != Stage::Free).collect();
+        let mut held: Vec<_> = self.slots.iter().filter(|slot| slot.stage != Stage::Free).collect();
         held.sort_by_key(|slot| slot.item.number);
         held
     }

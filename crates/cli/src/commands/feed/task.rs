@@ -123,7 +123,8 @@ impl Task {
     /// # Errors
     /// When the system gives no thread.
     pub fn start_reader(&mut self) -> Result<()> {
-        let (feed, sources, skip) = (self.feed.clone(), std::mem::take(&mut self.sources), self.skip);
+        let (feed, sources, skip) =
+            (self.feed.clone(), std::mem::take(&mut self.sources), self.skip);
         let body = move || {
             let parameters = feed.settings.parameters.clone();
             Reader::new(&feed.input, &feed.failed, &parameters, skip).read(sources);
@@ -158,7 +159,8 @@ impl Task {
         let body = move || {
             while !over.load(Ordering::Relaxed) {
                 if let Some(deadline_ns) = deadline_ns
-                    && now_ns().saturating_sub(feed.now().accepted_at_ns.max(began_ns)) > deadline_ns
+                    && now_ns().saturating_sub(feed.now().accepted_at_ns.max(began_ns))
+                        > deadline_ns
                 {
                     let span = Span { ns: deadline_ns };
                     feed.stop(format!("nothing was accepted for {span} (--deadline)"));
