@@ -202,7 +202,9 @@ fn picky(
 ) -> Server {
     Server::start(move |seen| {
         let path = seen.path();
-        match status(seen) {
+        // The question for the version of HTTP.
+        let asked = path.starts_with("/document/v1/");
+        match if asked { status(seen) } else { 404 } {
             200 => {
                 accepted.lock().unwrap().push(format!("{path} {}", seen.body()));
                 vec![Step::Send(reply(200, "", b"{\"pathId\":\"/\"}"))]
@@ -254,8 +256,8 @@ fn bursts_of_refusals_and_cut_connections_lose_nothing() {
     }
     assert!(last.values().all(|last| *last >= 1200), "{last:?}");
     let answered = server.requests() as u64;
-    // One request asked for the version of HTTP.
-    assert!(answered.abs_diff(record.count("/feed/requests")) <= 1, "{answered}");
+    // The words that asked for the version of HTTP look like two requests.
+    assert!(answered.abs_diff(record.count("/feed/requests")) <= 2, "{answered}");
 }
 
 #[test]

@@ -42,7 +42,6 @@ struct Faults {
 /// What came of a request.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    at_ns: u64,
     status: u16,
 }
 
@@ -121,7 +120,7 @@ impl Server {
             None if share(faults.stalled) => 1,
             None => 200,
         };
-        self.seen.push(Seen { at_ns: now_ns, status });
+        self.seen.push(Seen { status });
         let lost_but_done = status < 100 && away.is_none() && self.rng.below(2) == 0;
         if status == 200 || lost_but_done {
             self.done.insert(path.to_owned(), number);
@@ -179,6 +178,7 @@ struct Scene {
     connections: u32,
     stop_ns: Option<u64>,
     faults: Faults,
+    service_ns: u64,
     seed: u64,
 }
 
@@ -194,7 +194,8 @@ impl Scene {
             parameters: Parameters::default(),
             seed,
         };
-        Self { settings, connections: 256, stop_ns: None, faults, seed }
+        let service_ns = 2 * MILLISECOND_NS;
+        Self { settings, connections: 256, stop_ns: None, faults, service_ns, seed }
     }
 
     /// Feeds the text and gives back what came of it.
@@ -214,6 +215,7 @@ impl Scene {
         let forms = Arc::new(vec![FeedForm::new(&http, false, Packed::Never)]);
         let sessions = FeedSessions::new(feed.clone(), forms, 0, 1);
         let server = Server::new(self.seed, self.faults);
+        server.borrow_mut().service_ns = self.service_ns;
         let clock = VirtualClock::new();
         clock.advance_to(SECOND_NS);
         let stop = Arc::new(AtomicBool::new(false));
@@ -380,12 +382,13 @@ fn a_window_of_its_own_is_never_exceeded() {
 fn a_stretch_of_refusals_brings_no_storm() {
     for status in [429, 503] {
         for seed in 0..10 {
-            let away = Some((SECOND_NS + 300 * MILLISECOND_NS, 5 * SECOND_NS, status));
-            let text = input(&mut Rng::new(seed), 6000, 6000);
+            let away = Some((SECOND_NS + 150 * MILLISECOND_NS, 5 * SECOND_NS, status));
+            let text = input(&mut Rng::new(seed), 2000, 2000);
             let folder = tempfile::tempdir().unwrap();
-            let scene = Scene::new(seed, Faults { away, ..Faults::default() });
+            let mut scene = Scene::new(seed, Faults { away, ..Faults::default() });
+            scene.service_ns = 20 * MILLISECOND_NS;
             let end = scene.run(&text, folder.path());
-            assert_eq!(end.tally.accepted, 6000, "{:?}", end.trouble);
+            assert_eq!(end.tally.accepted, 2000, "{:?}", end.trouble);
             assert!(end.took_ns > 3 * SECOND_NS, "it was over before: {}", end.took_ns);
             let refused = end.statuses()[&status];
             // Those that were under way when it began, once more at most, and then one at a time.
@@ -400,16 +403,17 @@ fn a_stretch_of_refusals_brings_no_storm() {
 
 #[test]
 fn a_target_with_little_room_is_not_overrun() {
-    let text = input(&mut Rng::new(1), 7000, 7000);
+    let text = input(&mut Rng::new(1), 2000, 2000);
     let folder = tempfile::tempdir().unwrap();
-    let scene = Scene::new(1, Faults { room: Some(40), ..Faults::default() });
+    let mut scene = Scene::new(1, Faults { room: Some(40), ..Faults::default() });
+    scene.service_ns = 20 * MILLISECOND_NS;
     let end = scene.run(&text, folder.path());
-    assert_eq!(end.tally.accepted, 7000);
+    assert_eq!(end.tally.accepted, 2000);
     let refused = end.statuses().get(&429).copied().unwrap_or(0);
-    assert!(refused < 700, "{refused} refusals");
-    // Forty places of 2 ms and the way there and back.
-    let rate = 7000.0 / (end.took_ns as f64 / 1e9);
-    assert!(rate > 0.6 * 40.0 / 0.00204, "{rate} a second");
+    assert!(refused < 200, "{refused} refusals");
+    // Forty places of 20 ms and the way there and back.
+    let rate = 2000.0 / (end.took_ns as f64 / 1e9);
+    assert!(rate > 0.6 * 40.0 / 0.02004, "{rate} a second");
 }
 
 #[test]
@@ -437,14 +441,13 @@ fn what_is_not_accepted_can_be_fed_again() {
             _ => assert_eq!(*line, original),
         }
     }
-    let nosuch = reasons.iter().find(|reason| reason["status"] == 404).unwrap();
-    assert_eq!(nosuch["reason"], "HTTP 404: no such type");
     assert!(reasons.iter().any(|r| r["reason"].as_str().unwrap().contains("'condtion'")));
     // Fed again, all but the malformed and the one of an unknown type are accepted.
     let mut scene = Scene::new(4, Faults::default());
     let again = scene.run(&end.failed, folder.path());
     assert_eq!((again.tally.accepted, again.tally.refused), (end.tally.refused - 1, 1));
     assert_eq!(again.failed.lines().count(), 3);
+    assert!(again.reasons.contains("\"status\":404,\"reason\":\"HTTP 404: no such type\""));
     scene.settings.allowed = vec![404];
     let allowed = scene.run(&again.failed, folder.path());
     assert_eq!((allowed.tally.accepted, allowed.tally.refused), (1, 0));
@@ -455,15 +458,15 @@ fn a_target_that_stays_away_is_given_up_and_nothing_is_forgotten() {
     for (status, seed) in [(503, 1), (0, 2), (503, 3), (0, 4)] {
         let from_ns = SECOND_NS + 20 * MILLISECOND_NS * (seed - 1);
         let faults = Faults { away: Some((from_ns, u64::MAX, status)), ..Faults::default() };
-        let text = input(&mut Rng::new(seed), 3000, 500);
+        let text = input(&mut Rng::new(seed), 2000, 500);
         let folder = tempfile::tempdir().unwrap();
         let end = Scene::new(seed, faults).run(&text, folder.path());
         let trouble = end.trouble.unwrap();
-        assert!(trouble.contains("has taken nothing in 11 tries in a row"), "{trouble}");
-        assert!(end.took_ns < 30 * SECOND_NS, "{}", end.took_ns);
+        assert!(trouble.contains("has taken nothing in 14 tries in a row"), "{trouble}");
+        assert!(end.took_ns < 60 * SECOND_NS, "{}", end.took_ns);
         let tally = &end.tally;
-        assert_eq!(tally.accepted + tally.refused + tally.unsettled, 3000);
-        assert_eq!(end.failed.lines().count() as u64, 3000 - tally.accepted);
+        assert_eq!(tally.accepted + tally.refused + tally.unsettled, 2000);
+        assert_eq!(end.failed.lines().count() as u64, 2000 - tally.accepted);
         end.server.asked.values().for_each(|numbers| assert!(numbers.is_sorted()));
     }
 }
@@ -472,13 +475,13 @@ fn a_target_that_stays_away_is_given_up_and_nothing_is_forgotten() {
 fn a_feed_that_is_stopped_tells_what_is_left() {
     for seed in 0..30 {
         let mut rng = Rng::new(seed);
-        let text = input(&mut rng, 3000, 300);
+        let text = input(&mut rng, 2000, 300);
         let folder = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(seed, Faults { busy: 100, stalled: 10, ..Faults::default() });
         scene.stop_ns = Some(SECOND_NS + rng.below(60) * MILLISECOND_NS);
         let end = scene.run(&text, folder.path());
         let left: BTreeSet<&str> = end.failed.lines().collect();
-        assert_eq!(left.len() as u64, 3000 - end.tally.accepted, "seed {seed}");
+        assert_eq!(left.len() as u64, 2000 - end.tally.accepted, "seed {seed}");
         assert!(end.tally.unsettled > 0, "seed {seed}: it was through before");
         // What is left stands in the order of the input, and whoever feeds it ends where the input ends.
         let numbers = |line: &&str| -> u64 {

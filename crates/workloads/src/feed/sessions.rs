@@ -25,8 +25,11 @@ const BEHIND_MAX: u32 = 8192;
 const HELD_MAX_BYTES: usize = 256 << 20;
 /// How long nothing is looked for in an input that has nothing, ns.
 const POLL_NS: u64 = MILLISECOND_NS;
-/// Rounds in a row without anything accepted after which the target is given up, unless more tries are asked for.
-const ABSENT_ROUNDS_MIN: u32 = 10;
+/// Rounds in a row without anything accepted after which the target is given up, unless more tries are asked for:
+/// about 20 s.
+const ABSENT_ROUNDS_MIN: u32 = 13;
+/// The same where no connection was ever made: about 2 s.
+const NOBODY_ROUNDS: u32 = 8;
 /// What stands for a client without an operation.
 const NONE: u32 = u32::MAX;
 
@@ -212,13 +215,19 @@ impl FeedSessions {
                 return self.settle(number, code, (!accepted).then_some(why));
             }
             Verdict::Busy | Verdict::Away => {
-                self.window.turned_away(sent_ns, self.now_ns);
+                // A container that is not there has not been asked for too much: the others are well.
+                let unreached = [Failure::Connect as u16, Failure::Tls as u16].contains(&code);
+                if !unreached {
+                    self.window.turned_away(sent_ns, self.now_ns);
+                }
                 self.circuit.turned_away(sent_ns, self.now_ns, verdict == Verdict::Busy);
             }
             Verdict::Again => {}
         }
         let retries = self.feed.settings.retries;
-        if self.circuit.absent_rounds() > retries.max(ABSENT_ROUNDS_MIN) {
+        let never_there = self.tally.codes.is_empty() && code == Failure::Connect as u16;
+        let rounds_max = if never_there { NOBODY_ROUNDS } else { retries.max(ABSENT_ROUNDS_MIN) };
+        if self.circuit.absent_rounds() > rounds_max {
             let rounds = self.circuit.absent_rounds();
             let text = format!("the target has taken nothing in {rounds} tries in a row: {why}");
             self.feed.stop(text);
