@@ -7,6 +7,12 @@ use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
 use crate::rng::splitmix64;
 
+/// A generator that is late in so many offers of the same load, one after the other, cannot send it.
+const TRIES: u32 = 3;
+/// The same for offers that take longer than this share of the budget.
+const TRIES_LONG: u32 = 2;
+const LONG: f64 = 0.04;
+
 /// Why the phases ended before the last one was done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stop {
@@ -57,6 +63,8 @@ pub(super) struct Search<'a> {
     pub certified_last: bool,
     /// Lowest rate at which the generator could not send as planned.
     pub starved_at_per_s: f64,
+    /// Orders that were offered once more because the generator was late in them.
+    pub repeated: u32,
     pub non_monotone: bool,
     pub started_over: bool,
     pub width_reached: bool,
@@ -122,6 +130,7 @@ impl<'a> Search<'a> {
             certified: None,
             certified_last: false,
             starved_at_per_s: f64::INFINITY,
+            repeated: 0,
             non_monotone: false,
             started_over: false,
             width_reached: false,
@@ -209,6 +218,25 @@ impl<'a> Search<'a> {
         }
         if self.dead(&trial) {
             return Err(Stop::TargetFailed);
+        }
+        Ok(trial)
+    }
+
+    /// Offers segments until the generator sends them as planned, a few times at most: a machine that stood still
+    /// for a moment says nothing of the target, nor of what the generator can. Of all but the last nothing is kept.
+    pub fn offer_on_time(
+        &mut self,
+        segments: &[Segment],
+        abort: Option<Abort>,
+    ) -> Result<Trial, Stop> {
+        let mut trial = self.offer(segments, abort)?;
+        let is_long = trial.elapsed_s > LONG * self.goal.budget_s;
+        for _ in 1..if is_long { TRIES_LONG } else { TRIES } {
+            if !self.starved(&trial) {
+                break;
+            }
+            self.repeated += 1;
+            trial = self.offer(segments, abort)?;
         }
         Ok(trial)
     }
