@@ -7,6 +7,9 @@ use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
 use crate::rng::splitmix64;
 
+/// Lag of the generator, at its 99th percentile, above which an offer is not judged: a share of the limit, and s.
+const LAG: f64 = 0.2;
+const LAG_FLOOR_S: f64 = 0.005;
 /// A generator that is late in so many offers of the same load, one after the other, cannot send it.
 const TRIES: u32 = 3;
 /// The same for offers that take longer than this share of the budget.
@@ -281,9 +284,10 @@ impl<'a> Search<'a> {
         (seconds / self.window_s).round() as usize
     }
 
-    /// Whether the generator sent as planned. What it could not send, the target did not miss.
+    /// Whether the generator sent too late to say anything of the target. What it could not send, the target did not
+    /// miss; a lag below this is in the response times, which count from the intended time, and on the safe side.
     pub fn starved(&self, trial: &Trial) -> bool {
-        trial.pace.lag_p99_s > (0.1 * self.goal.limit_s).max(0.002)
+        trial.pace.lag_p99_s > (LAG * self.goal.limit_s).max(LAG_FLOOR_S)
     }
 
     /// The curve: stretches of the same rate together, in ascending order.
