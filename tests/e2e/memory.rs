@@ -1,6 +1,6 @@
 //! Memory does not grow with files, and little with connections.
 
-use crate::process::{Ended, PATIENCE, Place, Running, find_program};
+use crate::process::{Ended, PATIENCE, Place, Running, find_program, stolen_while};
 use crate::record::Record;
 use crate::server::Server;
 use std::io::{BufWriter, Write};
@@ -106,13 +106,17 @@ fn with_connections(n: &str) -> (Record, u64) {
         "--json",
         "-",
     ];
-    let (ended, peak) = watched(place.start(args));
+    let ((ended, peak), stolen) = stolen_while(|| watched(place.start(args)));
     let record = Record::of(&ended);
     record.expect_balanced();
     assert_eq!(record.failures(), [], "{}", ended.stderr);
     let accepted = target.stats()["connections"]["accepted"].as_u64().unwrap();
     // One more connection asks for these figures.
-    assert_eq!(accepted, n.parse::<u64>().unwrap() + 1);
+    let needed = n.parse::<u64>().unwrap() + 1;
+    // Of the connections that are opened before the start, at most 512 are under way at once. Those
+    // that a standstill of the machine holds up for a second are opened anew by their first request.
+    let again = if stolen > 0.02 { 512 } else { 0 };
+    assert!((needed..=needed + again).contains(&accepted), "{accepted} of {needed}, {stolen:.3}");
     (record, peak)
 }
 

@@ -125,6 +125,7 @@ pub fn all() -> Vec<Adversary> {
             Quirk::Starved { most_per_s: 100.0 },
             End::Verdict(Verdict::GeneratorLimited, None),
         ),
+        base("stalls", Quirk::Stalls { every_s: 6.0, stall_s: 0.04 }, End::Near(0.1)),
         Adversary { limit_s: 0.015, ..base("floor", Quirk::None, FLOOR) },
         Adversary {
             most_per_s: 100.0,

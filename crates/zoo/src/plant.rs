@@ -65,6 +65,13 @@ pub enum Quirk {
         /// When, s.
         at_s: f64,
     },
+    /// The generator stands still for `stall_s` at the end of every `every_s`.
+    Stalls {
+        /// From one standstill's end to the next one's, s.
+        every_s: f64,
+        /// Its length, s.
+        stall_s: f64,
+    },
     /// The generator sends at most so many requests per second.
     Starved {
         /// Requests per second.
@@ -232,6 +239,11 @@ impl QueuePlant {
             sent_s = t.max(self.may_send_s - 0.5);
             self.may_send_s = self.may_send_s.max(t) + 1.0 / most_per_s;
             lag_s = sent_s - t;
+        }
+        if let Quirk::Stalls { every_s, stall_s } = self.queue.quirk {
+            let left_s = every_s - t % every_s;
+            lag_s = if left_s < stall_s { left_s } else { 0.0 };
+            sent_s = t + lag_s;
         }
         if let Quirk::Batches { size, patience_s } = self.queue.quirk {
             if let Some(&first_s) = self.batch.first()

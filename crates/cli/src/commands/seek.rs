@@ -176,7 +176,9 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
                     .connections
                     .zip(finding.certified.as_ref())
                     .and_then(|(fixed, at_line)| held_by_connections(at_line, fixed));
-                (results(&finding), verdict_of(&finding), own.into_iter().collect())
+                let repeated = repeated(finding.repeated);
+                let own = own.into_iter().chain(repeated).collect();
+                (results(&finding), verdict_of(&finding), own)
             }
             Some(rival) => {
                 let (results, verdict, _) = search_as(rival, &mut plant, &task.goal);
@@ -228,6 +230,18 @@ fn plant_plan(task: &Task, base: &ShardPlan) -> PlantPlan {
         connections_fixed: task.connections_fixed,
         shards: task.scenario.threads,
     }
+}
+
+/// Says how much of the search was measured anew.
+fn repeated(parts: u32) -> Option<String> {
+    (parts > 0).then(|| {
+        format!(
+            "the generator was late in {parts} part{} of the search, which {} measured once more: this machine \
+             stands still now and then, or has too little to do this",
+            if parts == 1 { "" } else { "s" },
+            if parts == 1 { "was" } else { "were" },
+        )
+    })
 }
 
 /// Says so when a fixed number of connections was nearly all in use at the line, which then may be theirs. By

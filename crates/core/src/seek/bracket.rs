@@ -76,7 +76,7 @@ impl Search<'_> {
         for _ in 0..3 {
             let whole_s = round_to(settle_s + length_s, self.window_s);
             let segments = [Segment { rate_per_s, duration_s: whole_s }];
-            let trial = self.offer(&segments, Some(Abort { excess: 3.0, late_min: 20 }))?;
+            let trial = self.offer_on_time(&segments, Some(Abort { excess: 3.0, late_min: 20 }))?;
             if self.starved(&trial) {
                 self.starved_at_per_s = self.starved_at_per_s.min(rate_per_s);
                 look = Look::Starved;
@@ -178,7 +178,7 @@ impl Search<'_> {
         while rate < self.goal.most_per_s {
             rate = (2.0 * rate).min(self.goal.most_per_s);
             let duration_s = round_to(2.0 * self.step_s(rate), self.window_s);
-            let trial = self.offer(&[Segment { rate_per_s: rate, duration_s }], None)?;
+            let trial = self.offer_on_time(&[Segment { rate_per_s: rate, duration_s }], None)?;
             let skip = trial.windows.len() / 2;
             // The last requests have none after them that would fill their batch.
             let tail = self.windows_in(self.goal.limit_s).min(skip / 2);
@@ -228,7 +228,7 @@ impl Search<'_> {
         let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
         let mut measuring = false;
         for _ in 0..8 {
-            let trial = self.offer(&[Segment { rate_per_s, duration_s }], None)?;
+            let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             if self.starved(&trial) {
                 return Ok(());
             }

@@ -111,10 +111,14 @@ impl Search<'_> {
     }
 
     /// When no run of this phase held: an earlier one that the interval does not contradict, or none. Before there is
-    /// an interval, the highest rate at which everything that was measured holds.
+    /// an interval, the highest rate at which everything that was measured holds; where the generator gave out, what
+    /// it could send for a moment only is no such rate.
     pub(super) fn certify_from_before(&mut self) {
         let highest = self.highest();
-        let holds = |run: &&Stretch| run.rate_per_s <= highest && self.excess(&run.counts) <= 1.0;
+        let least_s = if self.starved_at_per_s.is_finite() { self.least_s() } else { 0.0 };
+        let holds = |run: &&Stretch| {
+            run.rate_per_s <= highest && run.seconds >= least_s && self.excess(&run.counts) <= 1.0
+        };
         self.certified = if self.fit.is_some() {
             self.held().or_else(|| self.held_above())
         } else {
@@ -135,8 +139,9 @@ impl Search<'_> {
             }
             match self.run(rate) {
                 Ok(true) => break,
-                // A longer run may show that the generator cannot do it after all.
-                Ok(false) | Err(Stop::GeneratorLimited) => rate *= 0.92,
+                Ok(false) => rate *= 0.92,
+                // A longer run may show that the generator cannot do it after all, as often as it may be offered.
+                Err(Stop::GeneratorLimited) => rate *= 0.8,
                 Err(stop) => return Err(stop),
             }
         }

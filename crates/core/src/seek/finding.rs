@@ -143,6 +143,9 @@ pub struct Finding {
     pub curve: Vec<Measured>,
     /// The phases in order.
     pub phases: Vec<PhaseSpan>,
+    /// Parts of the search that were offered once more because the generator was late in them.
+    #[serde(default)]
+    pub repeated: u32,
     /// Time it took, s.
     pub elapsed_s: f64,
 }

@@ -158,7 +158,7 @@ impl Search<'_> {
             duration_s: (lead(at) + blocks * block) as f64 * self.window_s,
         };
         let segments: Vec<Segment> = rates.iter().enumerate().map(segment).collect();
-        let trial = self.offer(&segments, abort)?;
+        let trial = self.offer_on_time(&segments, abort)?;
         if trial.aborted {
             let all = self.stretch(&trial, rates[0], 0, usize::MAX);
             self.curve.extend(all);

@@ -7,6 +7,15 @@ use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
 use crate::rng::splitmix64;
 
+/// Lag of the generator, at its 99th percentile, above which an offer is not judged: a share of the limit, and s.
+const LAG: f64 = 0.2;
+const LAG_FLOOR_S: f64 = 0.005;
+/// A generator that is late in so many offers of the same load, one after the other, cannot send it.
+const TRIES: u32 = 3;
+/// The same for offers that take longer than this share of the budget.
+const TRIES_LONG: u32 = 2;
+const LONG: f64 = 0.04;
+
 /// Why the phases ended before the last one was done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stop {
@@ -57,6 +66,8 @@ pub(super) struct Search<'a> {
     pub certified_last: bool,
     /// Lowest rate at which the generator could not send as planned.
     pub starved_at_per_s: f64,
+    /// Orders that were offered once more because the generator was late in them.
+    pub repeated: u32,
     pub non_monotone: bool,
     pub started_over: bool,
     pub width_reached: bool,
@@ -122,6 +133,7 @@ impl<'a> Search<'a> {
             certified: None,
             certified_last: false,
             starved_at_per_s: f64::INFINITY,
+            repeated: 0,
             non_monotone: false,
             started_over: false,
             width_reached: false,
@@ -213,6 +225,25 @@ impl<'a> Search<'a> {
         Ok(trial)
     }
 
+    /// Offers segments until the generator sends them as planned, a few times at most: a machine that stood still
+    /// for a moment says nothing of the target, nor of what the generator can. Of all but the last nothing is kept.
+    pub fn offer_on_time(
+        &mut self,
+        segments: &[Segment],
+        abort: Option<Abort>,
+    ) -> Result<Trial, Stop> {
+        let mut trial = self.offer(segments, abort)?;
+        let is_long = trial.elapsed_s > LONG * self.goal.budget_s;
+        for _ in 1..if is_long { TRIES_LONG } else { TRIES } {
+            if !self.starved(&trial) {
+                break;
+            }
+            self.repeated += 1;
+            trial = self.offer(segments, abort)?;
+        }
+        Ok(trial)
+    }
+
     /// Whether the target, having answered before, answers nothing any more: at the end of the trial every
     /// request failed and nothing was completed, for long enough to be sure.
     fn dead(&self, trial: &Trial) -> bool {
@@ -253,9 +284,10 @@ impl<'a> Search<'a> {
         (seconds / self.window_s).round() as usize
     }
 
-    /// Whether the generator sent as planned. What it could not send, the target did not miss.
+    /// Whether the generator sent too late to say anything of the target. What it could not send, the target did not
+    /// miss; a lag below this is in the response times, which count from the intended time, and on the safe side.
     pub fn starved(&self, trial: &Trial) -> bool {
-        trial.pace.lag_p99_s > (0.1 * self.goal.limit_s).max(0.002)
+        trial.pace.lag_p99_s > (LAG * self.goal.limit_s).max(LAG_FLOOR_S)
     }
 
     /// The curve: stretches of the same rate together, in ascending order.

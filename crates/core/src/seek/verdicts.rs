@@ -32,6 +32,7 @@ impl Search<'_> {
             slope: fit.map(|fit| fit.slope),
             curve: self.curve_by_rate().iter().map(|stretch| self.measured(stretch)).collect(),
             phases: self.phases.clone(),
+            repeated: self.repeated,
             elapsed_s: self.elapsed_s,
         }
     }
