@@ -3,6 +3,7 @@
 use super::clients::{LONG, vespa_command};
 use super::sets::{Documents, dump, expect_equal, puts, some};
 use crate::process::{Place, Running, Target, curl, until};
+use plimsoll_core::clock::wall_us;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How often each of these tests does what it does; more by PLIMSOLL_KILL_ROUNDS.
 pub fn rounds() -> u64 {
@@ -27,8 +28,7 @@ pub struct Dice(u64);
 
 impl Dice {
     pub fn new() -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-        let seed = number_from("PLIMSOLL_KILL_SEED").unwrap_or(now);
+        let seed = number_from("PLIMSOLL_KILL_SEED").unwrap_or_else(wall_us);
         eprintln!("PLIMSOLL_KILL_SEED={seed}");
         Self(seed)
     }

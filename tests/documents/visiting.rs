@@ -3,8 +3,9 @@
 use super::clients::{vespa, vespa_feed};
 use super::sets::{Documents, add, dump, expect_equal, puts, read, some, visited};
 use crate::process::{Ended, Place, Target, until};
+use plimsoll_core::clock::wall_us;
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 fn visit(place: &Place, target: &Target, flags: &[&str]) -> Ended {
     vespa(place, target, ["visit"].into_iter().chain(flags.iter().copied()))
@@ -121,7 +122,7 @@ fn selections_choose_the_same_documents_in_both() {
 }
 
 fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+    wall_us() / 1_000_000
 }
 
 #[test]
