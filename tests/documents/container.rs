@@ -36,6 +36,9 @@ fn containers_that_go_take_nothing_with_them() {
         let slices = (1 + dice.below(9)).to_string();
         let mut flags = vec!["--slices", &slices];
         flags.extend(forms[dice.below(3) as usize]);
+        flags.extend(
+            [&["--threads", "1"], &["--threads", "2"], &["--threads", "3"]][dice.below(3) as usize],
+        );
         // How long it takes when nothing happens is how long something may happen.
         let (whole, record) = dump(&place, &target, &flags);
         expect_equal(&whole, &documents);

@@ -318,14 +318,22 @@ fn time_us(flag: &str, text: &str) -> Result<u64> {
     })
 }
 
+/// Connections for so many slices and containers, opened as they are needed: a slice whose container dies finds one
+/// to any other that lives, and all slices do when a single one is left. Less than that beyond 512, since each may
+/// take a descriptor.
+fn connections(slices: u32, containers: usize) -> u32 {
+    let containers = u32::try_from(containers).unwrap_or(u32::MAX).max(1);
+    let enough = (2 * slices).max(containers).max(512);
+    slices.saturating_mul(containers).min(enough)
+}
+
 impl Task {
     /// The engine's plan for so many slices, and a form for each target.
     fn plan(&self, form: &VisitForm) -> Result<(ShardPlan, Arc<Vec<HttpForm>>)> {
         let mut scenario = self.scenario.clone();
         let slices = form.slices;
         scenario.load = LoadModel::Closed { clients: slices, think: Think::None, cycle_ns: 0 };
-        // Where several containers are, a slice whose container dies finds a connection to another.
-        scenario.connections = Some(if self.targets.len() > 1 { 2 * slices } else { slices });
+        scenario.connections = Some(connections(slices, self.targets.len()));
         scenario.threads = scenario.threads.min(slices);
         let tls = tls_of(&scenario, &self.urls)?;
         let mut plan = plan_of(&scenario, self.targets.clone(), tls, 1);

@@ -1,6 +1,7 @@
 //! One connection: its state, its TLS, its codec, and bytes the kernel has not taken yet.
 
 use crate::net::{Net, NetError};
+use plimsoll_core::schedule::Slice;
 use plimsoll_wire::Protocol;
 use rustls::ClientConnection;
 use std::io::{Read, Write};
@@ -53,6 +54,21 @@ pub(super) struct Connection<P: Protocol> {
 pub(super) enum LayerError {
     Net(NetError),
     Tls(rustls::Error),
+}
+
+/// The target of a shard's `i`-th connection. Connections take turns over the whole run. Where a shard would then
+/// only ever see some of the targets, as with two threads and two targets, its turns are shifted, so that its
+/// requests have somewhere to go when a target does not answer; not so for clients who keep their connection.
+pub(super) fn target_of(slice: Slice, i: u64, targets: u64, dedicated: bool) -> u32 {
+    let of = u64::from(slice.of);
+    let common = greatest_common_divisor(of, targets);
+    let period = targets / common;
+    let shift = if dedicated { 0 } else { (i / period) % common };
+    ((slice.global(i) + shift) % targets) as u32
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 impl<P: Protocol> Connection<P> {
@@ -189,5 +205,32 @@ impl<P: Protocol> Connection<P> {
     /// Whether a TLS handshake is still under way.
     pub fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shard_sees_every_target() {
+        for (of, targets) in [(1, 1), (1, 3), (2, 2), (2, 4), (4, 2), (6, 4), (3, 5), (4, 4)] {
+            let mut count = vec![0; targets as usize];
+            for index in 0..of {
+                let slice = Slice { index, of };
+                let mut own = vec![0; targets as usize];
+                for i in 0..targets {
+                    own[target_of(slice, i, targets, false) as usize] += 1;
+                    count[target_of(slice, i, targets, false) as usize] += 1;
+                }
+                assert!(own.iter().all(|n| *n == 1), "{index} of {of}, {targets}: {own:?}");
+            }
+            assert!(count.iter().all(|n| *n == of), "{of}, {targets}: {count:?}");
+            // One connection a shard: as even as can be, and the same for those who keep theirs.
+            let first = |index| target_of(Slice { index, of }, 0, targets, false);
+            assert!((0..of).all(|index| u64::from(first(index)) == u64::from(index) % targets));
+            let kept = target_of(Slice { index: of - 1, of }, 5, targets, true);
+            assert_eq!(u64::from(kept), (5 * u64::from(of) + u64::from(of) - 1) % targets);
+        }
     }
 }

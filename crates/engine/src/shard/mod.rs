@@ -15,7 +15,7 @@ use crate::net::{Net, RoundTrip, WaitMode};
 use crate::target::Target;
 use crate::tls::Tls;
 use crate::windows::WindowCounts;
-use connection::Connection;
+use connection::{Connection, target_of};
 use flight::Flights;
 use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
 use plimsoll_core::clock::{Clock, SECOND_NS};
@@ -228,14 +228,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         };
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
         let targets = plan.targets.len().max(1) as u64;
+        let dedicated = managed.is_none() && clients == plan.connections as usize;
         let connections = (0..plan.connections)
             .map(|i| {
                 let number = plan.slice.global(u64::from(i));
-                Connection::new((number % targets) as u32, (number / targets) as usize)
+                let target = target_of(plan.slice, u64::from(i), targets, dedicated);
+                Connection::new(target, (number / targets) as usize)
             })
             .collect();
         let separate = plan.warmup_ns > 0 || plan.ignore_first > 0;
-        let dedicated = managed.is_none() && clients == plan.connections as usize;
         Ok(Self {
             protocol,
             net,
