@@ -224,10 +224,10 @@ fn bursts_of_refusals_and_cut_connections_lose_nothing() {
     static ACCEPTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let place = Place::new();
     let server = picky(&ACCEPTED, |seen| match seen.number % 400 {
-        50..120 => 429,
-        150..200 => 503,
-        220..230 => 0,
-        240..250 => 1,
+        50..64 => 429,
+        150..160 => 503,
+        220..224 => 0,
+        240..244 => 1,
         _ => 200,
     });
     let mut text = String::new();
@@ -397,7 +397,7 @@ fn a_feed_and_queries_run_together() {
             "job = \"real-time\"\n[feed]\ntargets = [\"{url}\"]\nfiles = [\"in\"]\n\
              load = {{ model = \"open\", rate_per_s = 500 }}\n\
              [queries]\ntargets = [\"{url}/search/?query=number\"]\nduration = \"4s\"\n\
-             load = {{ model = \"open\", rate_per_s = 50 }}\nchecks = [\"vespa\"]\n"
+             load = {{ model = \"closed\", clients = 2 }}\nchecks = [\"vespa\"]\n"
         ),
     );
     let ended = place.run(["run", "mix.toml", "--json", "record.json", "--quiet"]).expect(0);
@@ -408,7 +408,8 @@ fn a_feed_and_queries_run_together() {
     }
     let record = Record(serde_json::from_str(&place.read("record.json")).unwrap());
     assert_eq!(record.text("/job"), "real-time");
-    assert_eq!((record.ok(), record.count("/feed/accepted")), (200, 1000));
+    assert_eq!(record.count("/feed/accepted"), 1000);
+    assert_eq!(record.ok(), record.sent());
     record.expect_balanced();
     let (with, without) =
         (record.number("/mix/while_feeding/seconds"), record.number("/mix/without/seconds"));
@@ -445,7 +446,7 @@ fn wrong_words_are_refused_before_anything_is_sent() {
         (&[url, "in", "--threads", "0"], "--threads"),
         (&[url, "in", "--accept", "500"], "--accept"),
         (&[url, "in", "--timeout", "0s"], "--timeout"),
-        (&[url, "in", "--rate", "-1"], "rate"),
+        (&[url, "in", "--rate", "0"], "rate"),
         (&[url, "-", "-"], "stdin"),
         (&[url, "in", "--json", "-", "--vespa-statistics", "-"], "stdout"),
         (&[url, "in", "--failed", "none/x"], "--failed"),

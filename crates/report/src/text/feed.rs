@@ -79,11 +79,11 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
     examples(page, &feed.examples);
     let retries = sum(&feed.retries);
     if retries > 0 {
-        let text = format!("{} operations sent again:{}", count(retries), list(&feed.retries));
+        let text = format!("{} repetitions: {}", count(retries), list(&feed.retries));
         page.entry("Retries", &text, Tone::Warn);
     }
     if !feed.lost.is_empty() {
-        let text = format!("{} requests without an answer:{}", sum(&feed.lost), list(&feed.lost));
+        let text = format!("{} requests without an answer: {}", sum(&feed.lost), list(&feed.lost));
         page.entry("Lost", &text, Tone::Warn);
     }
     page.entry("In flight", &inflight(feed), Tone::Plain);
@@ -161,7 +161,7 @@ fn inflight(feed: &FeedResult) -> String {
     let mut text = match own.fixed {
         true => format!("{} at most, fixed; {} were reached", count(own.limit.into()), own.most),
         false => format!(
-            "up to {}, {} at the end, of at most {}",
+            "up to {}; the window was {} at the end, of at most {}",
             count(own.most.into()),
             count(own.last.into()),
             count(own.limit.into())
@@ -170,10 +170,10 @@ fn inflight(feed: &FeedResult) -> String {
     let s = if feed.connections == 1 { "" } else { "s" };
     text += &format!("; HTTP/{} on {} connection{s}", feed.http, count(feed.connections.into()));
     if own.shrinks > 0 {
-        text += &format!("; made smaller {} times, as the target refused", count(own.shrinks));
+        text += &format!("; made smaller {}, as the target refused", times(own.shrinks));
     }
     if own.pauses > 0 {
-        text += &format!("; stopped {} times, as nothing was accepted", count(own.pauses));
+        text += &format!("; stopped {}, as nothing was accepted", times(own.pauses));
     }
     text
 }
@@ -182,11 +182,15 @@ fn sum(counts: &std::collections::BTreeMap<String, u64>) -> u64 {
     counts.values().sum()
 }
 
-/// ` 429 20, reset 3`
+/// `429 20, reset 3`
 fn list(counts: &std::collections::BTreeMap<String, u64>) -> String {
     let parts: Vec<_> =
-        counts.iter().map(|(why, n)| format!(" {} of {}", count(*n), printable(why))).collect();
-    parts.join(",")
+        counts.iter().map(|(why, n)| format!("{} {}", printable(why), count(*n))).collect();
+    parts.join(", ")
+}
+
+fn times(number: u64) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{} times", count(number)) }
 }
 
 /// Every status on a line of its own: a quick refusal says nothing about the writing of documents.

@@ -1,6 +1,7 @@
 //! What a feed came to.
 
 use super::task::Task;
+use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_workloads::feed::{InflightChoice, Position, Tally};
@@ -39,7 +40,9 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
     if operations == 0 && position.at_end {
         warnings.push("the input holds no operation".to_owned());
     }
-    let seconds = tally.last_ns.saturating_sub(ended.started_ns) as f64 / 1e9;
+    // Where nothing was settled, all the time passed in vain.
+    let last_ns = if tally.last_ns > 0 { tally.last_ns } else { now_ns() };
+    let seconds = last_ns.saturating_sub(ended.started_ns) as f64 / 1e9;
     let settled = (tally.accepted + tally.refused).max(1) as f64;
     let trouble = feed.trouble();
     let unread = unread(task, &position);
