@@ -52,7 +52,7 @@ impl Source {
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         let metadata = self.file.as_ref()?.metadata().ok()?;
-        metadata.is_file().then(|| metadata.len())
+        metadata.is_file().then_some(metadata.len())
     }
 
     /// Begins to read it, unpacked.
