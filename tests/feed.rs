@@ -224,8 +224,8 @@ fn bursts_of_refusals_and_cut_connections_lose_nothing() {
     static ACCEPTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let place = Place::new();
     let server = picky(&ACCEPTED, |seen| match seen.number % 400 {
-        50..64 => 429,
-        150..160 => 503,
+        50..58 => 429,
+        150..155 => 503,
         220..224 => 0,
         240..244 => 1,
         _ => 200,
