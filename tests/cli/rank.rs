@@ -185,7 +185,7 @@ fn fixed_rates_fill_feedsims_table_and_instances_step_together() {
         "--json",
         "-",
     ];
-    let ended = place.start(args).wait(Duration::from_secs(120));
+    let (ended, stolen) = stolen_while(|| place.start(args).wait(Duration::from_secs(120)));
     // A machine that is busy may make the generator late; the figures are what matters here.
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     let table = place.read("table.csv");
@@ -203,7 +203,10 @@ fn fixed_rates_fill_feedsims_table_and_instances_step_together() {
     let instances = record.0["rank"]["instances"].as_array().unwrap();
     assert_eq!(instances.len(), 2);
     let answered: f64 = instances.iter().map(|one| one["achieved_per_s"].as_f64().unwrap()).sum();
-    assert!((answered - record.number("/rank/overall/achieved_per_s")).abs() < 2.0, "{answered}");
+    // Replies that the host holds up come after the end of a step, here of one instance, there of both.
+    let allowed = if stolen > 0.02 { 20.0 } else { 2.0 };
+    let overall = record.number("/rank/overall/achieved_per_s");
+    assert!((answered - overall).abs() < allowed, "{answered}, {overall}, {stolen:.3} stolen");
     let runs = record.0["rank"]["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     // On one clock: each rate goes to both at the same time, in turns, so neither gets more than one more.

@@ -1,4 +1,4 @@
-//! Fifty thousand real documents there and back: fed by one program, dumped by another, and the same.
+//! Real documents there and back, fifty thousand of them: fed by one program, dumped by another, and the same.
 
 use super::clients::{Fed, vespa};
 use super::sets::{Documents, add, dump, expect_equal, puts, visited};
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 const COUNT: usize = 50_000;
 
-/// The bundled corpus, as documents of `plimsoll corpus write --format feed`.
-fn corpus(place: &Place) -> Documents {
-    let count = COUNT.to_string();
+/// The first documents of the bundled corpus, as those of `plimsoll corpus write --format feed`.
+fn corpus(place: &Place, count: usize) -> Documents {
+    let count = count.to_string();
     let args = ["corpus", "write", "--format", "feed", "--limit", &count, "--out", "corpus.ndjson"];
     place.run(args).expect(0);
     let mut documents = Documents::new();
@@ -21,14 +21,14 @@ fn corpus(place: &Place) -> Documents {
         let id = format!("id:plimsoll:doc::{name}");
         add(&mut documents, Value::String(id), request["body"]["fields"].take());
     }
-    assert_eq!(documents.len(), COUNT);
+    assert_eq!(documents.len().to_string(), count);
     documents
 }
 
 /// Feeds with `feed` and dumps with `plimsoll visit`, then feeds the dump into an empty server.
-fn there_and_back(feed: impl Fn(&Place, &Target, &str)) {
+fn there_and_back(count: usize, feed: impl Fn(&Place, &Target, &str)) {
     let place = Place::new();
-    let documents = corpus(&place);
+    let documents = corpus(&place, count);
     place.file("corpus.jsonl", puts(&documents));
     let target = place.serve(&["search", "--durability", "async"]);
     feed(&place, &target, "corpus.jsonl");
@@ -59,9 +59,17 @@ fn there_and_back(feed: impl Fn(&Place, &Target, &str)) {
 
 #[test]
 fn fed_by_vespa_dumped_by_plimsoll_and_the_other_way_round() {
-    there_and_back(|place, target, file| {
+    there_and_back(COUNT, |place, target, file| {
         // Left to itself it takes seconds to find out how much it may have under way.
         let ended = vespa(place, target, ["feed", "--inflight", "1000", file]).expect(0);
         Fed::of(&ended).expect_ok(COUNT);
+    });
+}
+
+#[test]
+fn fed_by_plimsoll_it_is_the_same() {
+    there_and_back(5000, |place, target, file| {
+        let ended = place.run(["feed", &target.url, file, "--no-record"]).expect(0);
+        assert!(ended.stdout.contains("all 5,000 operations"), "{}", ended.stdout);
     });
 }

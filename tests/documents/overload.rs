@@ -7,10 +7,14 @@ use crate::record::Record;
 use serde_json::Value;
 use std::fmt::Write;
 
+/// A server that has its hands full with little.
+const SMALL: [&str; 7] =
+    ["search", "--durability", "sync", "--operations", "32", "--throttled", "8"];
+
 #[test]
 fn overload_is_429_and_never_a_stall() {
     let place = Place::new();
-    let target = place.serve(&["search", "--durability", "sync"]);
+    let target = place.serve(&SMALL);
     let mut requests = String::new();
     let body = "words of some length ".repeat(100);
     for n in 0..8000 {
@@ -22,7 +26,7 @@ fn overload_is_429_and_never_a_stall() {
         );
     }
     place.file("feed.ndjson", requests);
-    // Eight thousand at a time, where 1280 may be under way.
+    // Eight thousand at a time, where 40 may be under way.
     let args = ["load", target.url.as_str(), "--http2", "--queries", "feed.ndjson"];
     let more = ["--clients", "8000", "--connections", "100", "--requests", "16000"];
     let limits = ["--duration", "60s", "--timeout", "20s", "--json", "-"];
@@ -45,7 +49,7 @@ fn overload_is_429_and_never_a_stall() {
         let said = failure["reply"].as_str().unwrap();
         let reason = said.split_once("Rejecting execution due to overload: ").unwrap().1;
         assert!(
-            reason.starts_with("256 requests already enqueued")
+            reason.starts_with("8 requests already enqueued")
                 || reason.contains(" seconds worth of work enqueued"),
             "{said}"
         );
@@ -58,12 +62,12 @@ fn overload_is_429_and_never_a_stall() {
 #[test]
 fn a_client_that_asks_for_too_much_gets_everything_in_the_end() {
     let place = Place::new();
-    let target = place.serve(&["search", "--durability", "sync"]);
-    let documents = some(6000);
+    let target = place.serve(&SMALL);
+    let documents = some(3000);
     place.file("feed.jsonl", puts(&documents));
-    let args = ["feed", "--inflight", "6000", "--connections", "16", "feed.jsonl"];
+    let args = ["feed", "--inflight", "600", "--connections", "4", "feed.jsonl"];
     let fed = Fed::of(&vespa(&place, &target, args).expect(0));
-    fed.expect_ok(6000);
+    fed.expect_ok(3000);
     let all = fed.count("http.response.count");
     assert_eq!(fed.status(200) + fed.status(429), all);
     assert!(fed.status(429) > 0, "nothing was refused");

@@ -86,8 +86,8 @@ fn memory_is_flat_however_many_requests_there_are() {
     };
     let (few, many) = (run("10000"), run("100000"));
     eprintln!("10,000 requests: {} kB, 100,000: {} kB", few / 1000, many / 1000);
-    // 20 bytes for each request more would be seen; what is left is the allocator's.
-    assert!(many < few + 1_800_000, "{few} bytes, then {many}");
+    // 30 bytes for each request more would be seen; what is left is the allocator's.
+    assert!(many < few + 2_700_000, "{few} bytes, then {many}");
 }
 
 /// Memory of a run with this many connections, by its own record and from outside, bytes.

