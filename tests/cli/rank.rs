@@ -1,6 +1,6 @@
 //! plimsoll serve rank, by raw frames and by HTTP.
 
-use crate::process::{PATIENCE, Place, Target, curl};
+use crate::process::{PATIENCE, Place, Target, curl, stolen_while};
 use plimsoll_wire::rank::{KIND_RANK, RESPONSE_HEADER_BYTES, RequestHeader, ResponseHeader};
 use rustix::process::Signal;
 use std::io::{Read, Write};

@@ -25,7 +25,7 @@ const SLOW_WAY: Noise = Noise("/latency_ms/response/p99", 5.0);
 const STOLEN: f64 = 0.02;
 
 /// How often a run is tried on a machine that is not quiet.
-const TRIES: usize = 6;
+const TRIES: usize = 4;
 /// The same where the host takes this share of the time: it will not be quiet in the next minute.
 const TRIES_ON_A_TAKEN_MACHINE: usize = 2;
 const TAKEN: f64 = 0.10;
