@@ -90,7 +90,7 @@ pub struct VisitArgs {
     /// Which documents, in Vespa's document selection language.
     #[arg(long, value_name = "EXPRESSION", help_heading = "What")]
     selection: Option<String>,
-    /// Which fields: type:field,field or [all], [document], [id].
+    /// Which fields: `type:field,field`, `[all]`, `[document]` or `[id]`.
     #[arg(long, value_name = "FIELDS", help_heading = "What")]
     field_set: Option<String>,
     /// Only what was written at this time or later: seconds since 1970, or 2026-11-22T10:00:00Z.

@@ -256,8 +256,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let now_ns = self.clock.now_ns();
             if self.connections[key as usize].state == State::Open {
                 self.submit(key, tag, now_ns);
-            } else {
-                self.wait_for_connection(key, tag, now_ns);
+                continue;
+            }
+            // Its deadline stays what it was.
+            self.connections[key as usize].opening_for = Some(tag);
+            if self.connections[key as usize].state == State::Closed {
+                self.open(key);
             }
         }
     }
@@ -314,7 +318,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.on_kept_connection = kept;
         let measured = flight.measured;
         // A second sending does not get a second timeout.
-        let deadline_ns = if flight.retried {
+        let deadline_ns = if flight.retried || flight.resent > 0 {
             self.flights.deadline_ns(tag)
         } else {
             self.deadline_ns(now_ns, self.plan.timeouts.request_ns)
