@@ -15,6 +15,7 @@ use crate::accept::{ACCEPT_PAUSE, accept};
 use crate::stop::Stop;
 use crate::write_limit::WriteLimited;
 use hyper::body::Incoming;
+use hyper::header::EXPECT;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Version};
@@ -179,7 +180,8 @@ async fn answer(container: &Arc<Container>, request: Request<Incoming>) -> Reply
         }
         _ => (Kind::State, state_api::handle(container, &head.method, path, query).await),
     };
-    if head.version == Version::HTTP_2 {
+    // Over HTTP/1.1 whoever asks first whether to send has not sent anything yet.
+    if head.version == Version::HTTP_2 || !head.headers.contains_key(EXPECT) {
         body.discard().await;
     }
     reply::pack(&mut reply, gzip::accepted(&head.headers));

@@ -125,8 +125,9 @@ impl Body {
         }
     }
 
-    /// Takes what was not read and throws it away, within limits. A reply that overtakes its request over HTTP/2
-    /// is followed by a reset of the stream, in which some clients lose the reply (curl 7.88 is one).
+    /// Takes what was not read and throws it away, within limits. A reply that overtakes its
+    /// request is followed by a reset, of the stream over HTTP/2 and of the connection over
+    /// HTTP/1.1, in which some clients lose the reply (curl 7.88 is one over HTTP/2).
     pub(crate) async fn discard(&mut self) {
         let discarding = async {
             let mut size = 0;

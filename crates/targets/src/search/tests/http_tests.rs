@@ -164,9 +164,15 @@ fn errors_have_code_status_and_a_clear_message() {
     let reply = client.request("POST", "/search/", "Content-Type: text/plain\r\n", b"yql");
     assert!(reply.error().1.contains("Content-Type 'text/plain'"));
     assert_eq!(client.request("DELETE", "/search/", "", b"").status, 405);
-    let large = vec![b' '; (1 << 20) + 1];
+    // A client that sends before it listens is not cut off in the middle of sending.
+    let large = vec![b' '; 32 << 20];
     let reply = server.client().request("POST", "/search/", JSON, &large);
     assert_eq!(reply.status, 413);
+    // One that asks whether to send is told before.
+    let mut asking = server.client();
+    let head = "POST /search/ HTTP/1.1\r\nHost: t\r\nContent-Length: 33554432\r\n";
+    asking.send(format!("{head}{JSON}Expect: 100-continue\r\n\r\n").as_bytes());
+    assert_eq!(asking.receive().unwrap().status, 413);
 }
 
 #[test]
