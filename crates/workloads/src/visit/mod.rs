@@ -8,6 +8,8 @@
 mod coverage;
 mod digest;
 mod form;
+mod item;
+mod json_front;
 mod output;
 mod reply;
 #[cfg(test)]
@@ -17,7 +19,8 @@ mod slice;
 
 pub use digest::IdDigest;
 pub use form::VisitForm;
+pub use item::{Entry, ITEM_BYTES_MAX, Item, ReplyError};
 pub use output::{Destination, DocumentFormat, Output, Packing, Writer, lines_between};
-pub use reply::{Entry, ITEM_BYTES_MAX, Item, ReplyError, ReplyForm, ReplyReader};
+pub use reply::{ReplyForm, ReplyReader};
 pub use sessions::{Unfinished, Visit, VisitError, VisitSessions, VisitTotals};
 pub use slice::{SliceProgress, SliceTimes};

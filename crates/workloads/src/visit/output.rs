@@ -1,6 +1,6 @@
 //! Where a visit writes what it gets: files, plain or packed, or standard output.
 
-use super::reply::Entry;
+use super::item::Entry;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};

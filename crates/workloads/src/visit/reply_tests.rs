@@ -1,3 +1,4 @@
+use super::item::*;
 use super::reply::*;
 use proptest::prelude::*;
 

@@ -1,8 +1,9 @@
 //! One slice of a visit: where it stands, and what it makes of the replies.
 
 use super::digest::IdDigest;
+use super::item::{Entry, Item, ReplyError};
 use super::output::DocumentFormat;
-use super::reply::{Entry, Item, ReplyError, ReplyForm, ReplyReader};
+use super::reply::{ReplyForm, ReplyReader};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;

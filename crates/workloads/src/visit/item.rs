@@ -1,0 +1,174 @@
+//! The things that stand in the reply to a visit: documents, steps of progress, counts and messages.
+//!
+//! Documents are passed on as the bytes that came: of each one only the id is looked at.
+
+use super::json_front::Scan;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use thiserror::Error;
+
+/// Longest document or line, bytes. Vespa's own limit on a document is 100 MiB.
+pub const ITEM_BYTES_MAX: usize = 128 << 20;
+
+/// Why a reply cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ReplyError {
+    /// The bytes are no reply to a visit.
+    #[error("the reply is not that of a visit: {0}")]
+    Form(String),
+    /// One document or line is longer than [`ITEM_BYTES_MAX`].
+    #[error("a document or line of the reply is longer than 128 MiB")]
+    TooLong,
+    /// It ends before its end.
+    #[error("the reply ends in the middle")]
+    Truncated,
+}
+
+/// What a document's entry says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// It is there.
+    Put,
+    /// It was removed.
+    Remove,
+}
+
+/// One thing in a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// A document, or the trace of one that was removed.
+    Document {
+        /// Which of both.
+        entry: Entry,
+        /// Its id.
+        id: Cow<'a, str>,
+        /// Its id as it came: a JSON string with its quotes.
+        id_json: Cow<'a, [u8]>,
+        /// What follows the id up to the end of the object: `,"fields":{...}}`, or `}`.
+        rest: Cow<'a, [u8]>,
+    },
+    /// How far the visit has come.
+    Progress {
+        /// Where to go on; none when it is at its end, or failed.
+        token: Option<String>,
+        /// In the space of buckets, 0 to 100, where it was told.
+        percent: Option<f64>,
+    },
+    /// How many documents the server says it has sent in this object.
+    Count(u64),
+    /// How many documents the server says it has sent in these lines; only the last progress follows.
+    Closing(u64),
+    /// What the server has to say.
+    Message {
+        /// Its words.
+        text: String,
+        /// Whether the visit has failed.
+        is_error: bool,
+    },
+}
+/// Bytes of a reply that an error shows.
+const SHOWN_BYTES: usize = 80;
+
+pub(super) fn form(what: &str, at: &[u8]) -> ReplyError {
+    let shown = String::from_utf8_lossy(&at[..at.len().min(SHOWN_BYTES)]).into_owned();
+    ReplyError::Form(format!("{what}: {shown:?}"))
+}
+
+/// Reads the id of a document, which stands first in every known server's reply.
+pub(super) fn document(object: &[u8]) -> Result<Item<'_>, ReplyError> {
+    let entry = |key: &[u8]| match key {
+        b"\"put\"" | b"\"id\"" => Some(Entry::Put),
+        b"\"remove\"" => Some(Entry::Remove),
+        _ => None,
+    };
+    let first = Scan::first_member(object).ok_or_else(|| form("a document is expected", object))?;
+    if let (Some(entry), b'"') = (entry(first.key), object[first.value_from]) {
+        let mut scan = Scan { bytes: object, at: first.value_from };
+        let id_json = scan.string().ok_or_else(|| form("an id is expected", object))?;
+        let rest = Cow::Borrowed(&object[scan.at..]);
+        return Ok(Item::Document { entry, id: text(id_json)?, id_json: id_json.into(), rest });
+    }
+    // The id may stand elsewhere after all.
+    let members: Members<'_> = serde_json::from_slice(object)
+        .map_err(|error| form(&format!("a document is not JSON ({error})"), object))?;
+    let mut found = None;
+    let mut rest = Vec::new();
+    for (key, value) in &members.0 {
+        let quoted = format!("\"{key}\"");
+        match entry(quoted.as_bytes()) {
+            Some(entry) if found.is_none() => found = Some((entry, value.get())),
+            _ => {
+                rest.extend_from_slice(b",");
+                rest.extend_from_slice(Value::from(key.as_str()).to_string().as_bytes());
+                rest.push(b':');
+                rest.extend_from_slice(value.get().as_bytes());
+            }
+        }
+    }
+    rest.push(b'}');
+    let (entry, id_json) = found.ok_or_else(|| form("a document has no id", object))?;
+    let id = text(id_json.as_bytes())?.into_owned().into();
+    let id_json = id_json.as_bytes().to_vec().into();
+    Ok(Item::Document { entry, id, id_json, rest: rest.into() })
+}
+
+/// What a JSON string says.
+fn text(json: &[u8]) -> Result<Cow<'_, str>, ReplyError> {
+    let wrong = || form("an id is no text", json);
+    let inner = json.strip_prefix(b"\"").and_then(|json| json.strip_suffix(b"\""));
+    let inner = inner.ok_or_else(wrong)?;
+    if memchr::memchr(b'\\', inner).is_none() {
+        return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| wrong());
+    }
+    serde_json::from_slice(json).map(Cow::Owned).map_err(|_| wrong())
+}
+
+/// A line that is no document.
+pub(super) fn line_item(line: &[u8], each: &mut impl FnMut(Item<'_>)) -> Result<(), ReplyError> {
+    let value: Value = serde_json::from_slice(line)
+        .map_err(|error| form(&format!("a line is not JSON ({error})"), line))?;
+    if let Some(progress) = value.get("continuation") {
+        let token = progress.get("token").and_then(Value::as_str).map(str::to_owned);
+        let percent = progress.get("percentFinished").and_then(Value::as_f64);
+        each(Item::Progress { token, percent });
+    }
+    if let Some(stats) = value.get("sessionStats") {
+        let count = stats.get("documentCount").and_then(Value::as_u64);
+        each(Item::Closing(count.ok_or_else(|| form("sessionStats without documentCount", line))?));
+    }
+    if let Some(message) = value.get("message") {
+        let text = message.get("text").unwrap_or(message);
+        let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
+        // A server that gives no severity speaks only when something is wrong.
+        let severity = message.get("severity").and_then(Value::as_str).unwrap_or("error");
+        each(Item::Message { text, is_error: severity == "error" });
+    }
+    Ok(())
+}
+
+/// The members of an object in their order.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
