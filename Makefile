@@ -3,10 +3,10 @@
 CARGO ?= cargo
 BIN   := target/release/plimsoll
 # What tests and benchmarks need from Debian or Ubuntu: a program, and the package that has it.
-TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl
-BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3
+TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
+BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 
-.PHONY: all build run test check bench zoo golden clean test-tools bench-tools
+.PHONY: all build run test test-engines check bench zoo golden clean test-tools bench-tools
 
 all: build
 
@@ -16,8 +16,14 @@ build:
 run: build
 	$(BIN) run quickstart
 
+# The tests of the program wait for their share of the machine themselves: tests/machine.rs.
+test: export RUST_TEST_THREADS ?= 64
 test: test-tools
 	$(CARGO) test --locked --workspace
+
+# Everything with real engines, Elasticsearch 7.10.2 too, which `make test` leaves out: another 31 MB of jars.
+test-engines: test-tools
+	$(CARGO) test --locked --package plimsoll --test all -- engines:: --include-ignored
 
 check:
 	$(CARGO) fmt --all --check
@@ -39,11 +45,14 @@ golden:
 clean:
 	$(CARGO) clean
 
-# Also Vespa's own clients, pinned, into target/clients.
+# Also the clients of Vespa, Elasticsearch and OpenSearch, pinned, into target/clients. The tests install real engines
+# themselves, into target/engines: their jars come over the network once. Real documents come from what apt knows.
 test-tools:
 	@./.ci/tools $(TEST_TOOLS)
+	@./.ci/packages
 	@./.ci/clients
 
 bench-tools:
 	@./.ci/tools $(BENCH_TOOLS)
+	@./.ci/packages
 	@./.ci/clients

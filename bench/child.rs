@@ -51,6 +51,10 @@ impl Child {
         let parent = rustix::process::getpid();
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
+        // Real engines are installed beside the folders of the builds, and never into the user's own.
+        if let Some(target) = program.parent().and_then(Path::parent) {
+            command.env("PLIMSOLL_HOME", target.join("engines"));
+        }
         command.stdout(output.try_clone()?).stderr(errors.try_clone()?);
         let settle = move || -> std::io::Result<()> {
             if let Some(core) = core {

@@ -46,6 +46,10 @@ pub enum Measure {
     Start,
     /// Feeding and querying the embedded search target.
     Search,
+    /// Loading and querying it beside OpenSearch.
+    Engines,
+    /// Words with four edits, and scans of raw text beside a copy of it.
+    Distance,
     /// Visiting: beside `vespa visit` and a download, and over a long way.
     Visit,
     /// Feeding, beside `vespa feed`.
@@ -62,6 +66,8 @@ impl Measure {
             Measure::Memory => "memory",
             Measure::Start => "start",
             Measure::Search => "search",
+            Measure::Engines => "engines",
+            Measure::Distance => "distance",
             Measure::Visit => "visit",
             Measure::Feed => "feed",
         }

@@ -50,6 +50,7 @@ pub struct Conditions {
     at_ns: u64,
     busy_s: f64,
     own_s: f64,
+    stolen_s: f64,
     load: String,
 }
 
@@ -71,10 +72,12 @@ impl Conditions {
             .take(8)
             .map(|field| field.parse().unwrap_or(0.0))
             .collect();
+        let second = rustix::param::clock_ticks_per_second() as f64;
         let busy: f64 = [0, 1, 2, 5, 6, 7].iter().filter_map(|&at| ticks.get(at)).sum();
         Ok(Self {
             at_ns: now_ns(),
-            busy_s: busy / rustix::param::clock_ticks_per_second() as f64,
+            busy_s: busy / second,
+            stolen_s: ticks.get(7).copied().unwrap_or(0.0) / second,
             own_s: cpu_s(libc::RUSAGE_SELF) + cpu_s(libc::RUSAGE_CHILDREN),
             load: load.split_whitespace().next().unwrap_or_default().to_owned(),
         })
@@ -88,14 +91,18 @@ impl Conditions {
         let now = Self::now()?;
         let wall_s = Duration::from_nanos(now.at_ns - self.at_ns).as_secs_f64();
         let cores = plimsoll_engine::health::machine().cpus;
-        let others = ((now.busy_s - self.busy_s) - (now.own_s - self.own_s)).max(0.0)
-            / (wall_s * f64::from(cores.max(1)));
+        let all_s = wall_s * f64::from(cores.max(1));
+        // What the host took away is nobody's work here.
+        let stolen_s = now.stolen_s - self.stolen_s;
+        let others =
+            ((now.busy_s - self.busy_s) - stolen_s - (now.own_s - self.own_s)).max(0.0) / all_s;
         Ok(format!(
             "Measured {} UTC on {}; {rounds} rounds, {seconds} s a run; other processes took {:.0} % of the \
-             processors meanwhile, load average {} before and {} after.",
+             processors meanwhile and the host {:.1} %, load average {} before and {} after.",
             format_utc(wall_us()).replace('T', " ").trim_end_matches('Z'),
             describe(),
             others * 100.0,
+            stolen_s * 100.0 / all_s,
             self.load,
             now.load,
         ))

@@ -12,8 +12,10 @@ mod child;
 #[path = "../tests/delay.rs"]
 mod delay;
 mod document;
+mod engine;
 mod flags;
 mod generator;
+mod http;
 mod machine;
 mod measure;
 mod reply;

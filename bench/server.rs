@@ -4,6 +4,8 @@ use crate::child::{Child, require};
 use crate::measure::Bench;
 use anyhow::{Context, Result, bail};
 use plimsoll_core::clock::{SECOND_NS, now_ns};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a target may take until it answers, ns.
-const READY_NS: u64 = 20 * SECOND_NS;
+const READY_NS: u64 = 90 * SECOND_NS;
 
 /// A running target. Dropping it stops it.
 pub struct Server {
@@ -112,6 +114,42 @@ impl Server {
         Ok(ticks / rustix::param::clock_ticks_per_second() as f64)
     }
 
+    /// CPU time that it and its children have used, s: a real engine is a child of the program that serves it.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn tree_cpu_s(&self) -> Result<f64> {
+        self.tree()?.into_iter().map(process_cpu_s).sum()
+    }
+
+    /// Binds it and its children to these cores, with all their threads and those that they will start.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn pin(&self, cores: &[usize]) -> Result<()> {
+        let mut set = CpuSet::new();
+        cores.iter().for_each(|&core| set.set(core));
+        for process in self.tree()? {
+            for task in std::fs::read_dir(format!("/proc/{process}/task"))?.flatten() {
+                let id = task.file_name().to_str().and_then(|id| id.parse().ok());
+                // A thread that has ended meanwhile needs no core.
+                let _ = id.and_then(Pid::from_raw).map(|id| sched_setaffinity(Some(id), &set));
+            }
+        }
+        Ok(())
+    }
+
+    /// Its process and the children of that.
+    fn tree(&self) -> Result<Vec<i32>> {
+        let parent = self.child.as_ref().context("a server that was stopped")?.id();
+        let mut all = vec![parent];
+        for task in std::fs::read_dir(format!("/proc/{parent}/task"))?.flatten() {
+            let children = std::fs::read_to_string(task.path().join("children"))?;
+            all.extend(children.split_whitespace().filter_map(|id| id.parse::<i32>().ok()));
+        }
+        Ok(all)
+    }
+
     /// The body of a GET of `path` as JSON.
     ///
     /// # Errors
@@ -136,6 +174,21 @@ impl Drop for Server {
             let _ = child.stop();
         }
     }
+}
+
+/// CPU time of a process with all of its threads, those that ended included, s.
+fn process_cpu_s(id: i32) -> Result<f64> {
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both pointers are to live memory of the right type.
+    let failed = unsafe {
+        libc::clock_getcpuclockid(id, &raw mut clock) != 0
+            || libc::clock_gettime(clock, &raw mut time) != 0
+    };
+    if failed {
+        bail!("process {id} has no CPU clock: it is gone");
+    }
+    Ok(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
 }
 
 /// One process that is its own worker, so that it can be pinned, timed and ended as one.

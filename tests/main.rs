@@ -8,16 +8,21 @@
 
 mod certificates;
 mod cli;
+mod dice;
 mod documents;
 mod e2e;
+mod engines;
+mod exchange;
 mod faults;
 mod fbench;
 mod feed;
 mod house;
 mod load;
+mod machine;
 mod nginx;
 mod process;
 mod record;
+mod search;
 mod seek;
 mod server;
 mod visit;

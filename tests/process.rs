@@ -1,41 +1,41 @@
 //! Programs that are started, waited for with a limit, and never left behind.
 
+use crate::machine::Share;
 use plimsoll_core::clock::now_ns;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Longest wait for a program that was not given a limit of its own.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Tests that measure time have the machine to themselves; all others share it.
-static MACHINE: RwLock<()> = RwLock::new(());
-
-enum Share {
-    Shared(#[allow(dead_code)] RwLockReadGuard<'static, ()>),
-    Alone(#[allow(dead_code)] RwLockWriteGuard<'static, ()>),
-}
-
 /// A folder for one test, in which programs run.
 pub struct Place {
     dir: tempfile::TempDir,
+    // Last: the folder is gone when somebody else begins.
     _share: Share,
 }
 
 impl Place {
     pub fn new() -> Self {
-        let share = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-        Self { dir: tempfile::tempdir().unwrap(), _share: Share::Shared(share) }
+        let share = Share::part();
+        Self { dir: tempfile::tempdir().unwrap(), _share: share }
+    }
+
+    /// For a test that keeps a core busy: fewer others run meanwhile.
+    pub fn busy() -> Self {
+        let share = Share::busy();
+        Self { dir: tempfile::tempdir().unwrap(), _share: share }
     }
 
     /// For a test whose result depends on time: no other test runs meanwhile.
     pub fn alone() -> Self {
-        let share = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
-        Self { dir: tempfile::tempdir().unwrap(), _share: Share::Alone(share) }
+        let share = Share::whole();
+        Self { dir: tempfile::tempdir().unwrap(), _share: share }
     }
 
     pub fn path(&self) -> &Path {
@@ -66,9 +66,11 @@ impl Place {
     ) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.path());
-        for variable in ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE"] {
+        for variable in ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE", "PGPASSWORD"] {
             command.env_remove(variable);
         }
+        // Engines are installed beside the folders of the builds, and never into the user's own.
+        command.env("PLIMSOLL_HOME", engines_home());
         command
     }
 
@@ -96,10 +98,18 @@ impl Place {
         let mut all = vec!["serve"];
         all.extend(args);
         let running = self.start(all);
-        let text = running.wait_for("ready ", Duration::from_secs(30));
+        // Real engines take longest, on a machine on which other tests run.
+        let text = running.wait_for("ready ", Duration::from_secs(120));
         let line = text.lines().find(|line| line.starts_with("ready ")).unwrap().to_owned();
         Target::from_ready_line(running, &line)
     }
+}
+
+/// Where the tests keep real engines.
+pub fn engines_home() -> PathBuf {
+    let binary = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let target = binary.parent().and_then(Path::parent).unwrap();
+    target.join("engines")
 }
 
 /// What was started, by its process.
@@ -319,10 +329,10 @@ pub struct Target {
 impl Target {
     fn from_ready_line(process: Running, line: &str) -> Self {
         // The rank target names its address twice: for frames, then for HTTP.
-        let is_http = |word: &&str| word.starts_with("http://");
-        let urls: Vec<_> = line.split(' ').filter(is_http).map(str::to_owned).collect();
+        let is_known = |word: &&str| ["http://", "postgres://"].iter().any(|s| word.starts_with(s));
+        let urls: Vec<_> = line.split(' ').filter(is_known).map(str::to_owned).collect();
         let url = urls.first().unwrap_or_else(|| panic!("ready line {line:?}")).clone();
-        let address = url.strip_prefix("http://").unwrap();
+        let (_, address) = url.split_once("://").unwrap();
         let (host, port) = address.rsplit_once(':').unwrap();
         Self { process, host: host.to_owned(), port: port.parse().unwrap(), url, urls }
     }

@@ -15,6 +15,18 @@ impl Record {
         }))
     }
 
+    /// The record is what the schema that users have says.
+    #[track_caller]
+    pub fn expect_schema(&self) {
+        let schema: Value = serde_json::from_str(include_str!("../docs/run.schema.json")).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let complaints: Vec<String> = validator
+            .iter_errors(&self.0)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(complaints, Vec::<String>::new());
+    }
+
     #[track_caller]
     pub fn number(&self, pointer: &str) -> f64 {
         let value = self.0.pointer(pointer);

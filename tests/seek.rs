@@ -63,7 +63,7 @@ fn a_known_line_is_found_within_what_the_interval_says() {
 
 #[test]
 fn a_limit_below_the_floor_is_infeasible() {
-    let place = Place::new();
+    let place = Place::alone();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
     let ended = seek(&place, &target, &["--slo", "p95=5ms", "--budget", "15s"]);
     let record = found(&ended.expect(2));
@@ -73,7 +73,7 @@ fn a_limit_below_the_floor_is_infeasible() {
 
 #[test]
 fn a_limit_that_is_never_broken_says_at_least_how_much() {
-    let place = Place::new();
+    let place = Place::alone();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:1ms"]);
     let flags = ["--slo", "p95=500ms", "--budget", "25s", "--max-rate", "60"];
     let record = found(&seek(&place, &target, &flags).expect(0));
@@ -84,7 +84,7 @@ fn a_limit_that_is_never_broken_says_at_least_how_much() {
 
 #[test]
 fn a_second_is_too_little_and_that_is_said() {
-    let place = Place::new();
+    let place = Place::alone();
     let target = place.serve(&FOUR_SERVERS);
     let ended = seek(&place, &target, &["--slo", "p95=100ms", "--budget", "1s"]);
     assert!(ended.took < Duration::from_secs(6), "{:?}", ended.took);

@@ -4,6 +4,7 @@
 use crate::faults::{Fault, Faults};
 use crate::process::{Ended, Place, Target, curl, until};
 use crate::record::Record;
+use crate::server::closed_port;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -206,6 +207,23 @@ fn a_container_that_goes_takes_nothing_with_it() {
     let record = Record::of(&running.wait(LONG).expect(0));
     assert_eq!(record.0["visit"]["complete"], true);
     assert_eq!(ids(&place.read("dump.ndjson"), "id"), fed);
+}
+
+/// The same where one is gone from the beginning, whichever it is, and one slice must find the other.
+#[test]
+fn a_container_that_is_gone_is_passed_by() {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    let fed = feed(&place, &target, 100);
+    let gone = format!("http://127.0.0.1:{}", closed_port());
+    for urls in [[gone.as_str(), target.url.as_str()], [target.url.as_str(), gone.as_str()]] {
+        let args = ["--cluster", "plimsoll", "--quiet", "--slices", "1", "--retries", "2"];
+        let more = ["--chunked", "--wanted", "10", "--out", "dump.ndjson", "--json", "-"];
+        let args = [&["visit"], &urls[..], &args, &more].concat();
+        let record = Record::of(&place.start(args).wait(LONG).expect(0));
+        assert_eq!(record.0["visit"]["complete"], true, "{urls:?}");
+        assert_eq!(ids(&place.read("dump.ndjson"), "id"), fed, "{urls:?}");
+    }
 }
 
 /// Everything in the end, whatever happens to the replies on their way.

@@ -1,6 +1,8 @@
 //! The measures, each a section of the result.
 
 mod bare_timer;
+mod distance;
+mod engines;
 mod feed;
 mod lag;
 mod memory;
@@ -129,6 +131,8 @@ impl Bench {
             Measure::Memory => memory::memory(self),
             Measure::Start => start::start(self),
             Measure::Search => search::search(self),
+            Measure::Engines => engines::engines(self),
+            Measure::Distance => distance::distance(self),
             Measure::Visit => visit::visit(self),
             Measure::Feed => feed::feed(self),
         }

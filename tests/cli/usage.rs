@@ -22,6 +22,10 @@ fn files(place: &Place) {
     place.file("blank.txt", "\n\n  \n");
     place.file("post.txt", "{\"no\":\"url\"}\n/a\nbody\n");
     place.file("nul.txt", b"/a\n/b\0c\n");
+    place.file("rows.csv", "a,b\n1,2\n3,two words\n");
+    place.file("ragged.csv", "a,b\n1,2\n3\n");
+    place.file("unknown.txt", "/?{{a}}\n/?{{c}}\n");
+    place.file("raw.txt", "/?{{{b}}}\n");
     place.file("space.txt", "/a\n/b c\n");
     place.file("bad.ndjson", "{\"path\":\"/a\"}\n{\"pat\":\"/b\"}\n");
     place.file("cut.ndjson", "{\"path\":\"/a\"}\n{\"path\":\n");
@@ -139,6 +143,29 @@ fn load_files_and_requests() {
         (&["--sni", "name"], "--sni"),
         (&["--post"], "--queries"),
         (&["--queries", "."], ".: not a regular file"),
+        (&["--rows", "missing.csv"], "missing.csv"),
+        (&["--rows", "ragged.csv"], "ragged.csv:3: 1 values for 2 columns"),
+        (&["--rows", "rows.csv"], "no request names one of its columns; write {{a}}"),
+        (
+            &["--rows", "rows.csv", "--header", "X: {{c}}"],
+            "'{{c}}' is no column of the rows; they have a, b",
+        ),
+        (
+            &["--rows", "rows.csv", "--queries", "unknown.txt"],
+            "unknown.txt:2: '{{c}}' is no column",
+        ),
+        (&["--rows", "rows.csv", "--body", "{{a", "--order", "random"], "'{{a' is not closed"),
+        (
+            &["--rows", "rows.csv", "--queries", "raw.txt"],
+            "rows.csv:3: column 'b': a value with a blank",
+        ),
+        (
+            &["--rows", "rows.csv", "--rows-per", "user", "--body", "{{a}}"],
+            "--rows-per user needs --users",
+        ),
+        (&["--rows-order", "queue"], "--rows FILE"),
+        (&["--check", "hits>=1", "--hits", "off"], "--hits off"),
+        (&["--check", "time<5"], "time<500ms"),
         (&["--runs", "good.txt"], "--runs"),
     ];
     for (flags, word) in cases {
@@ -172,6 +199,23 @@ fn load_models_and_limits() {
         (&["--duration", "-1s"], "see plimsoll load --help"),
         (&["--clinets", "5"], "no argument '--clinets' here; did you mean '--clients'?"),
         (&["--rate", "nan"], "rate"),
+        (&["--users", "at once 5", "--rate", "1"], "--rate and --users"),
+        (&["--users", "at once 5, concurrent 5 during 1s"], "--users: column 12: "),
+        (&["--users", "ramp 100 for 10s"], "column 10: 'for' where 'during' should be"),
+        (&["--users", "jump 5"], "'jump' is no step"),
+        (&["--users", "at once 5", "--cycle", "1s"], "--cycle"),
+        (&["--users", "at once 5", "--think", "gamma 1s"], "no think time"),
+        (&["--users", "at once 5", "--user-requests", "0"], "--user-requests 0"),
+        (&["--users", "at once 5", "--repeat", "0"], "--repeat 0"),
+        (&["--users", "at once 5", "--repeat", "4000000000"], "more than 16000000"),
+        (&["--users", "at once 5", "--order", "up"], "--order 'up'"),
+        (&["--order", "block"], "an order of users"),
+        (&["--repeat", "2"], "--repeat belongs to users"),
+        (&["--pace", "1s", "--clients", "2"], "--pace belongs to users"),
+        (&["--think", "exponential 1s"], "belong to --users"),
+        (&["--assert", "p95 < 5ms"], "'p95' is no scope"),
+        (&["--assert", "global p95 < 5"], "has no unit"),
+        (&["--assert", "class x p95 < 5ms"], "there is no class 'x'; known are all"),
         (&["--rate", "inf"], "rate"),
         (&["--burst", "0", "--every", "1s"], "burst"),
         (&["--profile", "5"], "--profile '5'"),
@@ -257,7 +301,7 @@ fn scenarios_and_jobs() {
         (&["run", "slots.toml"], "--slots 0"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
         (&["nosuchcommand"], "nosuchcommand"),
-        (&["serve"], "null, queue, search, rank; see plimsoll serve --help"),
+        (&["serve"], "opensearch, elasticsearch, postgresql; see plimsoll serve --help"),
         (&["serve", "null", "--port", "70000"], "70000"),
         (&["serve", "null", "--threads", "0"], "thread"),
         (&["serve", "queue", "--service", "sometimes"], "sometimes"),

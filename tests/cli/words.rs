@@ -62,14 +62,30 @@ fn the_examples_in_the_help_are_understood() {
             if line.contains(['|', '<', '>']) || line.starts_with("COMMAND") {
                 continue;
             }
-            let args: Vec<&str> = line.split_ascii_whitespace().collect();
-            let all = [args.as_slice(), &["--no-such-flag"]].concat();
+            let mut all = words_of(line);
+            all.push("--no-such-flag".to_owned());
             let ended = place.run(all).expect(64);
             assert!(ended.stderr.contains("--no-such-flag"), "{line}: {}", ended.stderr);
             tried += 1;
         }
     }
     assert!(tried >= 15, "{tried} examples");
+}
+
+/// The words of a command line, as a shell parts them: blanks inside single quotes part nothing.
+fn words_of(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (index, part) in line.split('\'').enumerate() {
+        let quoted = index % 2 == 1;
+        for (number, word) in part.split(|c: char| !quoted && c == ' ').enumerate() {
+            if number > 0 {
+                words.push(String::new());
+            }
+            words.last_mut().unwrap().push_str(word);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Visits that lose a container, or are killed themselves, at random moments.
 
 use super::clients::{LONG, vespa_feed};
-use super::kill::{Dice, rounds};
 use super::sets::{Documents, dump, expect_equal, puts, read, some};
+use crate::dice::{Dice, rounds};
 use crate::process::{Place, curl};
 use crate::record::Record;
 use rustix::process::Signal;

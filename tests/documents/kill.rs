@@ -2,53 +2,15 @@
 
 use super::clients::{LONG, vespa_command};
 use super::sets::{Documents, dump, expect_equal, puts, some};
+use crate::dice::{Dice, rounds};
+use crate::exchange::Exchange;
 use crate::process::{Place, Running, Target, curl, until};
-use plimsoll_core::clock::wall_us;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-
-/// How often each of these tests does what it does; more by PLIMSOLL_KILL_ROUNDS.
-pub fn rounds() -> u64 {
-    number_from("PLIMSOLL_KILL_ROUNDS").unwrap_or(5)
-}
-
-fn number_from(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text}: write a whole number")))
-}
-
-/// Random numbers from a seed that is printed; PLIMSOLL_KILL_SEED gives another.
-pub struct Dice(u64);
-
-impl Dice {
-    pub fn new() -> Self {
-        let seed = number_from("PLIMSOLL_KILL_SEED").unwrap_or_else(wall_us);
-        eprintln!("PLIMSOLL_KILL_SEED={seed}");
-        Self(seed)
-    }
-
-    /// Below `limit`.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit.max(1)
-    }
-
-    /// Sleeps for less than `limit`.
-    pub fn sleep(&mut self, limit: Duration) -> Duration {
-        let pause = Duration::from_micros(self.below(limit.as_micros() as u64));
-        std::thread::sleep(pause);
-        pause
-    }
-}
 
 /// What one document may be: `None` is "not there".
 type State = Option<Value>;
@@ -66,9 +28,7 @@ struct Writer {
 impl Writer {
     /// Writes until the connection breaks or `stop` is set.
     fn run(&mut self, target: (String, u16), acknowledged: &AtomicUsize, stop: &AtomicBool) {
-        let Ok(mut stream) = TcpStream::connect(target) else { return };
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
+        let Some(mut server) = Exchange::connect(&target.0, target.1) else { return };
         while !stop.load(Ordering::Relaxed) {
             let name = format!("{}-{}", self.number, self.dice.below(40));
             let id = format!("id:kill:doc::{name}");
@@ -91,41 +51,14 @@ impl Writer {
                 }
             };
             self.open = Some((id, state));
-            let request = format!(
-                "{method} /document/v1/kill/doc/docid/{name} HTTP/1.1\r\nHost: t\r\n\
-                 Content-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            if stream.write_all(request.as_bytes()).is_err() {
-                return;
-            }
-            let Some(status) = read_reply(&mut stream) else { return };
+            let line = format!("{method} /document/v1/kill/doc/docid/{name}");
+            let Some((status, _)) = server.ask(&line, &body) else { return };
             // Nothing but an acknowledgement is expected; a refusal would not be a loss.
             assert_eq!(status, 200);
             let (id, state) = self.open.take().unwrap();
             self.sure.insert(id, state);
             acknowledged.fetch_add(1, Ordering::Relaxed);
         }
-    }
-}
-
-/// Reads a whole reply; nothing when it does not come whole.
-fn read_reply(stream: &mut TcpStream) -> Option<u16> {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&bytes);
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| {
-                let (name, value) = line.split_once(": ")?;
-                name.eq_ignore_ascii_case("content-length").then(|| value.parse::<usize>().unwrap())
-            });
-            if body.len() >= length.unwrap() {
-                return Some(head[9..12].parse().unwrap());
-            }
-        }
-        let count = stream.read(&mut buffer).ok().filter(|count| *count > 0)?;
-        bytes.extend_from_slice(&buffer[..count]);
     }
 }
 
@@ -145,10 +78,7 @@ fn what_was_acknowledged_survives_the_server() {
     let place = Place::new();
     let mut dice = Dice::new();
     let mut writers: Vec<Writer> = (0..6)
-        .map(|number| {
-            let dice = Dice(dice.below(u64::MAX));
-            Writer { number, dice, sure: BTreeMap::new(), open: None }
-        })
+        .map(|number| Writer { number, dice: dice.split(), sure: BTreeMap::new(), open: None })
         .collect();
     for round in 0..rounds() {
         let target = place.serve(&["search", "--data", "data", "--durability", "sync"]);

@@ -1,7 +1,7 @@
 //! The real clients of Vespa, unmodified, against the embedded server; what curl sees of the contract that
 //! they rely on; and what is left when something is killed.
 
-mod clients;
+pub mod clients;
 mod commands;
 mod container;
 mod contract;

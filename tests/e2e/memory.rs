@@ -68,7 +68,7 @@ fn a_large_file_streams_in_bounded_memory() {
     assert!(peak > 0 && peak < 60 * MB, "{} MB", peak / MB);
 }
 
-/// Ten times the requests, of several classes, with checks and failures: nothing may grow with them.
+/// Five times the requests, of several classes, with checks and failures: nothing may grow with them.
 #[test]
 fn memory_is_flat_however_many_requests_there_are() {
     let place = Place::alone();
@@ -78,16 +78,18 @@ fn memory_is_flat_however_many_requests_there_are() {
     let run = |requests: &str| {
         let more = ["--class", "a=class0", "--class", "b=class1", "--check", "status=200"];
         let args = ["load", &target.url, "--clients", "16", "--queries", "q.txt", "--json", "-"];
-        let args = [&args[..], &more, &["--requests", requests]].concat();
-        let record = Record::of(&place.run(args));
+        let limits = ["--requests", requests, "--duration", "120s", "--cycle", "320us"];
+        let record = Record::of(&place.run([&args[..], &more, &limits].concat()));
         record.expect_balanced();
         assert_eq!(record.sent().to_string(), requests);
         record.count("/generator/rss_max_bytes")
     };
-    let (few, many) = (run("10000"), run("100000"));
-    eprintln!("10,000 requests: {} kB, 100,000: {} kB", few / 1000, many / 1000);
-    // 30 bytes for each request more would be seen; what is left is the allocator's.
-    assert!(many < few + 2_700_000, "{few} bytes, then {many}");
+    // The shorter one takes seconds too: in its first seconds a run comes to use its few intervals. They are of 2 MB
+    // each here, and one or two more are in use wherever a busy machine keeps the thread waiting that empties them.
+    let (few, many) = (run("150000"), run("750000"));
+    eprintln!("150,000 requests: {} kB, 750,000: {} kB", few / 1000, many / 1000);
+    // Its three times, kept of each request, would be more.
+    assert!(many < few + 24 * 600_000, "{few} bytes, then {many}");
 }
 
 /// Memory of a run with this many connections, by its own record and from outside, bytes.
@@ -106,7 +108,7 @@ fn with_connections(n: &str) -> (Record, u64) {
         "--json",
         "-",
     ];
-    let ((ended, peak), stolen) = stolen_while(|| watched(place.start(args)));
+    let (ended, peak) = watched(place.start(args));
     let record = Record::of(&ended);
     record.expect_balanced();
     assert_eq!(record.failures(), [], "{}", ended.stderr);
@@ -114,9 +116,8 @@ fn with_connections(n: &str) -> (Record, u64) {
     // One more connection asks for these figures.
     let needed = n.parse::<u64>().unwrap() + 1;
     // Of the connections that are opened before the start, at most 512 are under way at once. Those
-    // that a standstill of the machine holds up for a second are opened anew by their first request.
-    let again = if stolen > 0.02 { 512 } else { 0 };
-    assert!((needed..=needed + again).contains(&accepted), "{accepted} of {needed}, {stolen:.3}");
+    // whose first packets the machine loses or holds up are opened anew by their first request.
+    assert!((needed..=needed + 512).contains(&accepted), "{accepted} of {needed}");
     (record, peak)
 }
 
@@ -127,6 +128,43 @@ fn a_thousand_connections_take_under_60_mb() {
     eprintln!("1000 connections: {} MB by its record, {} MB from outside", own / MB, peak / MB);
     assert!(own < 60 * MB && peak < 60 * MB, "{} MB, {} MB", own / MB, peak / MB);
     assert!(own > 2 * MB && peak > 2 * MB);
+}
+
+/// Users who think need no connection of their own, and are on time all the same.
+#[test]
+fn ten_thousand_thinking_users_take_under_150_mb() {
+    let place = Place::alone();
+    let target = place.serve(&["null"]);
+    let args = [
+        "load",
+        &target.url,
+        "--users",
+        "ramp 10000 during 4s",
+        "--user-requests",
+        "4",
+        "--think",
+        "3s",
+        "--connections",
+        "100",
+        "--json",
+        "-",
+    ];
+    let ((ended, peak), stolen) = stolen_while(|| watched(place.start(args)));
+    let record = Record::of(&ended);
+    record.expect_balanced();
+    // All of them were there between the fourth second and the ninth.
+    assert_eq!(record.ok(), 40_000, "{}", ended.stderr);
+    let own = record.count("/generator/rss_max_bytes");
+    let (late, took) = (record.number("/generator/lag_ms/p99"), record.number("/duration_s"));
+    eprintln!(
+        "10000 users: {} MB by its record, {} MB from outside, lag p99 {late} ms, {took} s",
+        own / MB,
+        peak / MB
+    );
+    assert!(own < 150 * MB && peak < 150 * MB, "{} MB, {} MB", own / MB, peak / MB);
+    // The last user comes at 4 s and thinks three times; what its answers take is on top.
+    let on_time = record.verdict() == "valid" && stolen <= 0.02;
+    assert!(took >= 12.9 && (took < 13.8 || !on_time), "{took} s");
 }
 
 #[test]

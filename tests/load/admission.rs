@@ -91,7 +91,7 @@ fn slots_bound_what_is_under_way() {
 #[test]
 fn waiting_for_a_slot_is_not_the_generators_lag() {
     for model in [&["--burst", "40", "--every", "1s"][..], &["--rate", "90"]] {
-        let place = Place::new();
+        let place = Place::alone();
         let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
         let slots = ["--duration", "3s", "--slots", "2", "--queue", "1000"];
         let more = ["--queue-timeout", "30s", "--connections", "20"];

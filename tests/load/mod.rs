@@ -9,9 +9,18 @@ mod models;
 mod replies;
 mod stopping;
 mod truth;
+mod users;
 
 use crate::process::{Ended, Place};
 use crate::record::Record;
+use crate::server::Server;
+
+/// Arrivals in milliseconds after the first.
+fn arrivals_ms(server: &Server) -> Vec<f64> {
+    let mut at: Vec<u64> = server.seen().iter().map(|seen| seen.at_ns).collect();
+    at.sort_unstable();
+    at.iter().map(|t| (t - at[0]) as f64 / 1e6).collect()
+}
 
 /// Runs `load URL` with flags and the record on stdout.
 fn load(place: &Place, url: &str, flags: &[&str]) -> Ended {

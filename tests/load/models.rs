@@ -1,15 +1,8 @@
 //! Load models: how many requests, and when.
 
-use super::{record, record_on_time_or_late};
+use super::{arrivals_ms, record, record_on_time_or_late};
 use crate::process::Place;
 use crate::server::{Server, Step, ok};
-
-/// Arrivals in milliseconds after the first.
-fn arrivals_ms(server: &Server) -> Vec<f64> {
-    let mut at: Vec<u64> = server.seen().iter().map(|seen| seen.at_ns).collect();
-    at.sort_unstable();
-    at.iter().map(|t| (t - at[0]) as f64 / 1e6).collect()
-}
 
 #[test]
 fn uniform_arrivals_are_exact_in_number() {

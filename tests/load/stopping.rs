@@ -114,7 +114,7 @@ fn a_signal_ends_a_run_without_any_answer() {
 
 #[test]
 fn a_second_signal_ends_it_at_once() {
-    let (place, server) = (Place::new(), Server::silent());
+    let (place, server) = (Place::alone(), Server::silent());
     let running = place.start(["load", &server.url(), "--clients", "4", "--duration", "60s"]);
     until("the run is under way", Duration::from_secs(30), || server.requests() >= 4);
     running.signal(Signal::INT);
@@ -126,7 +126,7 @@ fn a_second_signal_ends_it_at_once() {
 
 #[test]
 fn a_killed_run_can_be_reported_but_for_its_last_second() {
-    let (place, server) = (Place::new(), Server::ok());
+    let (place, server) = (Place::alone(), Server::ok());
     let running = place.start(["load", &server.url(), "--rate", "100", "--duration", "60s"]);
     until("three seconds of load", Duration::from_secs(30), || server.requests() >= 350);
     running.signal(Signal::KILL);
@@ -150,7 +150,7 @@ fn a_server_that_trickles_its_reply_is_cut_off() {
                 }),
             )
             .collect();
-    let (place, server) = (Place::new(), Server::start(move |_| trickle.clone()));
+    let (place, server) = (Place::alone(), Server::start(move |_| trickle.clone()));
     let url = server.url();
     let args =
         ["load", &url, "--clients", "1", "--requests", "3", "--timeout", "300ms", "--json", "-"];

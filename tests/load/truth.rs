@@ -67,7 +67,7 @@ fn a_server_that_stalls_is_measured_by_the_schedule() {
     let stall =
         ["--servers", "0", "--service", "fixed:0ms", "--stall", "1s", "--stall-every", "5s"];
     let target = place.serve(&[["queue"].as_slice(), &stall].concat());
-    let flags = ["--rate", "1000", "--duration", "20s", "--connections", "1100"];
+    let flags = ["--rate", "1000", "--duration", "10s", "--connections", "1100"];
     let truths = [("p90", 500.0), ("p95", 750.0), ("p99", 950.0), ("max", 1000.0)];
     let mut tries = 0;
     let (record, was_quiet, off_ms) = loop {
@@ -83,8 +83,8 @@ fn a_server_that_stalls_is_measured_by_the_schedule() {
         }
         eprintln!("the server is off by {off_ms:.1?} ms: the machine was busy, once more");
     };
-    assert_eq!(record.count("/ledger/scheduled"), 20_000);
-    assert_eq!(record.ok(), 20_000);
+    assert_eq!(record.count("/ledger/scheduled"), 10_000);
+    assert_eq!(record.ok(), 10_000);
     eprintln!("lag p99 {} ms", record.number("/generator/lag_ms/p99"));
     if !was_quiet {
         return eprintln!("this machine never was quiet: nothing can be said of the stalls");
@@ -140,14 +140,32 @@ fn exponential_service_is_found_again() {
 
     let target = place.serve(&["queue", "--servers", "0", "--service", "exponential:5ms"]);
     let flags = [&load[..], &["--duration", "15s"]].concat();
-    let (record, was_quiet) = try_quiet(&place, &target, &LATE, &flags);
-    let stats = target.stats();
+    // Its own lateness, and the server's, must be well below what is asked of the quantiles.
+    let late = Noise("/generator/lag_ms/p99", 0.5);
+    // How much longer the server took than it had drawn, by its own clock.
+    let late_ms = |stats: &serde_json::Value, name: &str| {
+        let ms = |what: &str| stats[what][format!("{name}_ms")].as_f64().unwrap();
+        (ms("response") - ms("service")).max(0.0)
+    };
+    let mut tries = 0;
+    let (record, was_quiet, stats) = loop {
+        let (record, was_quiet) = try_quiet(&place, &target, &late, &flags);
+        let stats = target.stats();
+        tries += 1;
+        let server_is_late = late_ms(&stats, "p99") > 0.3;
+        if !server_is_late || !was_quiet || tries == 3 {
+            break (record, was_quiet && !server_is_late, stats);
+        }
+        eprintln!("the server is {:.2} ms late: not quiet, once more", late_ms(&stats, "p99"));
+    };
     assert_eq!(stats["answered"].as_u64(), Some(record.ok()));
     if !was_quiet {
         return eprintln!("this machine never was quiet: nothing can be said of the service time");
     }
     for (name, quantile) in [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99_f64)] {
-        let measured = record.number(&format!("/latency_ms/response/{name}")) - way_ms;
+        // What the server itself was late is no error of the measurement, and is taken off it by the server's clock.
+        let measured =
+            record.number(&format!("/latency_ms/response/{name}")) - way_ms - late_ms(&stats, name);
         // The way is not the same for each request; it has its median, and varies by less than that.
         let way_floor_ms = 0.05 + way_ms / 2.0;
         let drawn = stats["service"][format!("{name}_ms")].as_f64().unwrap();

@@ -32,6 +32,18 @@ impl Embedded {
     /// # Errors
     /// When it does not start, or somebody stops this process first ([`signals::Stopped`]).
     pub fn start(arguments: &[String], processors: &[usize]) -> Result<Self> {
+        Self::start_telling(arguments, processors, Stdio::inherit())
+    }
+
+    /// Does so, and sends what it says on stderr there.
+    ///
+    /// # Errors
+    /// As [`Embedded::start`].
+    pub fn start_telling(
+        arguments: &[String],
+        processors: &[usize],
+        stderr: Stdio,
+    ) -> Result<Self> {
         let arguments = [&["serve".to_owned()], arguments].concat();
         let shown = arguments.join(" ");
         let bound = (!processors.is_empty()).then(|| {
@@ -40,7 +52,7 @@ impl Embedded {
             set
         });
         let mut command = plimsoll(&arguments)?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         let child = spawn_on(&mut command, bound).with_context(|| format!("starting {shown}"))?;
         // From here on, whatever goes wrong ends it.
         let mut server = Self { child, url: String::new() };
@@ -51,6 +63,17 @@ impl Embedded {
             None => bail!("{shown} did not start: it said '{}'", line.trim()),
         }
         Ok(server)
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it is still there.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     /// `host` and `port` of its address.

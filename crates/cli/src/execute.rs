@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
+use crate::postgres;
 use crate::prepare::{Prepared, http_of, prepare};
 use crate::progress::Progress;
 use crate::usage::usage;
@@ -56,7 +57,7 @@ pub fn execute(
 ) -> Result<Finished> {
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
-    let progress = Progress::new(scenario.length(), output.quiet);
+    let progress = Progress::new(scenario.expected_length(), output.quiet);
     let http = http_of(scenario);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| {
@@ -84,9 +85,15 @@ pub fn note(text: &str) {
 /// # Errors
 /// Wrong usage, or a program failure.
 pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
+    if scenario.targets.iter().any(|target| postgres::is_address(target)) {
+        return postgres::run_and_print(scenario, output);
+    }
     let prepared = prepare(scenario)?;
     output.check()?;
-    let finished = execute(scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
+    // How many requests each user has is known when the source has been read.
+    let mut scenario = scenario.clone();
+    scenario.load.clone_from(&prepared.plan.model);
+    let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;

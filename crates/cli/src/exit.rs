@@ -35,6 +35,7 @@ pub fn of_record(record: &RunRecord) -> u8 {
         | VerdictKind::Void => NOT_VALID,
         VerdictKind::Infeasible => SLO_MISSED,
         VerdictKind::Valid if record.slo.values().any(|slo| !slo.held) => SLO_MISSED,
+        VerdictKind::Valid if record.assertions.iter().any(|one| !one.held) => SLO_MISSED,
         VerdictKind::Valid => FINE,
     }
 }

@@ -256,7 +256,9 @@ fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
             measured: true,
             // The engine's seconds count from the start of the measured stretch.
             from_s: 0.0,
-            duration_s: Some(scenario.length().as_seconds()),
+            // Users end when the last one has left.
+            duration_s: (scenario.load.most_users().is_none() || scenario.duration.is_some())
+                .then(|| scenario.length().as_seconds()),
             schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
         }],
     }
@@ -333,7 +335,13 @@ fn conclude(
         phase.rate = rate;
     }
     phases.splice(0..0, end.warmup.as_ref().map(|warmup| warmup_phase(scenario, warmup)));
-    assemble(header, totals, phases, ending)
+    let mut record = assemble(header, totals, phases, ending);
+    // What a search asserts of itself is in its limits.
+    if !job_judged {
+        let judged = scenario.assertions.iter().flat_map(|assertion| assertion.judge(&record));
+        record.assertions = judged.collect();
+    }
+    record
 }
 
 /// What came before the measured stretch, for those who want to see it.

@@ -3,17 +3,20 @@
 mod catalogue;
 mod commands;
 mod embedded;
+mod engines;
 mod execute;
 mod exit;
 mod fbench_source;
 mod keeping;
 mod mix;
+mod postgres;
 mod prepare;
 mod progress;
 mod quickstart;
 mod search_progress;
 mod signals;
 mod system_check;
+mod temporary;
 mod url;
 mod usage;
 mod vespa_tls;
@@ -36,6 +39,8 @@ plimsoll measures how much load a search, recommendation or database system hold
                      closed, open, bursts, profiles; classes, checks, limits
   The load line      plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --budget 5m
                      the highest rate that holds the limits, with an interval
+  Engines compared   plimsoll search --engine mine=http://127.0.0.1:9200 --sizes 64MB,320MB
+                     users x size x distance x shards: tables, reasons, recall, resumable
   A whole corpus     plimsoll visit http://127.0.0.1:8080 --cluster NAME --out dump.ndjson.zst
                      all slices at once, counted to the last document, resumable
   Feed documents     plimsoll feed http://127.0.0.1:8080 dump.ndjson.zst --failed rest.ndjson
@@ -45,7 +50,8 @@ plimsoll measures how much load a search, recommendation or database system hold
   A job              plimsoll list, info JOB, run JOB -i key=value
                      FeedSim's and your own, with hooks and scores; see also system-check
   A target to try    plimsoll serve null | queue | search | rank
-  A run once more    plimsoll report [RUN] --format text|json|csv|fbench|benchpress
+  A real engine      plimsoll install opensearch, then serve opensearch; elasticsearch, postgresql
+  A run once more    plimsoll report [RUN] --format text|json|csv|junit|...; two: compare RUN RUN
   Query files        plimsoll corpus | split-file | result-filter
 
 Every command explains itself: plimsoll COMMAND --help.
@@ -69,12 +75,14 @@ enum Command {
     SystemCheck(commands::system_check::CheckArgs),
     Load(Box<load::LoadArgs>),
     Seek(Box<commands::seek::SeekArgs>),
+    Search(Box<commands::search::SearchArgs>),
     Rank(Box<commands::rank::RankArgs>),
     Visit(Box<commands::visit::VisitArgs>),
     Feed(Box<commands::feed::FeedArgs>),
     Fbench(Box<fbench::FbenchArgs>),
     Serve(Box<serve::ServeArgs>),
     Report(report::ReportArgs),
+    Compare(commands::compare::CompareArgs),
     Corpus(commands::corpus::CorpusArgs),
     SplitFile(split_file::SplitArgs),
     ResultFilter(result_filter::FilterArgs),
@@ -92,11 +100,13 @@ impl Command {
             Command::Load(args) => load::run(args),
             Command::Rank(args) => commands::rank::run(args),
             Command::Seek(args) => commands::seek::run(args),
+            Command::Search(args) => commands::search::run(args),
             Command::Visit(args) => commands::visit::run(args),
             Command::Feed(args) => commands::feed::run(args),
             Command::Fbench(args) => fbench::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Report(args) => report::run(args),
+            Command::Compare(args) => commands::compare::run(args),
             Command::Corpus(args) => commands::corpus::run(args),
             Command::SplitFile(args) => split_file::run(args),
             Command::ResultFilter(args) => result_filter::run(args),

@@ -112,13 +112,17 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
     let mut task = Task::new(&mix.feed, mix.until == Until::Queries)?;
     output.check()?;
     let plan = prepared.plan.clone();
+    // How many requests each user has is known when the source has been read.
+    let mut mix = mix.clone();
+    mix.queries.load.clone_from(&plan.model);
+    let mix = &mix;
     let about = About {
         plan: &plan,
         class_names: prepared.class_names.clone(),
         distinct_requests: prepared.distinct_requests,
         troubles: prepared.troubles.clone(),
     };
-    let progress = Progress::new(mix.queries.length(), output.quiet);
+    let progress = Progress::new(mix.queries.expected_length(), output.quiet);
     let finished = carry_out(&mix.queries, &about, output, |keeping| {
         let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
         progress.done();

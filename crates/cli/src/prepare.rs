@@ -2,16 +2,18 @@
 //! Nothing is sent before all of it has succeeded.
 
 mod sessions;
+mod users;
 
-pub use sessions::SessionForm;
+pub use sessions::{SessionForm, order_of};
 
 use crate::url::Url;
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::admission::AdmissionModel;
+use plimsoll_core::assertion::Scope;
 use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
-use plimsoll_core::schedule::{CLIENTS_MAX, Limits, Slice};
+use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Slice};
 use plimsoll_core::units::Span;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
@@ -62,6 +64,7 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
 /// As [`prepare`].
 pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     check_limits(scenario)?;
+    users::check(scenario)?;
     if scenario.targets.is_empty() {
         return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
     }
@@ -72,11 +75,23 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     let tls = tls_of(scenario, &urls)?;
     let forms = urls.iter().map(|url| form_of(scenario, url)).collect::<Result<Vec<_>>>()?;
     let source = Source::open(scenario, &urls, &forms)?;
-    let judge = Judge {
-        checks: Checks::new(&scenario.checks)?,
-        hits: hit_counter(scenario, &source)?,
-        ..Judge::default()
-    };
+    let checks = Checks::new(&scenario.checks)?;
+    let mut hits = hit_counter(scenario, &source)?;
+    if checks.needs_hits() && hits.is_none() {
+        if scenario.hits == "off" {
+            return Err(usage("--check hits needs them to be counted; leave out --hits off"));
+        }
+        hits = Some(HitCounter::default());
+    }
+    let judge = Judge { checks, hits, ..Judge::default() };
+    check_assertions(scenario, &source.class_names)?;
+    let filling = users::filling(scenario, &source)?;
+    let script = users::script(scenario, &source)?;
+    let mut scenario = scenario.clone();
+    if let (LoadModel::Users { requests, .. }, Some(script)) = (&mut scenario.load, &script) {
+        *requests = script.requests();
+    }
+    let scenario = &scenario;
     let targets = urls.iter().map(|u| Target::resolve(&u.authority.host, u.authority.port));
     let plan = plan_of(scenario, targets.collect(), tls, source.class_names.len());
     let form = SessionForm {
@@ -85,12 +100,17 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
         judge,
         troubles: Troubles::default(),
         parks: vec![Park::default(); scenario.threads as usize],
+        script,
+        filling,
     };
     Ok((plan, form))
 }
 
 /// Refuses numbers that make no sense, whether they come from flags or from a file.
-fn check_limits(scenario: &Scenario) -> Result<()> {
+///
+/// # Errors
+/// The first of them.
+pub fn check_limits(scenario: &Scenario) -> Result<()> {
     scenario.load.validate()?;
     let slots = match scenario.admission {
         AdmissionModel::Direct => None,
@@ -124,6 +144,21 @@ fn check_limits(scenario: &Scenario) -> Result<()> {
         };
     };
     Err(usage(wrong))
+}
+
+/// Refuses an assertion about a class that does not exist: it could not but be missed.
+fn check_assertions(scenario: &Scenario, classes: &[String]) -> Result<()> {
+    for assertion in &scenario.assertions {
+        if let Scope::Class(name) = &assertion.scope
+            && !classes.contains(name)
+        {
+            return Err(usage(format!(
+                "--assert '{assertion}': there is no class '{name}'; known are {}",
+                classes.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The engine's plan for a scenario, whatever its sessions are.

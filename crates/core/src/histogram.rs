@@ -95,6 +95,12 @@ impl Histogram {
         if self.is_empty() { 0.0 } else { self.inner.mean() }
     }
 
+    /// The standard deviation, ns; 0 when empty.
+    #[must_use]
+    pub fn deviation_ns(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.inner.stdev() }
+    }
+
     /// The value that `quantile` (0 to 1) of all values do not exceed, ns; 0 when empty.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> u64 {

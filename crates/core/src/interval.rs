@@ -127,7 +127,7 @@ pub struct Counters {
     pub retries: u64,
     /// Requests that were due while no connection was free.
     pub waited: u64,
-    /// Cycles longer than the schedule's cycle time (the closed model only).
+    /// Cycles longer than the schedule's cycle time or the users' pace.
     pub cycles_late: u64,
     /// Requests that came to an end before the measured stretch was over.
     pub ended_in_time: u64,

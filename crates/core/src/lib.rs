@@ -4,6 +4,7 @@
 //! whole engine can run on a virtual clock.
 
 pub mod admission;
+pub mod assertion;
 pub mod clock;
 pub mod feed;
 pub mod histogram;
@@ -16,6 +17,7 @@ pub mod recorder;
 pub mod rng;
 pub mod scenario;
 pub mod schedule;
+pub mod search;
 pub mod secrets;
 pub mod seek;
 pub mod slo;

@@ -54,6 +54,9 @@ pub struct RunRecord {
     /// Limits that were asked for and whether they held, by name.
     #[serde(default)]
     pub slo: BTreeMap<String, SloResult>,
+    /// What the record had to say, and whether it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<AssertionResult>,
     /// May the result be believed?
     pub verdict: Verdict,
     /// What a careful reader should know.
@@ -197,6 +200,25 @@ pub struct PhaseRecord {
 pub struct SloResult {
     pub limit: String,
     pub measured: f64,
+    pub unit: String,
+    pub held: bool,
+}
+
+/// What became of one assertion; of one about each class, there is one of these for each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct AssertionResult {
+    /// As it was written, in plimsoll's own spelling.
+    pub assertion: String,
+    /// `global`, or `class NAME`.
+    pub scope: String,
+    /// What was looked at: `p95`, `failed.percent`, `rate` ...
+    pub metric: String,
+    /// What it had to be: `< 500ms`.
+    pub condition: String,
+    /// What it was; nothing where the record cannot say, as of times when no request succeeded.
+    pub actual: Option<f64>,
+    /// Of `actual`: `ms`, `%`, `/s`, or nothing for counts.
     pub unit: String,
     pub held: bool,
 }

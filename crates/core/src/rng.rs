@@ -19,6 +19,35 @@ pub fn derive_seed(seed: u64, purpose: &str) -> u64 {
     purpose.bytes().fold(splitmix64(seed), |acc, byte| splitmix64(acc ^ u64::from(byte)))
 }
 
+/// The place of `index` in a seeded order of `0..count`, without the order in memory: a Feistel network over the next power
+/// of four, walked until it falls below `count` (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+///
+/// Every index below `count` has a place of its own; an index that is not below `count` has itself.
+#[must_use]
+pub fn permuted(index: u64, count: u64, seed: u64) -> u64 {
+    if index >= count || count < 2 {
+        return index;
+    }
+    let half_bits = (u64::BITS - (count - 1).leading_zeros()).div_ceil(2).max(1);
+    let mask = (1u64 << half_bits) - 1;
+    let mut value = index;
+    // The network is a permutation, so the walk comes back below `count` after four steps on average.
+    loop {
+        let (mut left, mut right) = (value >> half_bits, value & mask);
+        for round in 0..FEISTEL_ROUNDS {
+            let mixed = splitmix64(seed ^ splitmix64(right ^ (round << 60)));
+            (left, right) = (right, (left ^ mixed) & mask);
+        }
+        value = (left << half_bits) | right;
+        if value < count {
+            return value;
+        }
+    }
+}
+
+/// Rounds of [`permuted`]; with so many, small orders are mixed too.
+const FEISTEL_ROUNDS: u64 = 8;
+
 /// xoshiro256++: 256 bits of state, period 2^256 - 1.
 #[derive(Clone, Debug)]
 pub struct Rng {
@@ -111,6 +140,20 @@ mod tests {
         // Five standard errors: 0.289 / sqrt(n) and 1 / sqrt(n).
         assert!((mean_uniform - 0.5).abs() < 5.0 * 0.289 / f64::from(n).sqrt());
         assert!((mean_exponential - 1.0).abs() < 5.0 / f64::from(n).sqrt());
+    }
+
+    #[test]
+    fn a_seeded_order_has_every_place_once_and_mixes() {
+        for count in [1u64, 2, 3, 7, 10, 16, 17, 100, 1000] {
+            let mut seen: Vec<u64> = (0..count).map(|i| permuted(i, count, 5)).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..count).collect::<Vec<_>>(), "{count}");
+        }
+        assert_eq!(permuted(12, 10, 5), 12);
+        // Over many seeds, the first of ten is as often at each place; five standard deviations.
+        let mut at = [0u32; 10];
+        (0..10_000).for_each(|seed| at[permuted(0, 10, splitmix64(seed)) as usize] += 1);
+        assert!(at.iter().all(|&n| (850..1150).contains(&n)), "{at:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a run is asked to do: the form that flags become, that TOML files hold, and that records keep.
 
 use crate::admission::AdmissionModel;
+use crate::assertion::Assertion;
 use crate::schedule::{LoadModel, Think};
 use crate::secrets::without_address_secrets;
 use crate::slo::Slo;
@@ -20,8 +21,12 @@ pub struct Scenario {
     pub queries: Option<PathBuf>,
     /// Records of the query file are URLs followed by bodies.
     pub post: bool,
-    /// In which order requests are asked: `file`, `shuffle` or `random`.
+    /// In which order requests are asked: `file`, `shuffle` or `random`; of users also `block` and `interleaved`.
     pub order: String,
+    /// How often each user asks each request of the source.
+    pub repeat: u32,
+    /// Rows whose values requests are filled with.
+    pub rows: Option<RowsScenario>,
     /// Method of requests whose source names none; without it POST where there are bodies, else GET.
     pub method: Option<String>,
     /// Body of requests whose source has none.
@@ -66,8 +71,50 @@ pub struct Scenario {
     pub seed: u64,
     /// Limits that the run must hold.
     pub slo: Vec<Slo>,
+    /// What the record must say, or the run has missed its goal.
+    pub assertions: Vec<Assertion>,
     /// TLS.
     pub tls: TlsScenario,
+}
+
+/// Where rows come from, and which one comes when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowsScenario {
+    /// CSV with a line of names, or NDJSON of objects.
+    pub file: PathBuf,
+    /// Which row comes next.
+    #[serde(default)]
+    pub order: RowOrder,
+    /// What has a row of its own.
+    #[serde(default)]
+    pub per: RowsPer,
+}
+
+/// Which row comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOrder {
+    /// Each once, in the order of the file; when they are used up the run ends.
+    Queue,
+    /// In the order of the file, from its start again after its end.
+    #[default]
+    Circular,
+    /// Each once, in a seeded order; when they are used up the run ends.
+    Shuffle,
+    /// Drawn with replacement.
+    Random,
+}
+
+/// What has a row of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowsPer {
+    /// Every request.
+    #[default]
+    Request,
+    /// Every user, for all of its requests.
+    User,
 }
 
 /// TLS as a scenario names it.
@@ -94,6 +141,8 @@ impl Default for Scenario {
             queries: None,
             post: false,
             order: "file".to_owned(),
+            repeat: 1,
+            rows: None,
             method: None,
             body: None,
             headers: Vec::new(),
@@ -116,6 +165,7 @@ impl Default for Scenario {
             batching: true,
             seed: 1,
             slo: Vec::new(),
+            assertions: Vec::new(),
             tls: TlsScenario::default(),
         }
     }
@@ -126,20 +176,42 @@ const SECRET_HEADERS: [&str; 7] =
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey"];
 
 impl Scenario {
+    /// Most connections of users when none were asked for.
+    pub const USER_CONNECTIONS: u32 = 1000;
+    /// Longest run of users of whom no duration was asked.
+    pub const USERS_LONGEST: Span = Span::seconds(40 * 24 * 3600);
     /// Connections when none were asked for: one a client, or this many.
     pub const CONNECTIONS: u32 = 64;
     /// Requests at a time that a connection of HTTP/2 is given, unless the connections were named.
     pub const STREAMS: u32 = 32;
 
     /// Length of the measured stretch: what was asked for, a profile's own, or 10 s. A profile ends with its last
-    /// step even when more was asked for.
+    /// step even when more was asked for. Users end when the last one has left: of them this is the longest time that
+    /// it can take, unless a duration was asked for.
     #[must_use]
     pub fn length(&self) -> Span {
+        if let Some(most) = self.load.most_users() {
+            // Where there are fewer connections than users, they may have to wait for each other's timeouts.
+            let in_turn = most.div_ceil(u64::from(self.connection_count())).max(1);
+            let request_ns = self.timeout.ns.saturating_add(self.connect_timeout.ns);
+            let request_ns = request_ns.saturating_mul(in_turn);
+            let longest_ns = self.load.longest_run_ns(request_ns).unwrap_or(u64::MAX);
+            return self.duration.unwrap_or(Span { ns: longest_ns.min(Self::USERS_LONGEST.ns) });
+        }
         match (self.duration, self.load.own_duration_ns()) {
             (Some(asked), Some(own_ns)) => Span { ns: asked.ns.min(own_ns) },
             (Some(asked), None) => asked,
             (None, Some(own_ns)) => Span { ns: own_ns },
             (None, None) => Span::seconds(10),
+        }
+    }
+
+    /// How long the measured stretch will be as far as can be told: of users, until the last one may have come.
+    #[must_use]
+    pub fn expected_length(&self) -> Span {
+        match (self.load.most_users(), self.duration, self.load.own_duration_ns()) {
+            (Some(_), None, Some(own_ns)) => Span { ns: own_ns },
+            _ => self.length(),
         }
     }
 
@@ -155,7 +227,12 @@ impl Scenario {
     /// for every [`Self::STREAMS`] of them.
     #[must_use]
     pub fn connection_count(&self) -> u32 {
-        let own = match (self.load.clients(), self.admission) {
+        let most_users = self.load.most_users();
+        let users = most_users.map(|most| most.min(Self::USER_CONNECTIONS.into()) as u32);
+        let own = match (self.load.clients().or(users), self.admission) {
+            (Some(users), AdmissionModel::Managed { slots, .. }) if most_users.is_some() => {
+                users.min(slots)
+            }
             (Some(clients), _) => clients,
             (None, AdmissionModel::Managed { slots, .. }) => slots.max(Self::CONNECTIONS),
             (None, AdmissionModel::Direct) => Self::CONNECTIONS,
@@ -220,6 +297,31 @@ mod tests {
         assert_eq!(count(&open, AdmissionModel::Direct, None), 64);
         assert_eq!(count(&open, slots(200), None), 200);
         assert_eq!(count(&open, slots(200), Some(20)), 20);
+    }
+
+    #[test]
+    fn users_have_the_time_and_the_connections_that_they_may_need() {
+        let users = |profile: &str, requests, connections| {
+            let load = LoadModel::Users {
+                profile: profile.parse().unwrap(),
+                requests,
+                think: Default::default(),
+                pace: Span::default(),
+            };
+            Scenario { load, connections, ..Scenario::default() }
+        };
+        // 30 s for a reply and 5 s for a connection, one after the other where two share one.
+        assert_eq!(users("at once 100", 1, None).length(), Span::seconds(35));
+        assert_eq!(users("at once 100", 2, Some(50)).length(), Span::seconds(140));
+        let held = users("concurrent 20 during 1m", 3, None);
+        assert_eq!(
+            (held.length(), held.expected_length()),
+            (Span::seconds(165), Span::seconds(60))
+        );
+        assert_eq!(held.connection_count(), 20);
+        assert_eq!(users("ramp 5000 during 1m", 1, None).connection_count(), 1000);
+        let asked = Scenario { duration: Some(Span::seconds(7)), ..held };
+        assert_eq!((asked.length(), asked.expected_length()), (Span::seconds(7), Span::seconds(7)));
     }
 
     #[test]

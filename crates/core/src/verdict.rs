@@ -184,7 +184,7 @@ pub fn warnings(evidence: &Evidence<'_>) -> Vec<String> {
             ledger.unsent.stopped
         ));
     }
-    if evidence.open && totals.counters.waited * 20 > ledger.sent.max(1) {
+    if totals.counters.waited * 20 > ledger.sent.max(1) {
         warnings.push(format!(
             "{:.0} % of the requests waited for a free connection (counted in their response time); \
              more --connections would ask more of the target at once",

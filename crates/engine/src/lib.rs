@@ -4,6 +4,7 @@
 //! that the same code runs against real servers and, deterministic from a seed, against simulated ones.
 
 pub mod epoll;
+pub mod exchange;
 pub mod health;
 pub mod net;
 pub mod plant;

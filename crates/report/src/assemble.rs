@@ -271,6 +271,8 @@ pub fn assemble(
         class_names: (0..totals.classes.len()).map(|i| header.class_name(i)).collect(),
         phases,
         slo: ending.slo,
+        // The caller judges them over the record itself.
+        assertions: Vec::new(),
         verdict: judged(ending.verdict, totals, &all),
         warnings: ending.warnings,
         statuses: totals.statuses.clone(),

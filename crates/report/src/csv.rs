@@ -43,10 +43,17 @@ pub fn columns() -> Vec<String> {
 /// The record as CSV (RFC 4180 quoting, `\n` line ends).
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+    if let Some(search) = crate::text::search::result(record) {
+        return written(search::rows(&search));
+    }
     let rows = std::iter::once(columns())
         .chain(std::iter::once(run_row(record)))
         .chain(class_names(record).map(|name| class_row(record, name)));
+    written(rows)
+}
+
+fn written(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer.write_record(&row).expect("rows have one length, and memory takes all bytes");
     }
@@ -142,6 +149,8 @@ fn times(latencies: &Latencies, lag: Option<&LatencySummary>) -> Vec<String> {
     ];
     all.concat()
 }
+
+mod search;
 
 #[cfg(test)]
 mod tests;

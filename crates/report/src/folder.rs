@@ -4,7 +4,7 @@ use crate::assemble::{Ending, RecordHeader, assemble};
 use crate::error::RecordError;
 use crate::journal::Journal;
 use crate::json;
-use plimsoll_core::clock::format_utc;
+use plimsoll_core::clock::{format_utc, parse_utc};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::{PhaseRecord, RunRecord};
 use plimsoll_core::rng::splitmix64;
@@ -76,6 +76,22 @@ impl RunFolder {
             }
         }
         Err(failed(&runs_dir.join(stem))(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Takes up the folder of a run that was cut, to go on with it.
+    ///
+    /// # Errors
+    /// When there is no record in it.
+    pub fn reopen(path: &Path) -> Result<RunFolder, RecordError> {
+        let record = crate::load::load(path)?.record;
+        let folder = RunFolder {
+            path: path.to_owned(),
+            run_id: record.run_id,
+            job: record.job,
+            started_wall_us: parse_utc(&record.started_at).unwrap_or_default(),
+        };
+        announce(&folder.path);
+        Ok(folder)
     }
 
     /// Where it is.
@@ -224,6 +240,16 @@ mod tests {
         assert_eq!(loaded.record.job, "my job/x");
         assert_eq!(loaded.record.started_at, "2026-11-21T20:48:22Z");
         assert_eq!(loaded.record.verdict.kind, VerdictKind::Partial);
+    }
+
+    #[test]
+    fn a_cut_run_can_be_taken_up_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = RunFolder::create(dir.path(), "search", START_US).unwrap();
+        let again = RunFolder::reopen(first.path()).unwrap();
+        assert_eq!((again.run_id(), again.path()), (first.run_id(), first.path()));
+        assert_eq!(again.header(), first.header());
+        assert!(RunFolder::reopen(dir.path()).is_err());
     }
 
     #[test]

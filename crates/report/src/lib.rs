@@ -17,6 +17,7 @@
 pub mod assemble;
 pub mod benchpress;
 pub mod catalogue;
+pub mod compare;
 pub mod csv;
 mod error;
 pub mod fbench;
@@ -25,8 +26,10 @@ pub mod history;
 pub mod hlog;
 pub mod journal;
 pub mod json;
+pub mod junit;
 pub mod load;
 pub mod plain;
+pub mod printed_table;
 pub mod result_filter;
 pub mod text;
 pub mod vespa_feed;

@@ -6,6 +6,7 @@
 pub mod http;
 pub mod http1;
 pub mod http2;
+pub mod postgres;
 mod protocol;
 pub mod rank;
 mod session;

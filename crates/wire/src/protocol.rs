@@ -19,6 +19,12 @@ pub trait Protocol {
     /// Begins a connection. Bytes that the protocol must say first are appended to `out`.
     fn open(&self, out: &mut Vec<u8>) -> Self::Conn;
 
+    /// Whether the connection has come through what the protocol wants before its first request. Until then
+    /// requests may be submitted and wait inside `conn`; the engine starts its clock after it where it can.
+    fn is_ready(&self, _conn: &Self::Conn) -> bool {
+        true
+    }
+
     /// How many more requests this connection takes now; 0 while a handshake of the protocol is under way,
     /// or when the connection may not be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;

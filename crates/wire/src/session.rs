@@ -3,6 +3,7 @@
 use crate::protocol::{Protocol, Submission};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
+use plimsoll_core::schedule::UserTurn;
 
 /// The sessions of one shard: what its clients ask, and what they make of the answers.
 ///
@@ -11,6 +12,11 @@ use plimsoll_core::recorder::Times;
 pub trait Sessions<P: Protocol> {
     /// Writes the next request of `client` (0 in models without clients) to the target with this index.
     fn next(&mut self, client: u32, target: u32, request: &mut P::Request) -> Turn;
+
+    /// Says whose request [`next`](Sessions::next) is asked for, and the how manieth of that user: called just before it
+    /// in models of users. `client` is the user's place, which another user takes after this one has left. Sessions
+    /// that wrap others hand it on.
+    fn user(&mut self, _client: u32, _turn: UserTurn) {}
 
     /// When the request that [`next`](Sessions::next) has just written was due, ns, where that is not when its client
     /// could ask: response times count from here.

@@ -7,15 +7,21 @@
 //! | `/root/fields/totalCount>=1`, `>`, `<=`, `<` | it is a number and compares so |
 //! | `/root/children` | there is a value |
 //! | `!/root/errors` | there is none |
-//! | `body~TEXT` | the body contains the text |
+//! | `body~TEXT`, `body!~TEXT` | the body contains the text, or does not |
+//! | `body=~REGEX` | the regular expression matches in the body |
+//! | `hits>=1`, `hits=0` | the reply tells so many hits ([`HitCounter`]) |
+//! | `time<500ms` | it took so long from sending to the last byte |
 //! | `vespa` | status 200, no `root.errors`, and a full `root.coverage` if one is given |
 //! | `elasticsearch` | status 200, not `timed_out`, no failed shards, no bulk `errors` |
 //!
-//! A pointer's keys cannot hold `=`, `<`, `>` or `!` here. Unless a status is asked for, 2xx is.
+//! A pointer may also be written with `json:` before it. Its keys cannot hold `=`, `<`, `>` or `!` here. Unless a status is
+//! asked for, 2xx is.
 
 use std::fmt;
 
 use crate::json_scan::{Pointer, number, unsigned};
+use plimsoll_core::units::Span;
+use regex::bytes::Regex;
 
 /// What is wrong with a check as written.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -82,7 +88,25 @@ enum Rule {
     EqualIfThere(Pointer, serde_json::Value),
     Equal(Pointer, serde_json::Value, bool),
     Number(Pointer, Comparison, f64),
-    Contains(memchr::memmem::Finder<'static>),
+    Contains(memchr::memmem::Finder<'static>, bool),
+    Matches(Box<Regex>),
+    /// How many hits, as a number to compare with.
+    Hits(Comparison, u64),
+    /// How long it may take, ns.
+    Time(Comparison, u64),
+}
+
+/// What checks look at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen<'a> {
+    /// The status.
+    pub status: u16,
+    /// The body, decoded: neither chunked nor gzip.
+    pub body: &'a [u8],
+    /// How many hits the reply told of, if it did.
+    pub hits: Option<u64>,
+    /// From sending to the last byte, ns.
+    pub service_ns: u64,
 }
 
 /// How a reply failed.
@@ -172,44 +196,32 @@ impl Checks {
     /// Whether judging needs the body's bytes; if not, the engine need not keep them.
     #[must_use]
     pub fn needs_body(&self) -> bool {
-        !self.rules.is_empty()
+        self.rules.iter().any(|(_, rule)| !matches!(rule, Rule::Time(..)))
     }
 
-    /// Judges a reply. `body` is decoded: neither chunked nor gzip.
+    /// Whether judging needs the number of hits.
+    #[must_use]
+    pub fn needs_hits(&self) -> bool {
+        self.rules.iter().any(|(_, rule)| matches!(rule, Rule::Hits(..)))
+    }
+
+    /// Judges a reply.
     ///
     /// # Errors
     /// The first check that does not hold.
-    pub fn judge(&self, status: u16, body: &[u8]) -> Result<(), Failure<'_>> {
-        if !self.status.contains(status) {
-            return Err(Failure::Status(status));
+    pub fn judge(&self, seen: &Seen<'_>) -> Result<(), Failure<'_>> {
+        if !self.status.contains(seen.status) {
+            return Err(Failure::Status(seen.status));
         }
-        match self.rules.iter().find(|(_, rule)| !rule.holds(body)) {
+        match self.rules.iter().find(|(_, rule)| !rule.holds(seen)) {
             Some((text, _)) => Err(Failure::Check(text)),
             None => Ok(()),
         }
     }
 }
 
-fn parse_rule(text: &str) -> Result<Rule, &'static str> {
-    if let Some(needle) = text.strip_prefix("body~") {
-        if needle.is_empty() {
-            return Err("write the text that the body must contain after '~'");
-        }
-        return Ok(Rule::Contains(memchr::memmem::Finder::new(needle.as_bytes()).into_owned()));
-    }
-    let pointer = |text: &str| {
-        let wrong = "a JSON pointer starts with '/' and has no '~' but ~0 and ~1";
-        Pointer::parse(text).filter(|_| text.starts_with('/')).ok_or(wrong)
-    };
-    if let Some(absent) = text.strip_prefix('!') {
-        return Ok(Rule::Absent(pointer(absent)?));
-    }
-    if !text.starts_with('/') {
-        return Err("write status=2xx, /json/pointer>=1, !/json/pointer, body~TEXT or vespa");
-    }
-    let Some(at) = text.find(['=', '<', '>', '!']) else {
-        return Ok(Rule::Exists(pointer(text)?));
-    };
+/// What a text is compared by, and where the value to compare with begins.
+fn comparison_at(text: &str, at: usize) -> Result<(Comparison, usize), &'static str> {
     let signs = [
         (">=", Comparison::AtLeast),
         ("<=", Comparison::AtMost),
@@ -221,22 +233,97 @@ fn parse_rule(text: &str) -> Result<Rule, &'static str> {
     ];
     let found = signs.iter().find(|(sign, _)| text[at..].starts_with(sign));
     let (sign, comparison) = found.ok_or("compare with =, !=, >=, >, <= or <")?;
-    let (pointer, value) = (pointer(&text[..at])?, &text[at + sign.len()..]);
+    Ok((*comparison, at + sign.len()))
+}
+
+/// Checks that are not about a place in JSON; `None` if this is one of those.
+fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
+    let needles = [("body!~", false), ("body~", true)];
+    for (prefix, wanted) in needles {
+        let Some(needle) = text.strip_prefix(prefix) else { continue };
+        if needle.is_empty() {
+            return Err("write the text that the body must contain after '~'");
+        }
+        let finder = memchr::memmem::Finder::new(needle.as_bytes()).into_owned();
+        return Ok(Some(Rule::Contains(finder, wanted)));
+    }
+    if let Some(expression) = text.strip_prefix("body=~") {
+        let regex = Regex::new(expression);
+        let regex = regex.map_err(|_| "no regular expression; see the regex crate's syntax")?;
+        return Ok(Some(Rule::Matches(Box::new(regex))));
+    }
+    let after =
+        |name: &str| text.strip_prefix(name).is_some_and(|t| t.starts_with(['=', '<', '>', '!']));
+    if after("hits") {
+        let (comparison, at) = comparison_at(text, "hits".len())?;
+        let hits =
+            unsigned(&text.as_bytes()[at..]).ok_or("write a number of hits, as in hits>=1")?;
+        return Ok(Some(Rule::Hits(comparison, hits)));
+    }
+    if after("time") {
+        let (comparison, at) = comparison_at(text, "time".len())?;
+        if matches!(comparison, Comparison::Equal | Comparison::Unequal) {
+            return Err("compare a time with <, <=, > or >=");
+        }
+        let span = text[at..].parse::<Span>().ok().filter(|_| text.ends_with(char::is_alphabetic));
+        let span = span.ok_or("write a time with its unit, as in time<500ms")?;
+        return Ok(Some(Rule::Time(comparison, span.ns)));
+    }
+    Ok(None)
+}
+
+fn parse_rule(text: &str) -> Result<Rule, &'static str> {
+    if let Some(rule) = parse_whole(text)? {
+        return Ok(rule);
+    }
+    let negated = text.strip_prefix("!json:").map(|rest| format!("!{rest}"));
+    let text = negated.as_deref().or(text.strip_prefix("json:")).unwrap_or(text);
+    let pointer = |text: &str| {
+        let wrong = "a JSON pointer starts with '/' and has no '~' but ~0 and ~1";
+        Pointer::parse(text).filter(|_| text.starts_with('/')).ok_or(wrong)
+    };
+    if let Some(absent) = text.strip_prefix('!') {
+        return Ok(Rule::Absent(pointer(absent)?));
+    }
+    if !text.starts_with('/') {
+        return Err(
+            "write status=2xx, /json/pointer>=1, !/json/pointer, body~TEXT, hits>=1, time<500ms or vespa",
+        );
+    }
+    let Some(at) = text.find(['=', '<', '>', '!']) else {
+        return Ok(Rule::Exists(pointer(text)?));
+    };
+    let (comparison, value_at) = comparison_at(text, at)?;
+    let (pointer, value) = (pointer(&text[..at])?, &text[value_at..]);
     match comparison {
         Comparison::Equal | Comparison::Unequal => {
             // What is not JSON is a text, so that names need no quotes in a shell.
             let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-            Ok(Rule::Equal(pointer, value, *comparison == Comparison::Equal))
+            Ok(Rule::Equal(pointer, value, comparison == Comparison::Equal))
         }
         _ => {
             let limit = number(value.as_bytes()).ok_or("write a number after the comparison")?;
-            Ok(Rule::Number(pointer, *comparison, limit))
+            Ok(Rule::Number(pointer, comparison, limit))
+        }
+    }
+}
+
+impl Comparison {
+    fn holds<T: PartialOrd>(self, found: &T, limit: &T) -> bool {
+        match self {
+            Self::AtLeast => found >= limit,
+            Self::Above => found > limit,
+            Self::AtMost => found <= limit,
+            Self::Below => found < limit,
+            Self::Equal => found == limit,
+            Self::Unequal => found != limit,
         }
     }
 }
 
 impl Rule {
-    fn holds(&self, body: &[u8]) -> bool {
+    fn holds(&self, seen: &Seen<'_>) -> bool {
+        let body = seen.body;
         match self {
             Self::Exists(pointer) => pointer.find(body).is_some(),
             Self::Absent(pointer) => pointer.find(body).is_none() && looks_like_json(body),
@@ -248,15 +335,14 @@ impl Rule {
             }
             Self::Number(pointer, comparison, limit) => {
                 let found = pointer.find(body).and_then(number);
-                found.is_some_and(|found| match comparison {
-                    Comparison::AtLeast => found >= *limit,
-                    Comparison::Above => found > *limit,
-                    Comparison::AtMost => found <= *limit,
-                    Comparison::Below => found < *limit,
-                    Comparison::Equal | Comparison::Unequal => false,
-                })
+                found.is_some_and(|found| comparison.holds(&found, limit))
             }
-            Self::Contains(needle) => needle.find(body).is_some(),
+            Self::Contains(needle, wanted) => needle.find(body).is_some() == *wanted,
+            Self::Matches(regex) => regex.is_match(body),
+            Self::Hits(comparison, hits) => {
+                seen.hits.is_some_and(|found| comparison.holds(&found, hits))
+            }
+            Self::Time(comparison, limit_ns) => comparison.holds(&seen.service_ns, limit_ns),
         }
     }
 }
@@ -317,113 +403,4 @@ impl HitCounter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn holds(check: &str, body: &str) -> bool {
-        Checks::new(&[check]).unwrap().judge(200, body.as_bytes()).is_ok()
-    }
-
-    #[test]
-    fn statuses() {
-        let set = StatusSet::parse("200-299, 304,4xx").unwrap();
-        for (code, inside) in
-            [(199, false), (200, true), (299, true), (300, false), (304, true), (499, true)]
-        {
-            assert_eq!(set.contains(code), inside, "{code}");
-        }
-        for bad in ["", "20", "99", "600", "299-200", "2x", "abc", "200-", "1e2", "+20", "6xx"] {
-            assert_eq!(StatusSet::parse(bad), None, "{bad}");
-        }
-        let default = Checks::default();
-        assert_eq!(default.judge(204, b""), Ok(()));
-        assert_eq!(default.judge(302, b""), Err(Failure::Status(302)));
-        assert!(!default.needs_body());
-    }
-
-    #[test]
-    fn values_at_pointers() {
-        let body = r#"{"root":{"id":"toplevel","n":42,"f":1.5,"t":true,"e":null,"l":[1]}}"#;
-        for check in [
-            "/root/id=toplevel",
-            "/root/id==\"toplevel\"",
-            "/root/n=42",
-            "/root/n=42.0",
-            "/root/n>=42",
-            "/root/n>41.5",
-            "/root/n<=42",
-            "/root/n<43",
-            "/root/n!=41",
-            "/root/f=1.5",
-            "/root/t=true",
-            "/root/e=null",
-            "/root/e",
-            "/root/l=[1]",
-            "!/root/errors",
-            "body~toplevel",
-        ] {
-            assert!(holds(check, body), "{check}");
-        }
-        for check in [
-            "/root/id=other",
-            "/root/n=41",
-            "/root/n>42",
-            "/root/n<42",
-            "/root/id>=1",
-            "/root/missing>=0",
-            "/root/missing!=1",
-            "/root/missing",
-            "!/root/id",
-            "/root/t=false",
-            "body~absent",
-        ] {
-            assert!(!holds(check, body), "{check}");
-        }
-        assert!(!holds("!/root/errors", "<html>"), "an error page is not a reply without errors");
-    }
-
-    #[test]
-    fn wrong_checks_are_told_in_one_line() {
-        for bad in ["", "x", "status=", "/a>=b", "/a~2", "body~", "!x", "/a!b", "root=1"] {
-            let error = Checks::new(&[bad]).unwrap_err().to_string();
-            assert!(error.contains("--check") && !error.contains('\n'), "{bad}: {error}");
-        }
-    }
-
-    #[test]
-    fn presets_know_a_200_that_is_no_success() {
-        let vespa = Checks::new(&["vespa"]).unwrap();
-        let fine = br#"{"root":{"fields":{"totalCount":1},"coverage":{"full":true}}}"#;
-        let errors = br#"{"root":{"errors":[{"code":12}],"fields":{"totalCount":0}}}"#;
-        let degraded = br#"{"root":{"coverage":{"full":false},"fields":{"totalCount":1}}}"#;
-        assert_eq!(vespa.judge(200, fine), Ok(()));
-        assert_eq!(vespa.judge(200, br#"{"root":{"fields":{}}}"#), Ok(()));
-        assert!(vespa.judge(200, errors).is_err());
-        let failure = vespa.judge(200, degraded).unwrap_err();
-        assert_eq!(failure.to_string(), "check vespa: full coverage (/root/coverage/full)");
-        assert_eq!(vespa.judge(204, fine), Err(Failure::Status(204)));
-
-        let elastic = Checks::new(&["elasticsearch"]).unwrap();
-        let reply = |text: &str| elastic.judge(200, text.as_bytes()).is_ok();
-        assert!(reply(r#"{"timed_out":false,"_shards":{"failed":0},"hits":{}}"#));
-        assert!(!reply(r#"{"timed_out":true,"_shards":{"failed":0}}"#));
-        assert!(!reply(r#"{"timed_out":false,"_shards":{"failed":1}}"#));
-        assert!(!reply(r#"{"took":3,"errors":true}"#));
-        assert!(!reply("<html>maintenance</html>") && !reply(""), "a 200 is not yet a success");
-    }
-
-    #[test]
-    fn hits_are_counted_wherever_they_are_told() {
-        let counter = HitCounter::default();
-        let vespa = br#"{"root":{"fields":{"totalCount":7}}}"#;
-        assert_eq!(counter.count(None, vespa), Some(7));
-        assert_eq!(counter.count(Some(b" 0 "), vespa), Some(0));
-        assert_eq!(counter.count(Some(b"x"), vespa), Some(7));
-        assert_eq!(counter.count(None, br#"{"hits":{"total":5,"hits":[]}}"#), Some(5));
-        let newer = br#"{"hits":{"total":{"value":0,"relation":"eq"}}}"#;
-        assert_eq!(counter.count(None, newer), Some(0));
-        assert_eq!(counter.count(None, b"<html>"), None);
-        let own = HitCounter::at(Pointer::parse("/n").unwrap());
-        assert_eq!(own.count(None, br#"{"n":3}"#), Some(3));
-    }
-}
+mod tests;

@@ -120,6 +120,9 @@ pub enum Problem {
     /// A line of requests in JSON is not what it should be.
     #[error("{0}")]
     Json(String),
+    /// A file of rows is not what it should be.
+    #[error("{0}")]
+    Rows(String),
     /// A header that would break the request.
     #[error("{0}")]
     Header(String),

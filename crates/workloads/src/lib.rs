@@ -20,4 +20,8 @@ pub mod query_file;
 pub mod query_mix;
 pub mod rank;
 pub mod render;
+pub mod rows;
+pub mod script;
+pub mod search;
+pub mod sql;
 pub mod visit;

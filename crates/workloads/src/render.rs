@@ -210,6 +210,13 @@ fn put(out: &mut Vec<u8>, pieces: &[&[u8]]) {
 
 /// Appends the header without formatting: this runs for every request of a streamed file.
 fn put_length(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(b"Content-Length: ");
+    put_decimal(out, length);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a number in decimal digits.
+pub(crate) fn put_decimal(out: &mut Vec<u8>, length: usize) {
     let mut digits = [0u8; 20];
     let (mut at, mut rest) = (digits.len(), length);
     loop {
@@ -220,7 +227,7 @@ fn put_length(out: &mut Vec<u8>, length: usize) {
             break;
         }
     }
-    put(out, &[b"Content-Length: ", &digits[at..], b"\r\n"]);
+    out.extend_from_slice(&digits[at..]);
 }
 
 /// Requests rendered once, to be sent as bytes as often as wanted. They share one piece of memory.

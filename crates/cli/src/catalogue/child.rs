@@ -27,11 +27,17 @@ pub fn plimsoll(arguments: &[String]) -> Result<Command> {
 /// Any program, as a process that Ctrl-C in the terminal does not reach and that ends with this one.
 #[must_use]
 pub fn program(name: impl AsRef<OsStr>) -> Command {
+    ends_with_us(name, Signal::TERM)
+}
+
+/// The same for one that wants another signal than SIGTERM when this process dies.
+#[must_use]
+pub fn ends_with_us(name: impl AsRef<OsStr>, signal: Signal) -> Command {
     let mut command = Command::new(name);
     // A group of its own: this process passes one signal on, instead of the terminal sending it a second one.
     command.process_group(0);
     let orphaned =
-        || -> std::io::Result<()> { Ok(set_parent_process_death_signal(Some(Signal::TERM))?) };
+        move || -> std::io::Result<()> { Ok(set_parent_process_death_signal(Some(signal))?) };
     // SAFETY: between fork and exec only prctl is called, which is safe in a signal handler, and nothing is
     // allocated or locked.
     unsafe { command.pre_exec(orphaned) };

@@ -15,11 +15,12 @@ use job::Job;
 use std::path::Path;
 
 /// The jobs of `jobs/`, by the name of their file.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("fbench", include_str!("../../../../jobs/fbench.toml")),
     ("feedsim_autoscale", include_str!("../../../../jobs/feedsim_autoscale.toml")),
     ("feedsim_default", include_str!("../../../../jobs/feedsim_default.toml")),
     ("feedsim_mini", include_str!("../../../../jobs/feedsim_mini.toml")),
+    ("search-table", include_str!("../../../../jobs/search-table.toml")),
 ];
 
 /// The job that is code, since its second rate depends on the result of its first.
@@ -30,7 +31,9 @@ pub const QUICKSTART_IS: &str = "A real search server, a real text and a real qu
 /// The names of all jobs, in the order of the alphabet.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    FILES.iter().map(|(name, _)| *name).chain([QUICKSTART]).collect()
+    let mut names: Vec<&str> = FILES.iter().map(|(name, _)| *name).chain([QUICKSTART]).collect();
+    names.sort_unstable();
+    names
 }
 
 /// All jobs that are TOML.

@@ -4,6 +4,7 @@ use super::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
 use super::hooks::{FOLDER, Hooks};
 use super::install::install;
 use super::plan::Plan;
+use crate::engines::Engine;
 use crate::execute::{Output, note, print_out, style, write_json};
 use crate::keeping::{Finished, nothing_measured};
 use crate::signals::Stopped;
@@ -30,6 +31,9 @@ const TARGET_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest run of one command of preparation.
 const PREPARE_LIMIT: Duration = Duration::from_secs(900);
 
+/// What a real engine said while it was the target, in the folder of the record.
+const TARGET_LOG: &str = "target.log";
+
 /// A folder beside the records for what has no place of its own yet; removed at the end.
 struct Staging {
     path: PathBuf,
@@ -48,6 +52,16 @@ impl Staging {
 
     fn records(&self) -> PathBuf {
         self.path.join("records")
+    }
+
+    /// Puts what the target said beside the record; only real engines say anything.
+    fn keep_log(&self, record: &Path) {
+        let log = self.path.join(TARGET_LOG);
+        if log.is_file()
+            && let Err(error) = std::fs::copy(&log, record.join(TARGET_LOG))
+        {
+            note(&format!("plimsoll: the log of the target could not be kept: {error}"));
+        }
     }
 
     /// The record that the command made last.
@@ -108,7 +122,10 @@ pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
         record = keep_nothing(&plan, &stopped, output)?;
     }
     let told = match &record {
-        Some(record) => conclude(&plan, record, &mut hooks),
+        Some(record) => {
+            staging.keep_log(record);
+            conclude(&plan, record, &mut hooks)
+        }
         None => Ok(String::new()),
     };
     finish(&plan, end, record.as_deref(), told, output)
@@ -157,6 +174,10 @@ fn start_target(
     };
     let ready = staging.path.join("ready");
     arguments.extend(["--ready-file".to_owned(), ready.to_string_lossy().into_owned()]);
+    if arguments.get(1).is_some_and(|kind| Engine::find(kind).is_some()) {
+        let log = staging.path.join(TARGET_LOG).to_string_lossy().into_owned();
+        arguments.extend(["--log".to_owned(), log]);
+    }
     let mut command = plimsoll(&arguments)?;
     let child = spawn_on(command.stdin(Stdio::null()).stdout(Stdio::null()), processors)?;
     let mut target = Target { child };

@@ -2,6 +2,7 @@
 
 use crate::execute::Output;
 use clap::{Args, ValueEnum};
+use plimsoll_core::assertion::Assertion;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
@@ -52,6 +53,10 @@ pub struct RunFlags {
     /// A limit the run must hold, or exit code 2: p95=500ms, mean=50ms, max=2s, errors=0.1%, rate=1000.
     #[arg(long, value_name = "LIMIT", help_heading = "Run")]
     pub slo: Vec<Slo>,
+    /// What the record must say, or exit code 2: 'global p95 < 500ms', 'each failed.percent <= 1%', 'class search rate
+    /// between 90/s and 110/s'; may be repeated.
+    #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Run")]
+    pub assertions: Vec<Assertion>,
     /// What the flags about output say.
     #[command(flatten)]
     pub output: OutputFlags,
@@ -120,6 +125,7 @@ impl RunFlags {
         scenario.spin = self.spin;
         scenario.batching = !self.no_batching;
         scenario.slo.clone_from(&self.slo);
+        scenario.assertions.clone_from(&self.assertions);
     }
 }
 

@@ -5,12 +5,14 @@ use crate::catalogue::job::{Job, Role};
 use crate::catalogue::near_miss::unknown;
 use crate::catalogue::plan::{Choices, Plan};
 use crate::catalogue::{QUICKSTART, QUICKSTART_IS, all, named};
+use crate::engines::Engine;
 use crate::execute::print_out;
 use crate::exit;
 use anyhow::Result;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use plimsoll_workloads::edit_distance::near_miss;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,7 +25,7 @@ Examples:
   Those with a tag:          plimsoll list recommendation
   For programs:              plimsoll list --json";
 
-/// List the jobs of the catalogue.
+/// List the jobs of the catalogue, and the engines that can be targets.
 #[derive(Args, Debug)]
 #[command(after_help = LIST_EXAMPLES)]
 pub struct ListArgs {
@@ -46,12 +48,12 @@ Examples:
   Roles, variables and hooks of a job:    plimsoll info fbench
   The same of a file of your own:         plimsoll info my.toml --json";
 
-/// Tell what a job runs, and its roles, variables and hooks.
+/// Tell what a job runs, and its roles, variables and hooks; or where an engine is.
 #[derive(Args, Debug)]
 #[command(after_help = INFO_EXAMPLES)]
 pub struct InfoArgs {
-    /// A job, or the path of a TOML file.
-    #[arg(value_name = "JOB|FILE.toml")]
+    /// A job, the path of a TOML file, or an engine.
+    #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     job: String,
     /// As JSON.
     #[arg(long)]
@@ -62,15 +64,17 @@ const INSTALL_EXAMPLES: &str = "\
 Examples:
   The files of all jobs:       plimsoll install
   Those of one, made anew:     plimsoll install fbench --force
+  A real engine as a target:   plimsoll install opensearch    (or elasticsearch, postgresql)
 
-A run makes them too when they are missing.";
+A run makes the files of its job too when they are missing. Engines are only installed when they are named, into
+$PLIMSOLL_HOME/engines, or ~/.local/share/plimsoll/engines; that takes Java, Maven and the network.";
 
-/// Make the files that jobs need, before their first run.
+/// Make the files that jobs need, before their first run; install a real engine.
 #[derive(Args, Debug)]
 #[command(after_help = INSTALL_EXAMPLES)]
 pub struct InstallArgs {
-    /// Jobs, or paths of TOML files; all of the catalogue when left out.
-    #[arg(value_name = "JOB|FILE.toml")]
+    /// Jobs, paths of TOML files, or engines; all jobs of the catalogue when left out.
+    #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     jobs: Vec<String>,
     /// Make them anew.
     #[arg(short = 'f', long)]
@@ -84,15 +88,16 @@ const CLEAN_EXAMPLES: &str = "\
 Examples:
   The files of all jobs:    plimsoll clean
   Those of one:             plimsoll clean fbench
+  An installed engine:      plimsoll clean opensearch
 
-Run records stay.";
+Run records stay, and so do engines that are not named.";
 
-/// Remove the files that jobs have made for themselves.
+/// Remove the files that jobs have made for themselves, or an installed engine.
 #[derive(Args, Debug)]
 #[command(after_help = CLEAN_EXAMPLES)]
 pub struct CleanArgs {
-    /// Jobs, or paths of TOML files; all of the catalogue when left out.
-    #[arg(value_name = "JOB|FILE.toml")]
+    /// Jobs, paths of TOML files, or engines; all jobs of the catalogue when left out.
+    #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     jobs: Vec<String>,
     /// Folder of the files that jobs make for themselves.
     #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
@@ -117,6 +122,7 @@ fn listed() -> Result<Vec<Listed>> {
         tags: tags.into(),
         description: QUICKSTART_IS.to_owned(),
     });
+    jobs.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(jobs)
 }
 
@@ -140,7 +146,9 @@ pub fn list(args: &ListArgs) -> Result<u8> {
     if args.json {
         let about = |job: &Listed| json!({"name": job.name, "tags": job.tags, "description": job.description});
         let jobs: Vec<Value> = jobs.iter().map(about).collect();
-        print_out(&format!("{:#}\n", json!({"schema": "plimsoll.jobs/1", "jobs": jobs})))?;
+        let engines: Vec<Value> = Engine::ALL.iter().map(|engine| engine_json(*engine)).collect();
+        let all = json!({"schema": "plimsoll.jobs/1", "jobs": jobs, "engines": engines});
+        print_out(&format!("{all:#}\n"))?;
         return Ok(exit::FINE);
     }
     let group = match (args.by_scope, args.by_component) {
@@ -150,7 +158,12 @@ pub fn list(args: &ListArgs) -> Result<u8> {
     };
     let mut out = String::new();
     match group {
-        None => table(&mut out, jobs.iter()),
+        None => {
+            table(&mut out, jobs.iter());
+            if args.tag.is_none() {
+                engines_table(&mut out);
+            }
+        }
         Some(group) => {
             let words = |job: &Listed| job.tags.get(group).cloned().unwrap_or_default();
             let mut all: Vec<String> = jobs.iter().flat_map(words).collect();
@@ -176,10 +189,56 @@ fn table<'a>(out: &mut String, jobs: impl Iterator<Item = &'a Listed>) {
         let tags: Vec<&str> = job.tags.values().flatten().map(String::as_str).collect();
         table.add_row([job.name.as_str(), &tags.join(", "), &job.description]);
     }
+    write_table(out, &table);
+}
+
+fn write_table(out: &mut String, table: &Table) {
     for line in table.lines() {
         // Writing to a text cannot fail.
         let _ = writeln!(out, "{}", line.trim_end());
     }
+}
+
+fn engines_table(out: &mut String) {
+    out.push('\n');
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
+    table.set_header(["Engine", "Version", "Installed"]);
+    for engine in Engine::ALL {
+        let state = engine.state();
+        let installed = match &state.place {
+            Some(place) => place.display().to_string(),
+            None => format!("no; plimsoll install {}", engine.name()),
+        };
+        table.add_row([engine.name(), &state.version, &installed]);
+    }
+    write_table(out, &table);
+}
+
+fn engine_json(engine: Engine) -> Value {
+    let state = engine.state();
+    json!({
+        "name": engine.name(),
+        "description": engine.description(),
+        "version": state.version,
+        "installed": state.place,
+        "bytes": state.bytes,
+    })
+}
+
+fn engine_text(engine: Engine) -> String {
+    let (name, state) = (engine.name(), engine.state());
+    let installed = match (&state.place, state.bytes) {
+        (Some(place), Some(bytes)) => format!("{} ({} MB)", place.display(), bytes / 1_000_000),
+        (Some(place), None) => place.display().to_string(),
+        (None, _) => format!("no; run: plimsoll install {name}"),
+    };
+    format!(
+        "{name} {}\n  {}\n\n  installed  {installed}\n  serve      plimsoll serve {name} --port 0\n  \
+         in a job   target = {{ serve = [\"{name}\", \"--port\", \"0\"], ready_within = \"2m\" }}\n",
+        state.version,
+        engine.description()
+    )
 }
 
 /// Runs `info`.
@@ -201,7 +260,12 @@ pub fn info(args: &InfoArgs) -> Result<u8> {
         print_out(&text)?;
         return Ok(exit::FINE);
     }
-    let job = named(&args.job)?;
+    if let Some(engine) = Engine::find(&args.job) {
+        let json = || format!("{:#}\n", engine_json(engine));
+        print_out(&if args.json { json() } else { engine_text(engine) })?;
+        return Ok(exit::FINE);
+    }
+    let job = job_or_engine(&args.job)?;
     print_out(&if args.json { info_json(&job)? } else { info_text(&job)? })?;
     Ok(exit::FINE)
 }
@@ -310,7 +374,21 @@ fn chosen(given: &[String]) -> Result<Vec<Job>> {
         return all();
     }
     // The one job without files of its own and without TOML.
-    given.iter().filter(|name| *name != QUICKSTART).map(|name| named(name)).collect()
+    let of_jobs = given.iter().filter(|name| *name != QUICKSTART && Engine::find(name).is_none());
+    of_jobs.map(|name| job_or_engine(name)).collect()
+}
+
+/// A job; where there is none of this name, an engine may have been meant.
+fn job_or_engine(name: &str) -> Result<Job> {
+    named(name).map_err(|error| match near_miss(name, &Engine::names()) {
+        Some(near) if !name.ends_with(".toml") => unknown("job or engine", name, &[near]),
+        _ => error,
+    })
+}
+
+/// The engines that were named.
+fn engines(given: &[String]) -> impl Iterator<Item = Engine> {
+    given.iter().filter_map(|name| Engine::find(name))
 }
 
 /// Runs `install`.
@@ -319,7 +397,15 @@ fn chosen(given: &[String]) -> Result<Vec<Job>> {
 /// No such job, or a command that fails.
 pub fn install(args: &InstallArgs) -> Result<u8> {
     crate::signals::stop_flag()?;
-    for job in chosen(&args.jobs)? {
+    let jobs = chosen(&args.jobs)?;
+    for engine in engines(&args.jobs) {
+        let told = match engine.install(args.force)? {
+            Installed::Now => "installed",
+            Installed::Nothing | Installed::Before => "installed before",
+        };
+        print_out(&format!("{}: {told}\n", engine.name()))?;
+    }
+    for job in jobs {
         let data = args.data.join(&job.name);
         let told = match installable(&job, &data)? {
             None => "nothing to install",
@@ -351,13 +437,14 @@ fn installable(job: &Job, data: &Path) -> Result<Option<Plan>> {
 /// # Errors
 /// No such job, or a folder that plimsoll has not made.
 pub fn clean(args: &CleanArgs) -> Result<u8> {
-    for job in chosen(&args.jobs)? {
+    let jobs = chosen(&args.jobs)?;
+    let told = |gone| if gone { "removed" } else { "nothing to remove" };
+    for engine in engines(&args.jobs) {
+        print_out(&format!("{}: {}\n", engine.name(), told(engine.clean()?)))?;
+    }
+    for job in jobs {
         let gone = install::clean(&args.data.join(&job.name))?;
-        print_out(&format!(
-            "{}: {}\n",
-            job.name,
-            if gone { "removed" } else { "nothing to remove" }
-        ))?;
+        print_out(&format!("{}: {}\n", job.name, told(gone)))?;
     }
     // An empty folder is of no use to anybody; one that is not empty stays.
     let _ = std::fs::remove_dir(&args.data);

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::schedule::{Arrivals, LoadModel, Step, Think};
+use plimsoll_core::schedule::{Arrivals, LoadModel, Pause, ProfileError, Step, Think, UserProfile};
 use plimsoll_core::units::Span;
 
 const EXAMPLES: &str = "\
@@ -23,10 +23,18 @@ Examples:
     plimsoll load http://127.0.0.1:8080/ --profile 0-500:10s,500:60s,500-0:10s
   Bursts of 200 every second, at most 50 under way and 100 waiting:
     plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100
+  SQL statements, one a line, prepared once a connection, to PostgreSQL (password: PGPASSWORD):
+    plimsoll load postgres://me@127.0.0.1:5432/db --queries queries.sql --method prepared --rate 500
+  Users who come at 20 a second, ask every query twice with pauses between, and leave:
+    plimsoll load http://127.0.0.1:8080 --queries q.txt --users 'constant 20/s during 1m' --repeat 2 --think 2s
+  Fifty users at the same time, each request with a row of a file:
+    plimsoll load http://127.0.0.1:8080/?q={{term}} --rows t.csv --users 'concurrent 50 during 1m'
+  What the result must be, of each class by itself:
+    plimsoll load http://127.0.0.1:8080 --queries q.txt --assert 'each p95 between 1ms and 50ms'
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Put load on any HTTP service: closed, open, bursts or a profile; one URL, a query file or NDJSON.
+/// Put load on any HTTP service, or on PostgreSQL: closed, open, bursts or a profile; one URL, a query file or NDJSON.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
@@ -36,9 +44,10 @@ pub struct LoadArgs {
     /// Clients that each wait for their answer before they ask again (the closed model; default 10).
     #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
     clients: Option<u32>,
-    /// Closed: pause between an answer and the next request.
+    /// Clients and users: pause between an answer and the next request; of users also 'uniform 1s 3s', 'exponential 2s'
+    /// or 'normal 2s 500ms'.
     #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
-    think: Option<Span>,
+    think: Option<Pause>,
     /// Closed: time from one intended start of a client to its next; a late client catches up.
     #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
     cycle: Option<Span>,
@@ -57,6 +66,19 @@ pub struct LoadArgs {
     /// Rates over time: RATE:TIME or FROM-TO:TIME, one after the other.
     #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
     profile: Option<String>,
+    /// Users who come, ask and leave: 'at once 10', 'ramp 100 during 10s', 'constant 20/s during 1m randomized',
+    /// 'concurrent 50 during 1m' ...; several steps, parted by commas (docs/users.md).
+    #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
+    users: Option<String>,
+    /// Users: requests of each, one after the other; by default all of the source, --repeat times.
+    #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
+    user_requests: Option<u32>,
+    /// Users: how often each asks each request (default 1).
+    #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
+    repeat: Option<u32>,
+    /// Users: time from one intended start of a user to its next; a late user catches up.
+    #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
+    pace: Option<Span>,
 
     /// Most requests under way; with it, what comes on top waits in a bounded queue or is refused.
     #[arg(long, value_name = "N", help_heading = "Admission")]
@@ -77,6 +99,7 @@ impl LoadArgs {
         let mut scenario = self.requests.scenario()?;
         scenario.admission = self.admission()?;
         scenario.load = self.model()?;
+        scenario.repeat = self.repeat.unwrap_or(1);
         self.run.fill(&mut scenario);
         Ok(scenario)
     }
@@ -87,6 +110,7 @@ impl LoadArgs {
             ("--rate", self.rate.is_some()),
             ("--burst", self.burst.is_some()),
             ("--profile", self.profile.is_some()),
+            ("--users", self.users.is_some()),
         ];
         let named: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
         if named.len() > 1 {
@@ -94,6 +118,17 @@ impl LoadArgs {
                 "{} are different load models; give one of them",
                 named.join(" and ")
             )));
+        }
+        if let Some(text) = &self.users {
+            return self.users(text);
+        }
+        let of_users = [
+            ("--user-requests", self.user_requests.is_some()),
+            ("--repeat", self.repeat.is_some()),
+            ("--pace", self.pace.is_some()),
+        ];
+        if let Some((flag, _)) = of_users.iter().find(|(_, is)| *is) {
+            return Err(usage(format!("{flag} belongs to users; give --users, or leave it out")));
         }
         let closed = named.first().is_none_or(|&name| name == "--clients");
         if !closed && (self.think.is_some() || self.cycle.is_some()) {
@@ -124,12 +159,45 @@ impl LoadArgs {
             (_, _, Some(text)) => LoadModel::Profile { steps: parse_profile(text)?, arrivals },
             _ => LoadModel::Closed {
                 clients: self.clients.unwrap_or(10),
-                think: self.think.map_or(Think::None, |think| Think::Fixed(think.ns)),
+                think: self.fixed_think()?,
                 cycle_ns: self.cycle.unwrap_or_default().ns,
             },
         };
         model.validate()?;
         Ok(model)
+    }
+
+    fn fixed_think(&self) -> Result<Think> {
+        match self.think {
+            None | Some(Pause::None) => Ok(Think::None),
+            Some(Pause::Fixed(think)) => Ok(Think::Fixed(think.ns)),
+            Some(_) => Err(usage(
+                "--think: clients think for one time, such as 100ms; random times belong to --users",
+            )),
+        }
+    }
+
+    fn users(&self, text: &str) -> Result<LoadModel> {
+        if self.cycle.is_some() || self.arrivals.is_some() || self.every.is_some() {
+            return Err(usage(
+                "--cycle, --arrivals and --every belong to other load models than --users; \
+                 users have --think and --pace",
+            ));
+        }
+        if self.user_requests == Some(0) {
+            return Err(usage(
+                "--user-requests 0 asks for nothing; leave it out or use at least 1",
+            ));
+        }
+        let profile: UserProfile = text.parse().map_err(|error: ProfileError| {
+            usage(format!("--users: column {}: {}", error.column, error.problem))
+        })?;
+        Ok(LoadModel::Users {
+            profile,
+            requests: self.user_requests.unwrap_or(0),
+            think: self.think.unwrap_or_default(),
+            pace: self.pace.unwrap_or_default(),
+        })
     }
 
     fn admission(&self) -> Result<AdmissionModel> {

@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub mod common;
+pub mod compare;
 pub mod corpus;
 pub mod fbench;
 pub mod feed;
@@ -13,8 +14,10 @@ pub mod report;
 pub mod requests;
 pub mod result_filter;
 pub mod run;
+pub mod search;
 pub mod seek;
 pub mod serve;
+mod serve_engine;
 mod serve_rank;
 pub mod split_file;
 pub mod system_check;

@@ -7,6 +7,7 @@ use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use plimsoll_core::assertion::Assertion;
 use plimsoll_core::record::RunRecord;
 use plimsoll_report::benchpress;
 use plimsoll_report::fbench::{FbenchResult, own_block};
@@ -19,6 +20,8 @@ Examples:
   The newest run, as text:        plimsoll report
   A run of your choice, as JSON:  plimsoll report runs/20261121T203250Z-load-1a2b3c4d --format json
   As vespa-fbench prints it:      plimsoll report --format fbench
+  For a build server, with what it must say:
+    plimsoll report --format junit --assert 'global failed.percent is 0%'
   As DCPerf's benchpress does:    plimsoll report feedsim_mini --format benchpress
   All runs of a job, median and spread; several jobs, with the geometric mean of their scores:
     plimsoll report feedsim_mini --all
@@ -26,7 +29,7 @@ Examples:
 
 A run that was killed can be reported too: everything up to its last whole second is there, marked partial.";
 
-/// Print run records again: text, JSON, CSV, vespa-fbench's summary or benchpress's JSON; the history of a job.
+/// Print run records again: text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON; the history of a job.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
@@ -42,6 +45,10 @@ pub struct ReportArgs {
     /// What to print.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// What the record must say, in the place of what was asserted when it was made; exit code 2 when it does not. May be
+    /// repeated.
+    #[arg(long = "assert", value_name = "ASSERTION")]
+    assertions: Vec<Assertion>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,6 +58,7 @@ enum Format {
     Csv,
     Fbench,
     Benchpress,
+    Junit,
 }
 
 /// Runs the command.
@@ -60,7 +68,7 @@ enum Format {
 pub fn run(args: &ReportArgs) -> Result<u8> {
     let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
     let past = || past_runs(&args.runs).unwrap_or_default();
-    let text = match args.runs_or_jobs.as_slice() {
+    let (text, code) = match args.runs_or_jobs.as_slice() {
         [] if args.all => history(args, &past_runs(&args.runs)?)?,
         [] => one(args, &latest(&args.runs)?)?,
         [folder] if !args.all && !is_job(folder) => one(args, Path::new(folder))?,
@@ -70,17 +78,17 @@ pub fn run(args: &ReportArgs) -> Result<u8> {
             }
             let loaded = several.iter().map(|folder| load(Path::new(folder)));
             let records = loaded.map(|loaded| loaded.map(|one| one.record));
-            benchpress::render(&records.collect::<Result<Vec<_>, _>>()?)
+            (benchpress::render(&records.collect::<Result<Vec<_>, _>>()?), exit::FINE)
         }
         several if several.iter().all(is_job) => history(args, &past())?,
         _ => return Err(usage("name folders of runs, or names of jobs, not both")),
     };
     print_out(&text)?;
-    Ok(exit::FINE)
+    Ok(code)
 }
 
 /// The runs of jobs; of one job without --all, its newest run.
-fn history(args: &ReportArgs, past: &[PastRun]) -> Result<String> {
+fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
     let mut jobs = args.runs_or_jobs.clone();
     let mut known: Vec<&str> = names();
     known.extend(past.iter().map(|run| run.job.as_str()));
@@ -102,7 +110,10 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<String> {
     if let ([_], false) = (jobs.as_slice(), args.all) {
         return one(args, folders.next().ok_or_else(none)?);
     }
-    match args.format {
+    if !args.assertions.is_empty() {
+        return Err(usage("--assert is held against one run; name its folder"));
+    }
+    let text = match args.format {
         Format::Text => Ok(history.render()),
         Format::Json => Ok(serde_json::to_string_pretty(&history)? + "\n"),
         Format::Benchpress => {
@@ -110,19 +121,27 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<String> {
             let records = loaded.collect::<Result<Vec<RunRecord>, _>>()?;
             if records.is_empty() { Err(none()) } else { Ok(benchpress::render(&records)) }
         }
-        Format::Csv | Format::Fbench => {
+        Format::Csv | Format::Fbench | Format::Junit => {
             Err(usage("--format: several runs are told as text, json or benchpress"))
         }
-    }
+    };
+    Ok((text?, exit::FINE))
 }
 
-fn one(args: &ReportArgs, folder: &Path) -> Result<String> {
-    let Loaded { record, folder, .. } = load(folder)?;
-    Ok(match args.format {
+fn one(args: &ReportArgs, folder: &Path) -> Result<(String, u8)> {
+    let Loaded { mut record, folder, .. } = load(folder)?;
+    if !args.assertions.is_empty() {
+        let judged = args.assertions.iter().flat_map(|assertion| assertion.judge(&record));
+        record.assertions = judged.collect();
+    }
+    let missed = !args.assertions.is_empty() && record.assertions.iter().any(|one| !one.held);
+    let code = if missed { exit::SLO_MISSED } else { exit::FINE };
+    let text = match args.format {
         Format::Text => plimsoll_report::text::render(&record, Some(&folder), &style()),
         Format::Json => plimsoll_report::json::pretty(&record),
         Format::Csv => plimsoll_report::csv::render(&record),
         Format::Benchpress => benchpress::render(&[record]),
+        Format::Junit => plimsoll_report::junit::render(&record),
         Format::Fbench => {
             let result = FbenchResult::of(&record).ok_or_else(|| {
                 usage(format!(
@@ -132,5 +151,6 @@ fn one(args: &ReportArgs, folder: &Path) -> Result<String> {
             })?;
             format!("{}{}", result.summary(), own_block(&record, Some(&folder), &style()))
         }
-    })
+    };
+    Ok((text, code))
 }

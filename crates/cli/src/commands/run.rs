@@ -46,6 +46,9 @@ pub struct RunArgs {
         help_heading = "Job"
     )]
     inputs: Vec<String>,
+    /// Sizes of the text, for jobs that have some: the same as -i sizes=...
+    #[arg(long, value_name = "SIZES", help_heading = "Job")]
+    sizes: Option<String>,
     /// Which set of arguments, for jobs that have several.
     #[arg(short = 'r', long, value_name = "ROLE", help_heading = "Job")]
     role: Option<String>,
@@ -70,8 +73,9 @@ pub struct RunArgs {
 
 impl RunArgs {
     fn choices(&self) -> Choices {
+        let sizes = self.sizes.iter().map(|sizes| format!("sizes={sizes}"));
         Choices {
-            inputs: self.inputs.clone(),
+            inputs: self.inputs.iter().cloned().chain(sizes).collect(),
             role: self.role.clone(),
             hooks: self.hooks.clone(),
             hook_arguments: self.hook_args.clone(),
@@ -83,6 +87,7 @@ impl RunArgs {
     fn only_for_jobs(&self, what: &str) -> Result<()> {
         let given = [
             ("-i", !self.inputs.is_empty()),
+            ("--sizes", self.sizes.is_some()),
             ("-r", self.role.is_some()),
             ("-k", !self.hooks.is_empty()),
             ("-a", self.hook_args.is_some()),

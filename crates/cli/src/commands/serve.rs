@@ -1,20 +1,23 @@
 //! `plimsoll serve`: the embedded targets, each a process of its own.
 
 use super::common::ArrivalsFlag;
+use super::serve_engine::{self, ClusterArgs, NodeArgs};
 use super::serve_rank::{self, RankArgs};
+use crate::engines::Engine;
 use crate::execute::print_out;
 use crate::exit;
+use crate::temporary::temporary_folder;
 use crate::usage::usage;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use plimsoll_core::units::Span;
 use plimsoll_targets::null::{self, NullConfig};
 use plimsoll_targets::queue::{
     self, Arrivals, QueueConfig, ServiceTime, Stall, StationConfig, truth_or_reason,
 };
-use plimsoll_targets::search::{self, Durability, SearchConfig};
+use plimsoll_targets::search::{self, Durability, FuzzyMode, SearchConfig};
 use plimsoll_targets::stop::Stop;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,11 +33,15 @@ Examples:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data --containers 4
   A ranking server for two processors; frames and HTTP on one port:
     plimsoll serve rank --port 11222
+  The real OpenSearch with a heap of 1 GiB, its data kept:
+    plimsoll serve opensearch --port 9200 --heap 1GiB --data /var/tmp/opensearch
+  The real PostgreSQL in a temporary folder:
+    plimsoll serve postgresql --port 5433
 
 Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080'.
 Ctrl-C stops it in order.";
 
-/// Serve an embedded target: null, queue, search or rank.
+/// Serve a target: null, queue, search or rank, or a real engine.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
@@ -48,10 +55,16 @@ enum Kind {
     Null(NullArgs),
     /// A station with servers, a queue and a service time, whose truth is known.
     Queue(QueueArgs),
-    /// A real search engine that speaks Vespa's query and document APIs.
+    /// A real search engine that speaks Vespa's query and document APIs and Elasticsearch's.
     Search(SearchArgs),
     /// FeedSim's leaf server, written afresh: eight stages a request, by frames and by HTTP.
     Rank(RankArgs),
+    /// The real OpenSearch, one node on loopback; first: plimsoll install opensearch.
+    Opensearch(NodeArgs),
+    /// The real Elasticsearch, one node on loopback; first: plimsoll install elasticsearch.
+    Elasticsearch(NodeArgs),
+    /// The real PostgreSQL, a private cluster on loopback, from the distribution's package.
+    Postgresql(ClusterArgs),
 }
 
 #[derive(Args, Debug)]
@@ -166,10 +179,35 @@ struct SearchArgs {
     /// Document operations of a container that wait; still further ones are answered with 429 at once.
     #[arg(long, value_name = "N", default_value_t = 256)]
     throttled: u32,
+    /// How approximate words of Elasticsearch's queries are found: like Lucene, to 2 edits and by the 50 nearest
+    /// words (index); to 4 edits by every word that is as near (automaton); or by reading the text itself, to any
+    /// number of edits (scan).
+    #[arg(long, value_enum, value_name = "MODE", default_value = "index")]
+    fuzzy: FuzzyFlag,
+    /// Threads that share one scan of the text, with --fuzzy scan.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    scan_threads: u16,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum DurabilityFlag {
+enum FuzzyFlag {
+    Index,
+    Automaton,
+    Scan,
+}
+
+impl From<FuzzyFlag> for FuzzyMode {
+    fn from(flag: FuzzyFlag) -> Self {
+        match flag {
+            FuzzyFlag::Index => Self::Index,
+            FuzzyFlag::Automaton => Self::Automaton,
+            FuzzyFlag::Scan => Self::Scan,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum DurabilityFlag {
     Sync,
     Async,
     None,
@@ -185,25 +223,6 @@ impl From<DurabilityFlag> for Durability {
     }
 }
 
-/// A folder that goes when the server goes.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Result<Self> {
-        let name = format!("plimsoll-search-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path)
-            .with_context(|| format!("making the temporary folder {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -214,6 +233,9 @@ pub fn run(args: &ServeArgs) -> Result<u8> {
         Kind::Queue(args) => serve_queue(args),
         Kind::Search(args) => serve_search(args),
         Kind::Rank(args) => serve_rank::run(args),
+        Kind::Opensearch(args) => serve_engine::run_node(Engine::OpenSearch, args),
+        Kind::Elasticsearch(args) => serve_engine::run_node(Engine::Elasticsearch, args),
+        Kind::Postgresql(args) => serve_engine::run_cluster(args),
     }
 }
 
@@ -292,11 +314,14 @@ fn truth_text(config: &QueueConfig, rate: f64, arrivals: Arrivals) -> String {
 }
 
 fn serve_search(args: &SearchArgs) -> Result<u8> {
-    let temporary = if args.data.is_none() { Some(Temporary::new()?) } else { None };
-    let data_dir = match (&args.data, &temporary) {
-        (Some(dir), _) => dir.clone(),
-        (None, Some(temporary)) => temporary.0.clone(),
-        (None, None) => return Err(anyhow::anyhow!("no folder for the documents")),
+    // It goes when the server has ended.
+    let temporary;
+    let data_dir = match &args.data {
+        Some(folder) => folder.as_path(),
+        None => {
+            temporary = temporary_folder("search")?;
+            temporary.path()
+        }
     };
     let mut config = SearchConfig::new(data_dir);
     config.refresh_interval = Duration::from_nanos(args.refresh.ns);
@@ -307,6 +332,8 @@ fn serve_search(args: &SearchArgs) -> Result<u8> {
     config.distribution_bits = args.distribution_bits;
     config.operations_under_way = args.operations as usize;
     config.max_throttled = args.throttled as usize;
+    config.fuzzy = args.fuzzy.into();
+    config.scan_threads = usize::from(args.scan_threads);
     let (first, stop) = listen(&args.listen)?;
     let mut listeners = vec![first];
     for number in 1..args.containers {
@@ -327,7 +354,7 @@ fn next_port(args: &ListenArgs, first: &TcpListener, number: u16) -> Result<TcpL
     let address = first.local_addr()?;
     port.ok_or_else(|| usage("--containers goes past port 65535; take a lower --port")).and_then(
         |port| {
-            TcpListener::bind((address.ip(), port)).map_err(|error| {
+            bind((address.ip(), port)).map_err(|error| {
                 usage(format!(
                     "cannot listen on {} port {port} for container {number}: {error}; take another \
                      --port (0 takes any free ones)",
@@ -338,10 +365,21 @@ fn next_port(args: &ListenArgs, first: &TcpListener, number: u16) -> Result<TcpL
     )
 }
 
+/// Connections that may wait to be accepted; the kernel takes `net.core.somaxconn` where that is less.
+const ACCEPT_QUEUE: i32 = 4096;
+
+/// Binds with room for thousands of connections that come at once: in the standard library's queue of 128 the others'
+/// first packets are dropped, and sent again after a second.
+fn bind(address: impl ToSocketAddrs) -> std::io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    rustix::net::listen(&listener, ACCEPT_QUEUE)?;
+    Ok(listener)
+}
+
 /// Binds, and stops on SIGINT and SIGTERM.
 pub fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
     let bare = args.host.trim_start_matches('[').trim_end_matches(']');
-    let listener = TcpListener::bind((bare, args.port)).map_err(|error| {
+    let listener = bind((bare, args.port)).map_err(|error| {
         usage(format!(
             "cannot listen on {} port {}: {error}; take another --port (0 takes any free one)",
             args.host, args.port

@@ -1,5 +1,6 @@
 //! The sessions of a run, or of each of its parts.
 
+use super::users::Filling;
 use super::{Prepared, Source, SourceKind};
 use crate::usage::usage;
 use anyhow::Result;
@@ -12,6 +13,8 @@ use plimsoll_workloads::http::{
 };
 use plimsoll_workloads::ndjson::NdjsonReader;
 use plimsoll_workloads::query_file::{ByteRange, Passes, Record, RecordReader};
+use plimsoll_workloads::rows::RowFeed;
+use plimsoll_workloads::script::Script;
 use std::sync::Arc;
 
 /// What sessions are made from, once or for each part of a run.
@@ -22,6 +25,10 @@ pub struct SessionForm {
     pub(super) troubles: Troubles,
     /// One a shard: where its reader of a streamed file waits between the parts of a run.
     pub(super) parks: Vec<Park>,
+    /// What each user asks, in models of users.
+    pub(super) script: Option<Script>,
+    /// Rows, and the requests cut for them.
+    pub(super) filling: Option<Filling>,
 }
 
 impl SessionForm {
@@ -43,9 +50,14 @@ impl SessionForm {
             plan,
             sessions: self.sessions(scenario)?,
             class_names: self.source.class_names.clone(),
-            distinct_requests: self.source.distinct(),
+            distinct_requests: self.distinct(),
             troubles: self.troubles.clone(),
         })
+    }
+
+    fn distinct(&self) -> Option<u64> {
+        let rows = self.filling.as_ref().map_or(1, |filling| filling.rows.len() as u64);
+        Some(self.source.distinct()?.saturating_mul(rows))
     }
 
     /// Sessions for every shard: together they walk the source once, whatever the number of shards. Requests in memory
@@ -54,8 +66,11 @@ impl SessionForm {
     /// # Errors
     /// When the source cannot be read in the order that is asked for.
     pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http> + Send>>> {
-        let Self { source, forms, judge, troubles, parks } = self;
-        let order = order_of(scenario)?;
+        let Self { source, forms, judge, troubles, parks, script, filling } = self;
+        let order = match script {
+            Some(_) => Order::File,
+            None => order_of(scenario)?,
+        };
         let shards = u64::from(scenario.threads);
         let permutation = match (&source.kind, order) {
             (SourceKind::Rendered(rendered), Order::Shuffle) => {
@@ -75,8 +90,11 @@ impl SessionForm {
         let mut all: Vec<Box<dyn Sessions<Http> + Send>> = Vec::new();
         for (shard, park) in (0..shards).zip(parks) {
             let range = ByteRange { index: shard, of: shards };
-            let cursor = match &source.kind {
-                SourceKind::Rendered(rendered) => {
+            let cursor = match (&source.kind, script) {
+                (SourceKind::Rendered(rendered), Some(script)) => {
+                    Cursor::Users(rendered.clone(), script.clone())
+                }
+                (SourceKind::Rendered(rendered), None) => {
                     let length = rendered.per_target[0].len();
                     let mut way = Way::new(0..length, shard, shards, Passes::Unlimited);
                     if let Some(order) = &permutation {
@@ -87,19 +105,25 @@ impl SessionForm {
                     Cursor::Rendered(rendered.clone(), way)
                 }
                 // A later part of the run asks on from where the one before it ended.
-                SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..) => {
+                (SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..), _) => {
                     Cursor::Stream(match park.take() {
                         Some(stream) => stream,
                         None => source.kind.stream(range)?,
                     })
                 }
             };
-            let sessions = HttpSessions::new(
+            let mut sessions = HttpSessions::new(
                 vec![cursor],
                 forms.clone(),
                 source.classes.clone(),
                 judge.clone(),
             );
+            if let Some(Filling { rows, order, templates }) = filling {
+                let each = script.as_ref().map(Script::requests);
+                let seed = scenario.seed;
+                let feed = RowFeed::new(rows.clone(), *order, seed, each, (shard, shards));
+                sessions = sessions.with_rows(templates.clone(), feed);
+            }
             all.push(Box::new(sessions.with_troubles(troubles.clone()).with_park(park.clone())));
         }
         Ok(all)
@@ -124,11 +148,19 @@ impl SourceKind {
     }
 }
 
-fn order_of(scenario: &Scenario) -> Result<Order> {
+/// The order that a scenario asks for.
+///
+/// # Errors
+/// A word that is none.
+pub fn order_of(scenario: &Scenario) -> Result<Order> {
     match scenario.order.as_str() {
         "file" => Ok(Order::File),
         "shuffle" => Ok(Order::Shuffle),
         "random" => Ok(Order::Random),
+        "block" | "interleaved" => Err(usage(format!(
+            "--order {}: an order of users; give --users, or write file, shuffle or random",
+            scenario.order
+        ))),
         other => Err(usage(format!("--order '{other}': write file, shuffle or random"))),
     }
 }
@@ -171,6 +203,8 @@ mod tests {
             judge: Judge::default(),
             troubles: Troubles::default(),
             parks: vec![Park::default()],
+            script: None,
+            filling: None,
         };
         let scenario = Scenario { threads: 1, ..Scenario::default() };
         // Sessions that are made and not used take nothing away.

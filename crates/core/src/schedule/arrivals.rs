@@ -129,7 +129,9 @@ impl ArrivalSchedule {
             LoadModel::Burst { size, every_ns } => {
                 Shape::Burst { size: u64::from((*size).max(1)), every_ns: *every_ns }
             }
-            LoadModel::Closed { .. } => unreachable!("a closed model has no arrivals"),
+            LoadModel::Closed { .. } | LoadModel::Users { .. } => {
+                unreachable!("a model with askers has no arrivals of requests")
+            }
         };
         let mut schedule = Self {
             shape,

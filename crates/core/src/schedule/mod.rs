@@ -10,10 +10,15 @@
 mod arrivals;
 mod closed;
 mod model;
+mod users;
 
 pub use arrivals::ArrivalSchedule;
 pub use closed::ClosedSchedule;
 pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step, Think};
+pub use users::{
+    Pause, PauseError, ProfileError, Stairs, USER_BYTES, UserProfile, UserSchedule, UserStep,
+    UserTurn,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +29,8 @@ pub enum Next {
     Send {
         /// When it should have started.
         intended_ns: u64,
-        /// Which client of a closed model sends it; 0 in the other models.
+        /// Which client of a closed model sends it; of users, the place of the one who asks, which others take after
+        /// it has left; 0 in the other models.
         client: u32,
     },
     /// Nothing before this time.
@@ -95,6 +101,8 @@ pub enum Schedule {
     Closed(ClosedSchedule),
     /// Intended starts that do not depend on the answers.
     Arrivals(ArrivalSchedule),
+    /// Users who come, ask a number of requests, and leave.
+    Users(UserSchedule),
 }
 
 impl Schedule {
@@ -114,6 +122,9 @@ impl Schedule {
             LoadModel::Closed { clients, think, cycle_ns } => Schedule::Closed(
                 ClosedSchedule::new(*clients, *think, *cycle_ns, slice, limits, start_ns),
             ),
+            LoadModel::Users { .. } => {
+                Schedule::Users(UserSchedule::new(model, slice, limits, seed, start_ns))
+            }
             _ => Schedule::Arrivals(ArrivalSchedule::new(model, slice, limits, seed, start_ns)),
         })
     }
@@ -124,14 +135,33 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.next(now_ns),
             Schedule::Arrivals(arrivals) => arrivals.next(now_ns),
+            Schedule::Users(users) => users.next(now_ns),
         }
+    }
+
+    /// Which user has the place `client`, and which of its requests was made due last; `None` in models without users.
+    #[inline]
+    #[must_use]
+    pub fn user_turn(&self, client: u32) -> Option<UserTurn> {
+        match self {
+            Schedule::Users(users) => users.turn(client),
+            Schedule::Closed(_) | Schedule::Arrivals(_) => None,
+        }
+    }
+
+    /// Whether users are there who have not left; never so in models without users.
+    #[must_use]
+    pub fn somebody_is_there(&self) -> bool {
+        matches!(self, Schedule::Users(users) if users.present() > 0)
     }
 
     /// A client's request has ended at `now_ns`; its next one may become due.
     #[inline]
     pub fn ended(&mut self, client: u32, intended_ns: u64, now_ns: u64) {
-        if let Schedule::Closed(closed) = self {
-            closed.ended(client, intended_ns, now_ns);
+        match self {
+            Schedule::Closed(closed) => closed.ended(client, intended_ns, now_ns),
+            Schedule::Users(users) => users.ended(client, intended_ns, now_ns),
+            Schedule::Arrivals(_) => {}
         }
     }
 
@@ -140,14 +170,17 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.withdraw(),
             Schedule::Arrivals(arrivals) => arrivals.stop(),
+            Schedule::Users(users) => users.withdraw(),
         }
     }
 
     /// Takes back the request just made due: its client has nothing to send yet. [`Schedule::ended`] lets it
     /// go on. An arrival of an open model that nobody uses is gone.
     pub fn postpone(&mut self) {
-        if let Schedule::Closed(closed) = self {
-            closed.postpone();
+        match self {
+            Schedule::Closed(closed) => closed.postpone(),
+            Schedule::Users(users) => users.postpone(),
+            Schedule::Arrivals(_) => {}
         }
     }
 
@@ -156,6 +189,7 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.stop(),
             Schedule::Arrivals(arrivals) => arrivals.stop(),
+            Schedule::Users(users) => users.stop(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What users write: the load models.
 
+use super::users::{Pause, UserProfile};
+use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -41,6 +43,21 @@ pub enum LoadModel {
         /// How requests follow each other.
         #[serde(default)]
         arrivals: Arrivals,
+    },
+    /// Users who come, ask a number of requests one after the other, and leave.
+    Users {
+        /// How they come, or how many there shall be.
+        profile: UserProfile,
+        /// Requests of each; 0: all of the source, once for each repeat.
+        #[serde(default)]
+        requests: u32,
+        /// What a user does between an answer and its next request.
+        #[serde(default)]
+        think: Pause,
+        /// Time from one intended start of a user to its next; 0: none. A user whose answer is late asks at once and
+        /// catches up.
+        #[serde(default)]
+        pace: Span,
     },
 }
 
@@ -149,6 +166,11 @@ impl LoadModel {
                 let loaded = |s: &Step| s.duration_ns > 0 && s.from_per_s + s.to_per_s > 0.0;
                 if steps.iter().any(loaded) { Ok(()) } else { Err(ModelError::EmptyProfile) }
             }
+            LoadModel::Users { profile, .. } if profile.steps().is_empty() => {
+                Err(ModelError::EmptyProfile)
+            }
+            // Any other profile of users has been checked when it was made.
+            LoadModel::Users { .. } => Ok(()),
         }
     }
 
@@ -161,19 +183,64 @@ impl LoadModel {
         }
     }
 
-    /// Whether requests have intended times of their own, independent of the answers.
+    /// The most users that there can be at the same time, in models of users.
     #[must_use]
-    pub fn is_open(&self) -> bool {
-        !matches!(self, LoadModel::Closed { .. })
+    pub fn most_users(&self) -> Option<u64> {
+        match self {
+            LoadModel::Users { profile, .. } => Some(profile.most_at_once()),
+            _ => None,
+        }
     }
 
-    /// The length that a profile has by itself, ns.
+    /// Whether load comes by itself, independent of the answers: requests, or users with their first ones.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        match self {
+            LoadModel::Closed { .. } => false,
+            LoadModel::Users { profile, .. } => !profile.is_closed(),
+            LoadModel::Open { .. } | LoadModel::Burst { .. } | LoadModel::Profile { .. } => true,
+        }
+    }
+
+    /// Whether each request has somebody who waits for its answer before going on.
+    #[must_use]
+    pub fn has_askers(&self) -> bool {
+        matches!(self, LoadModel::Closed { .. } | LoadModel::Users { .. })
+    }
+
+    /// Whether only the target sets the pace: everybody is there from the first moment, and asks again at once.
+    #[must_use]
+    pub fn is_full_speed(&self) -> bool {
+        match self {
+            LoadModel::Closed { think, cycle_ns, .. } => *think == Think::None && *cycle_ns == 0,
+            LoadModel::Users { profile, think, pace, .. } => {
+                let at_once = profile.is_closed() || profile.is_at_once();
+                at_once && *think == Pause::None && pace.ns == 0
+            }
+            LoadModel::Open { .. } | LoadModel::Burst { .. } | LoadModel::Profile { .. } => false,
+        }
+    }
+
+    /// The longest that a run of this model can take when no request takes longer than `longest_ns`, from its first
+    /// moment to the answer that is due last, ns; `None` where it has no end of its own.
+    #[must_use]
+    pub fn longest_run_ns(&self, longest_ns: u64) -> Option<u64> {
+        let LoadModel::Users { profile, requests, think, pace } = self else {
+            return self.own_duration_ns();
+        };
+        let each_ns = longest_ns.saturating_add(think.longest_ns()).saturating_add(pace.ns);
+        let stay_ns = each_ns.saturating_mul(u64::from((*requests).max(1)));
+        Some(profile.own_duration_ns().saturating_add(stay_ns))
+    }
+
+    /// The length that a profile has by itself, ns; of users, until the last one may have come.
     #[must_use]
     pub fn own_duration_ns(&self) -> Option<u64> {
         match self {
             LoadModel::Profile { steps, .. } => {
                 Some(steps.iter().fold(0, |sum: u64, step| sum.saturating_add(step.duration_ns)))
             }
+            LoadModel::Users { profile, .. } => Some(profile.own_duration_ns()),
             _ => None,
         }
     }

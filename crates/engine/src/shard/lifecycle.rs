@@ -13,16 +13,18 @@ use std::cmp::Reverse;
 
 /// Connections being opened at once before the run starts.
 const OPENING_MAX: usize = 512;
-/// The run does not wait for connections of which none has come up or failed for this long, ns.
-const OPENING_IDLE_MAX_NS: u64 = SECOND_NS;
+/// The run does not wait for connections of which none has come up or failed for this long, ns. A listener whose
+/// queue is full drops what comes, and the kernel sends it again after one second.
+const OPENING_IDLE_MAX_NS: u64 = SECOND_NS * 3 / 2;
 /// Connections whose round trips are looked at.
 const ROUND_TRIPS_MAX: usize = 1000;
 
 impl ShardPlan {
-    /// The cycle time of a closed model, ns; 0: none.
+    /// The cycle time of a closed model, or the pace of users, ns; 0: none.
     pub(super) const fn cycle_ns(&self) -> u64 {
         match self.model {
             LoadModel::Closed { cycle_ns, .. } => cycle_ns,
+            LoadModel::Users { pace, .. } => pace.ns,
             _ => 0,
         }
     }
@@ -80,7 +82,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     fn is_opening(&self, key: u32) -> bool {
-        matches!(self.connections[key as usize].state, State::Connecting | State::Handshaking)
+        let connection = &self.connections[key as usize];
+        match connection.state {
+            State::Connecting | State::Handshaking => true,
+            State::Open => connection.codec.as_ref().is_some_and(|c| !self.protocol.is_ready(c)),
+            State::Closed | State::Resting => false,
+        }
     }
 
     pub(super) fn begin_run(&mut self, start_ns: u64) -> Result<(), ModelError> {
@@ -420,8 +427,20 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let from_ns = self.measured_from_ns().min(now_ns);
         // A schedule that is done early because nothing more falls into its time has run its time.
         let cut_short = self.interrupted || self.exhausted || self.plan.limits.requests.is_some();
-        let ran_out = cut_short && now_ns < self.end_ns;
-        let to_ns = if ran_out { self.last_ended_ns } else { self.end_ns };
+        // Users have run their time when the last one has left, but not before the last one could have come.
+        let users_until_ns = match &self.plan.model {
+            LoadModel::Users { .. } if self.schedule.somebody_is_there() => None,
+            LoadModel::Users { .. } if cut_short => Some(0),
+            LoadModel::Users { profile, .. } => {
+                Some(self.start_ns.saturating_add(profile.own_duration_ns()))
+            }
+            _ => None,
+        };
+        let ran_out = (cut_short || users_until_ns.is_some()) && now_ns < self.end_ns;
+        let to_ns = match users_until_ns {
+            _ if !ran_out => self.end_ns,
+            until_ns => self.last_ended_ns.max(until_ns.unwrap_or(0)).min(self.end_ns),
+        };
         let to_ns = to_ns.max(from_ns);
         let relative_ns = now_ns.saturating_sub(from_ns) + self.plan.part.offset_ns;
         let mut round_trips: Vec<_> = (0..self.connections.len() as u32)

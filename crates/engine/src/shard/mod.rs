@@ -4,6 +4,7 @@
 //! session write it, the codec encodes it into the shared buffer, the network takes it; a reply is decoded, judged by
 //! its session, and recorded. Nothing on that walk allocates, locks or formats.
 
+mod closed;
 mod connection;
 mod flight;
 mod lifecycle;
@@ -15,6 +16,7 @@ use crate::net::{Net, RoundTrip, WaitMode};
 use crate::target::Target;
 use crate::tls::Tls;
 use crate::windows::WindowCounts;
+use closed::ClosedConnections;
 use connection::{Connection, target_of};
 use flight::Flights;
 use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
@@ -22,7 +24,7 @@ use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::recorder::Recorder;
-use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice, Think};
+use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice};
 use plimsoll_wire::{Protocol, Sessions};
 pub use samples::Slow;
 use samples::Slowest;
@@ -160,7 +162,7 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     /// Whether client i always uses connection i.
     dedicated: bool,
     idle_open: VecDeque<u32>,
-    idle_closed: VecDeque<u32>,
+    idle_closed: ClosedConnections,
     resting: BinaryHeap<Reverse<Rest>>,
     /// Clients that rest until their sessions call for them, with the intended start of what they asked last, ns.
     uncalled: VecDeque<(u32, u64)>,
@@ -251,7 +253,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             connections,
             dedicated: dedicated && clients > 0,
             idle_open: VecDeque::new(),
-            idle_closed: VecDeque::new(),
+            idle_closed: ClosedConnections::new(plan.targets.len()),
             resting: BinaryHeap::new(),
             uncalled: VecDeque::new(),
             flights: Flights::new(),
@@ -393,5 +395,5 @@ const GATHER_NS: u64 = 50_000;
 /// Whether a model goes as fast as the target answers, so that answers may be gathered in batches.
 #[must_use]
 pub fn is_full_speed(model: &LoadModel) -> bool {
-    matches!(model, LoadModel::Closed { think: Think::None, cycle_ns: 0, .. })
+    model.is_full_speed()
 }

@@ -1,5 +1,6 @@
 //! From due to sent.
 
+use super::closed::ClosedConnections;
 use super::connection::State;
 use super::{Rest, Shard};
 use crate::net::Net;
@@ -10,8 +11,9 @@ use plimsoll_core::recorder::{Recorder, Times};
 use plimsoll_core::schedule::Next;
 use plimsoll_wire::{Protocol, Turn, UNTIL_CALLED};
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
-/// How long a client of a closed model waits after its request was refused, ns.
+/// How long a client or a user waits after its request was refused, ns.
 const REFUSED_PAUSE_NS: u64 = 10_000_000;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
@@ -90,7 +92,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn turned_away(&mut self, due: Due, now_ns: u64) {
         self.count_due(due.intended_ns);
         self.recorder_for(due.intended_ns, due.client).scheduled(1);
-        if !self.plan.model.is_open() {
+        if self.plan.model.has_askers() {
             let until_ns = now_ns + REFUSED_PAUSE_NS;
             let client = Some((due.client, due.intended_ns));
             self.resting.push(Reverse(Rest { until_ns, connection: None, client }));
@@ -104,7 +106,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    fn has_idle(&self) -> bool {
+    fn has_idle(&mut self) -> bool {
+        // What a schedule has given is gone from it: only a connection that can be picked counts.
+        self.drop_stale();
         !self.idle_open.is_empty() || !self.idle_closed.is_empty()
     }
 
@@ -115,27 +119,32 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let free = connection.opening_for.is_none() && connection.under_way.is_empty();
             return free.then_some(client);
         }
-        let key = self.pick_open().or_else(|| self.idle_closed.pop_front())?;
+        let key = self.pick_open().or_else(|| self.idle_closed.take())?;
         self.connections[key as usize].queued = false;
         Some(key)
     }
 
     /// The connection that has been idle longest of those that are still open.
     fn pick_open(&mut self) -> Option<u32> {
-        while let Some(key) = self.idle_open.pop_front() {
-            if self.has_room(key) {
-                return Some(key);
-            }
+        self.drop_stale();
+        self.idle_open.pop_front()
+    }
+
+    /// Takes connections that have no room any more from the front of the open ones.
+    fn drop_stale(&mut self) {
+        while let Some(&key) = self.idle_open.front()
+            && !self.has_room(key)
+        {
+            self.idle_open.pop_front();
             let connection = &mut self.connections[key as usize];
             if connection.state == State::Open {
                 // It takes less than when it was queued, and is given back when it takes more again.
                 connection.queued = false;
             } else {
                 // Its peer closed it while it was idle.
-                self.idle_closed.push_back(key);
+                self.idle_closed.give_back(key, connection.target);
             }
         }
-        None
     }
 
     /// Whether a connection is open and takes one more request.
@@ -178,20 +187,24 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let tag = self.flights.take_slot();
         let flight = self.flights.get_mut(tag);
         let target = self.connections[key as usize].target;
+        let turn = self.schedule.user_turn(due.client);
+        if let Some(turn) = turn {
+            self.sessions.user(due.client, turn);
+        }
         let what = match self.sessions.next(due.client, target, &mut flight.request) {
             Turn::Ask(what) => what,
             Turn::Exhausted => {
                 self.flights.release(tag);
                 self.schedule.withdraw();
                 self.exhausted = true;
-                self.give_back(key);
+                self.put_back(key);
                 return;
             }
             Turn::Rest { until_ns } => {
                 self.flights.release(tag);
                 self.schedule.postpone();
                 self.rest_client(due, until_ns);
-                self.give_back(key);
+                self.put_back(key);
                 return;
             }
         };
@@ -210,14 +223,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.measured = measured;
         let connection = &self.connections[key as usize];
         // A client that is behind its cycle is late for the target's sake, not for the generator's.
-        let client_free_ns =
-            self.client_free_since_ns.get(due.client as usize).copied().unwrap_or(0);
-        let could_start_ns = due
-            .intended_ns
-            .max(connection.free_since_ns)
-            .max(self.slot_free_since_ns)
-            .max(client_free_ns);
-        let waited = could_start_ns > due.intended_ns && self.plan.model.is_open();
+        let client_free_ns = match turn {
+            Some(turn) => turn.free_ns,
+            None => self.client_free_since_ns.get(due.client as usize).copied().unwrap_or(0),
+        };
+        let could_ask_ns = due.intended_ns.max(client_free_ns);
+        let could_start_ns =
+            could_ask_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
+        let shares_connections = self.plan.model.clients().is_none();
+        let waited = could_start_ns > could_ask_ns && shares_connections;
         let opened = connection.state == State::Open;
         self.count_due(due.intended_ns);
         let recorder = self.recorder_of(measured);
@@ -291,15 +305,30 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.next_scan_ns = self.next_scan_ns.min(deadline_ns);
     }
 
-    /// Puts a connection that is not in use back among the idle ones.
+    /// Puts a connection that is not in use back among the idle ones, behind the others.
     pub(super) fn give_back(&mut self, key: u32) {
+        self.queue_idle(key, VecDeque::push_back, ClosedConnections::give_back);
+    }
+
+    /// Puts a connection that was picked and not used back where it was.
+    fn put_back(&mut self, key: u32) {
+        self.queue_idle(key, VecDeque::push_front, ClosedConnections::put_back);
+    }
+
+    /// Puts a connection into the queue that its state says, unless it is in one.
+    fn queue_idle(
+        &mut self,
+        key: u32,
+        open: fn(&mut VecDeque<u32>, u32),
+        closed: fn(&mut ClosedConnections, u32, u32),
+    ) {
         let connection = &mut self.connections[key as usize];
         if self.dedicated || connection.queued {
             return;
         }
         match connection.state {
-            State::Open => self.idle_open.push_back(key),
-            State::Closed => self.idle_closed.push_back(key),
+            State::Open => open(&mut self.idle_open, key),
+            State::Closed => closed(&mut self.idle_closed, key, connection.target),
             State::Connecting | State::Handshaking | State::Resting => return,
         }
         connection.queued = true;

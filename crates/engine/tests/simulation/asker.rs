@@ -45,12 +45,19 @@ pub struct Asker {
     pub left: u64,
     /// How many of a thousand are POST.
     pub posts: u64,
+    /// How long a client has nothing to ask after a request of its own was lost, ns.
+    pub pause_ns: u64,
+    /// When each client goes on that pauses, ns.
+    pub pauses: Vec<Option<u64>>,
 }
 
 impl Sessions<Http1> for Asker {
     fn next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
         if self.left == 0 {
             return Turn::Exhausted;
+        }
+        if let Some(until_ns) = self.pauses.get_mut(client as usize).and_then(Option::take) {
+            return Turn::Rest { until_ns };
         }
         self.left -= 1;
         let mut diary = self.diary.borrow_mut();
@@ -101,6 +108,11 @@ impl Sessions<Http1> for Asker {
 
     fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times) {
         self.diary.borrow_mut().ended(client, what, Outcome::Failed(failure), times);
+        if self.pause_ns > 0 {
+            let clients = self.pauses.len().max(client as usize + 1);
+            self.pauses.resize(clients, None);
+            self.pauses[client as usize] = Some(times.done_ns + self.pause_ns);
+        }
     }
 
     fn describe(&self, what: &Submission, _request: &Request) -> String {

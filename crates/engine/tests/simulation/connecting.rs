@@ -1,11 +1,13 @@
 //! Connections that are there before the load is.
 
+use crate::scene::{Scene, address, target};
 use crate::scripted::{Scripted, closed_plan, play, whole};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
-use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Think};
 use plimsoll_engine::shard::{ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Arrival, Link};
 use rustls::version::{TLS12, TLS13};
+use std::sync::Arc;
 
 const PATIENT: Timeouts = Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS };
 /// How long the server takes to let somebody in, ns.
@@ -105,4 +107,33 @@ fn a_run_ends_within_its_duration_and_one_timeout_and_two_seconds() {
     let most_ns = limits.duration_ns + timeouts.request_ns + 2 * SECOND_NS;
     let took_ns = outcome.over_ns - outcome.start_ns;
     assert!(took_ns <= most_ns, "over after {} s", took_ns / SECOND_NS);
+}
+
+/// A client that pauses after each failure, and one target of several that lives: whatever stood in the queue of
+/// connections before, it asks the living one after it has asked each of the others once.
+#[test]
+fn who_pauses_after_a_failure_comes_to_every_target_in_turn() {
+    for (targets, alive) in [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2), (4, 3)] {
+        for connections in [targets, 2 * targets, 2 * targets + 1] {
+            let mut scene = Scene::frozen(connections as u32, SECOND_NS, 1, SECOND_NS);
+            let all = (0..targets).map(|number| target(vec![address(number, 0)])).collect();
+            let dead = (0..targets).filter(|&n| n != alive).map(|n| address(n, 0)).collect();
+            scene.plan.model = LoadModel::Closed { clients: 1, think: Think::None, cycle_ns: 0 };
+            scene.plan.targets = Arc::new(all);
+            scene.plan.limits = Limits::after(20 * SECOND_NS);
+            scene.script.connects.dead = dead;
+            scene.script.freeze = None;
+            // No reply lets the connection live, so that the next request must find one again.
+            scene.script.connection_close = 1000;
+            // Longer than any pause of a connection that could not be made.
+            scene.pause_ns = 300 * MILLISECOND_NS;
+            scene.source = Some(20);
+            let asked = scene.run().diary.asked;
+            assert_eq!(asked.len(), 20);
+            for turn in asked.windows(targets) {
+                let met = turn.iter().filter(|asked| asked.target as usize == alive).count();
+                assert!(met > 0, "{alive} of {targets}, {connections} connections: {asked:?}");
+            }
+        }
+    }
 }

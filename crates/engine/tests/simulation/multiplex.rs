@@ -24,6 +24,8 @@ const PIECE: u8 = b'p';
 const REPLY: u8 = b'r';
 const RESET: u8 = b'x';
 const NOT_LOOKED_AT: u8 = b'u';
+/// Not of a request: how many requests the connection takes from now on stands where the tag stands.
+const TAKES: u8 = b't';
 
 fn frame(kind: u8, tag: u32) -> Vec<u8> {
     let mut bytes = vec![kind];
@@ -39,6 +41,8 @@ struct Many(u32);
 struct Conn {
     tags: BTreeSet<u32>,
     held: Vec<u8>,
+    /// What the peer has said that it takes.
+    takes: Option<u32>,
 }
 
 impl Protocol for Many {
@@ -51,7 +55,7 @@ impl Protocol for Many {
     }
 
     fn capacity(&self, conn: &Conn) -> u32 {
-        self.0 - conn.tags.len() as u32
+        conn.takes.unwrap_or(self.0).saturating_sub(conn.tags.len() as u32)
     }
 
     fn submit(&self, conn: &mut Conn, _request: &(), tag: u32, out: &mut Vec<u8>) {
@@ -71,6 +75,10 @@ impl Protocol for Many {
         let &[kind, ref tag @ ..] = &conn.held[..] else { return Ok(Event::More) };
         let Ok(tag) = tag.try_into().map(u32::from_le_bytes) else { return Ok(Event::More) };
         conn.held.clear();
+        if kind == TAKES {
+            conn.takes = Some(tag);
+            return Ok(Event::Progress { consumed });
+        }
         if !conn.tags.contains(&tag) {
             // It was given up before.
             return Ok(Event::Progress { consumed });
@@ -263,6 +271,27 @@ fn a_connection_takes_no_more_than_it_says() {
     let most = asker.most_under_way.clone();
     let end = run(plan(32, 2, Some(640)), 5, &server, asker);
     assert_eq!((end.rest.ledger.ok, *most.borrow()), (640, 10));
+}
+
+/// A connection that waits for work learns that it takes less than what it has: whoever is due waits for it, and is
+/// not forgotten.
+#[test]
+fn a_connection_that_takes_less_than_before_loses_nobody() {
+    let server = Server::new(|seen, tag| {
+        let mut acts = answer(tag);
+        if seen % 20 == 10 {
+            acts.push((MILLISECOND_NS, Act::Bytes(frame(TAKES, 1))));
+            acts.push((50 * MILLISECOND_NS, Act::Bytes(frame(TAKES, 8))));
+        }
+        acts
+    });
+    let end = run(plan(8, 1, Some(400)), 8, &server, Asker::default());
+    assert_eq!((end.rest.ledger.ok, end.rest.counters.connects), (400, 1));
+    let queued =
+        AdmissionModel::Managed { slots: 8, queue_max: 100, queue_timeout_ns: 10 * SECOND_NS };
+    let plan = ShardPlan { admission: queued, ..plan(8, 1, Some(400)) };
+    let end = run(plan, 8, &server, Asker::default());
+    assert_eq!((end.rest.ledger.scheduled, end.rest.ledger.ok), (400, 400));
 }
 
 #[test]

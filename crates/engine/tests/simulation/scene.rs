@@ -5,8 +5,11 @@ use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::rng::Rng;
-use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Slice, Step, Think};
+use plimsoll_core::schedule::{
+    Arrivals, Limits, LoadModel, Pause, Slice, Step, Think, UserProfile, UserStep,
+};
 use plimsoll_core::seek::plant::Window;
+use plimsoll_core::units::Span;
 use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
@@ -39,6 +42,8 @@ pub struct Scene {
     /// When somebody stops the run, ns on the clock.
     pub stop_ns: Option<u64>,
     pub posts: u64,
+    /// How long a client pauses after a request that was lost, ns.
+    pub pause_ns: u64,
 }
 
 /// What a run left behind.
@@ -86,7 +91,8 @@ fn draw_model(rng: &mut Rng, duration_ns: u64) -> LoadModel {
     let arrivals = if rng.below(2) == 0 { Arrivals::Uniform } else { Arrivals::Poisson };
     let mut rate = || 5.0 + 250.0 * rng.uniform() * rng.uniform();
     let (a, b, c) = (rate(), rate(), rate());
-    match rng.below(8) {
+    match rng.below(11) {
+        8..=10 => draw_users(rng, duration_ns),
         0..=3 => LoadModel::Closed {
             clients: 1 + rng.below(20) as u32,
             think: match rng.below(4) {
@@ -109,6 +115,39 @@ fn draw_model(rng: &mut Rng, duration_ns: u64) -> LoadModel {
             LoadModel::Profile { steps: vec![step(a, b), step(0.0, c), step(b, b)], arrivals }
         }
     }
+}
+
+fn draw_users(rng: &mut Rng, duration_ns: u64) -> LoadModel {
+    let during = Span { ns: 1 + duration_ns / 3 };
+    let users = 1 + rng.below(30);
+    let most = users as u32;
+    let per_s = 2.0 + 40.0 * rng.uniform();
+    let randomized = rng.below(2) == 0;
+    let steps = match rng.below(5) {
+        0 => vec![UserStep::AtOnce { users }],
+        1 => {
+            vec![UserStep::Constant { per_s, during, randomized }, UserStep::Peak { users, during }]
+        }
+        2 => vec![
+            UserStep::Ramp { users, during },
+            UserStep::Nothing { during },
+            UserStep::RampRate { from_per_s: 0.0, to_per_s: per_s, during, randomized },
+            UserStep::AtOnce { users: 1 },
+        ],
+        3 => vec![UserStep::Concurrent { users: most, during }],
+        _ => vec![
+            UserStep::RampConcurrent { from: 0, to: most, during },
+            UserStep::RampConcurrent { from: most, to: 1, during },
+        ],
+    };
+    let think = match rng.below(3) {
+        0 => Pause::Fixed(Span { ns: rng.below(80 * MILLISECOND_NS) }),
+        1 => Pause::Exponential(Span { ns: rng.below(50 * MILLISECOND_NS) }),
+        _ => Pause::None,
+    };
+    let pace = Span { ns: rng.below(2) * rng.below(100 * MILLISECOND_NS) };
+    let profile = UserProfile::new(steps).unwrap();
+    LoadModel::Users { profile, requests: 1 + rng.below(6) as u32, think, pace }
 }
 
 fn draw_targets(rng: &mut Rng) -> (Vec<Target>, Vec<SocketAddr>) {
@@ -229,7 +268,10 @@ impl Scene {
         let posts = rng.below(2) * rng.below(1000);
         let link = draw_link(rng);
         let script = draw_script(rng, seed, timeouts, dead);
-        Self { seed, plan, script, link, source, stop_ns, posts }
+        // Only who asks can pause: what arrives in an open model has nobody behind it.
+        let pauses = u64::from(plan.model.has_askers()) * rng.below(2);
+        let pause_ns = pauses * rng.below(100 * MILLISECOND_NS);
+        Self { seed, plan, script, link, source, stop_ns, posts, pause_ns }
     }
 
     /// A uniform open load of 1000 a second on a server that answers at once, except that it is frozen for the
@@ -275,6 +317,7 @@ impl Scene {
             source: None,
             stop_ns: None,
             posts: 0,
+            pause_ns: 0,
         }
     }
 
@@ -288,6 +331,7 @@ impl Scene {
             source: self.source,
             stop_ns: self.stop_ns,
             posts: self.posts,
+            pause_ns: self.pause_ns,
         };
         let mut outcome = cast.play(peer.clone());
         let mut peer = peer.borrow_mut();
@@ -306,6 +350,8 @@ pub struct Cast {
     pub source: Option<u64>,
     pub stop_ns: Option<u64>,
     pub posts: u64,
+    /// How long a client pauses after a request that was lost, ns.
+    pub pause_ns: u64,
 }
 
 impl Cast {
@@ -325,6 +371,8 @@ impl Cast {
             rng: Rng::new(self.seed),
             left: self.source.unwrap_or(u64::MAX),
             posts: self.posts,
+            pause_ns: self.pause_ns,
+            pauses: Vec::new(),
         };
         let seconds = Rc::new(RefCell::new((Vec::new(), 0)));
         let kept = seconds.clone();

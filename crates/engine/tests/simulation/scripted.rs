@@ -231,7 +231,7 @@ pub fn play(
     server: Scripted,
 ) -> (Outcome, Rc<RefCell<Scripted>>) {
     let server = Rc::new(RefCell::new(server));
-    let cast = Cast { plan, link, seed: 1, source: None, stop_ns: None, posts };
+    let cast = Cast { plan, link, seed: 1, source: None, stop_ns: None, posts, pause_ns: 0 };
     let outcome = cast.play(server.clone());
     outcome.totals().ledger.balance().unwrap();
     (outcome, server)

@@ -6,8 +6,9 @@
 mod feed;
 pub mod number;
 mod page;
+pub(crate) mod search;
 mod seek;
-mod tables;
+pub(crate) mod tables;
 mod visit;
 
 use crate::plain::printable;
@@ -68,6 +69,10 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
         feed::operations(&mut page, feed);
         return page.finish() + &books(record, folder, style);
     }
+    if let Some(search) = search::result(record) {
+        search::page(&mut page, &search);
+        return page.finish() + &books(record, folder, style);
+    }
     if let Some(visit) = visit::result(record) {
         visit::documents(&mut page, &visit);
         return page.finish() + &books(record, folder, style);
@@ -89,8 +94,17 @@ fn books(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     ledger(&mut page, &record.ledger);
     statuses(&mut page, record);
     generator(&mut page, record);
+    asserted(&mut page, record);
     ending(&mut page, record, folder);
     page.finish()
+}
+
+fn asserted(page: &mut Page<'_>, record: &RunRecord) {
+    if !record.assertions.is_empty() {
+        page.blank();
+        tables::assertions(page, record);
+        page.blank();
+    }
 }
 
 /// The page without its head: from the times to where the record lies.
@@ -126,6 +140,7 @@ pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Stri
         let tone = if slo.held { Tone::Good } else { Tone::Bad };
         page.entry("SLO", &format!("{name} {}: {measured}, {held}", slo.limit), tone);
     }
+    asserted(&mut page, record);
     ending(&mut page, record, folder);
     page.finish()
 }

@@ -50,6 +50,28 @@ pub fn time(ms: f64) -> String {
     }
 }
 
+/// How long something took that a person waits for: `830 ms`, `8.7 s`, `1 min 30 s`, `2 h 5 min`.
+#[must_use]
+pub fn lasting(seconds: f64) -> String {
+    if seconds < 0.995 {
+        return time(seconds * 1e3);
+    }
+    if seconds < 99.95 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    match whole / 60 {
+        minutes if minutes < 60 => format!("{minutes} min {} s", whole % 60),
+        minutes => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+/// A number of things: `1 shard`, `5 shards`.
+#[must_use]
+pub fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// Bytes in decimal units: `12.3 MB`.
 #[must_use]
 pub fn bytes(value: f64) -> String {
@@ -79,9 +101,31 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A rate as tables of rates have it: three places below 10, fewer above.
+#[must_use]
+pub fn rate(per_s: f64) -> String {
+    let places = match per_s {
+        _ if per_s < 10.0 => 3,
+        _ if per_s < 100.0 => 2,
+        _ if per_s < 1000.0 => 1,
+        _ => 0,
+    };
+    format!("{per_s:.places$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_one_waits_for_is_in_seconds_minutes_and_hours() {
+        let all = [0.0123, 8.7, 99.94, 99.96, 3599.6, 7500.0].map(lasting);
+        assert_eq!(all, ["12.3 ms", "8.7 s", "99.9 s", "1 min 40 s", "1 h 0 min", "2 h 5 min"]);
+        assert_eq!(
+            (counted(1, "shard"), counted(2000, "user")),
+            ("1 shard".into(), "2,000 users".into())
+        );
+    }
 
     #[test]
     fn three_digits_and_no_more() {

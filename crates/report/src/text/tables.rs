@@ -1,11 +1,11 @@
 //! The tables of the page.
 
-use super::number::{count, millis, percent, significant};
+use super::number::{count, millis, percent, significant, time};
 use super::page::{Column, Page, Tone};
 use super::samples_needed;
 use crate::plain::{clip, heart_of_request, printable};
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::record::{ClassRecord, RunRecord};
+use plimsoll_core::record::{AssertionResult, ClassRecord, RunRecord};
 
 /// Slowest requests on the page; the record holds more.
 const SLOWEST_MAX: usize = 5;
@@ -157,6 +157,37 @@ pub fn phases(page: &mut Page<'_>, record: &RunRecord) {
     };
     let rows: Vec<_> = record.phases.iter().map(row).collect();
     page.table(&columns, &rows);
+}
+
+/// With more results of assertions than this, those that held are counted and not listed.
+const ASSERTIONS_MAX: usize = 60;
+
+/// One line an assertion, with what was found.
+pub fn assertions(page: &mut Page<'_>, record: &RunRecord) {
+    let columns = [name("Assertions"), number("actual", 0), number("held", 0)];
+    let row = |one: &AssertionResult| {
+        let what = format!("  {} {} {}", one.scope, one.metric, one.condition);
+        let (held, tone) = if one.held { ("yes", Tone::Good) } else { ("NO", Tone::Bad) };
+        (vec![printable(&what), actual(one), held.to_owned()], tone)
+    };
+    let all = record.assertions.len();
+    let listed = |one: &&AssertionResult| all <= ASSERTIONS_MAX || !one.held;
+    let rows: Vec<_> = record.assertions.iter().filter(listed).map(row).collect();
+    page.table(&columns, &rows);
+    if rows.len() < all {
+        page.note(&format!("{} of {all} held and are not listed", all - rows.len()));
+    }
+}
+
+/// What an assertion found, with its unit.
+pub fn actual(one: &AssertionResult) -> String {
+    match (one.actual, one.unit.as_str()) {
+        (None, _) => "-".to_owned(),
+        (Some(value), "") => count(value as u64),
+        (Some(value), "ms") => time(value),
+        (Some(value), unit @ ("%" | "/s")) => format!("{} {unit}", significant(value)),
+        (Some(value), unit) => format!("{value} {unit}"),
+    }
 }
 
 /// The slowest requests with their text, cut to the page.

@@ -2,18 +2,29 @@
 
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 use tantivy::query::{AutomatonWeight, EnableScoring, Query, Weight};
 use tantivy::schema::Field;
 use tantivy_fst::Automaton;
 
-use super::query::MAX_EDITS;
+use super::near::{Near, Place};
+use super::query::{MAX_AUTOMATON_EDITS, MAX_EDITS};
 
-/// The tables from which automata are made, one for each distance. Swapping two neighbours costs
-/// two edits, as in the definition by Levenshtein.
-static BUILDERS: LazyLock<Vec<LevenshteinAutomatonBuilder>> = LazyLock::new(|| {
-    (0..=MAX_EDITS as u8).map(|edits| LevenshteinAutomatonBuilder::new(edits, false)).collect()
-});
+/// The tables from which automata are made, one for each distance, twice: swapping two neighbours
+/// costs two edits, as in the definition by Levenshtein, or one. Each is made when it is needed for
+/// the first time; the largest take a tenth of a second and more.
+static BUILDERS: [[OnceLock<LevenshteinAutomatonBuilder>; MAX_AUTOMATON_EDITS as usize + 1]; 2] =
+    [const { [const { OnceLock::new() }; MAX_AUTOMATON_EDITS as usize + 1] }; 2];
+
+/// The table for a distance, if there is one for so large a distance.
+pub(crate) fn builder(
+    max_edits: u64,
+    transpositions: bool,
+) -> Option<&'static LevenshteinAutomatonBuilder> {
+    let edits = u8::try_from(max_edits).ok()?;
+    let slot = BUILDERS[usize::from(transpositions)].get(usize::from(edits))?;
+    Some(slot.get_or_init(|| LevenshteinAutomatonBuilder::new(edits, transpositions)))
+}
 
 /// Terms that begin with exactly these bytes and go on in a way that the tail accepts.
 pub(crate) struct TermAutomaton {
@@ -23,7 +34,9 @@ pub(crate) struct TermAutomaton {
 
 enum Tail {
     Anything,
-    Near(Box<DFA>),
+    Near(Box<Near>),
+    /// For words that are too long for that.
+    Table(Box<DFA>),
 }
 
 /// Where the automaton is: in the head, behind it, or nowhere.
@@ -31,6 +44,7 @@ enum Tail {
 pub(crate) enum State {
     Head(usize),
     Tail(u32),
+    Near(Place),
     Dead,
 }
 
@@ -44,17 +58,59 @@ impl TermAutomaton {
     /// `max_edits` edits away from the rest of the text. `max_edits` above [`MAX_EDITS`] gives
     /// `None`.
     pub(crate) fn fuzzy(text: &str, max_edits: u64, prefix_length: usize) -> Option<Self> {
-        let builder = BUILDERS.get(usize::try_from(max_edits).ok()?)?;
+        if max_edits > MAX_EDITS {
+            return None;
+        }
+        Self::similar(text, max_edits, prefix_length, false)
+    }
+
+    /// The same for distances up to [`MAX_AUTOMATON_EDITS`]; swapping two neighbours may be one
+    /// edit.
+    pub(crate) fn similar(
+        text: &str,
+        max_edits: u64,
+        prefix_length: usize,
+        transpositions: bool,
+    ) -> Option<Self> {
+        if max_edits > MAX_AUTOMATON_EDITS {
+            return None;
+        }
         let cut = text.char_indices().nth(prefix_length).map_or(text.len(), |(at, _)| at);
         let (head, rest) = text.split_at(cut);
-        let tail = Tail::Near(Box::new(builder.build_dfa(rest)));
+        let tail = match Near::new(rest, max_edits, transpositions) {
+            Some(near) => Tail::Near(Box::new(near)),
+            None => Tail::Table(Box::new(builder(max_edits, transpositions)?.build_dfa(rest))),
+        };
         Some(Self { head: head.as_bytes().to_vec(), tail })
+    }
+
+    /// How many edits away a term is that the automaton accepts.
+    pub(crate) fn edits(&self, term: &[u8]) -> Option<u8> {
+        let rest = term.strip_prefix(self.head.as_slice())?;
+        match &self.tail {
+            Tail::Anything => Some(0),
+            Tail::Near(near) => {
+                let mut place = near.start();
+                for &byte in rest {
+                    place = near.next(&place, byte);
+                    if !near.can_match(&place) {
+                        return None;
+                    }
+                }
+                near.edits_at(&place)
+            }
+            Tail::Table(dfa) => match dfa.eval(rest) {
+                Distance::Exact(edits) => Some(edits),
+                Distance::AtLeast(_) => None,
+            },
+        }
     }
 
     fn enter_tail(&self) -> State {
         match &self.tail {
             Tail::Anything => State::Tail(0),
-            Tail::Near(dfa) => State::Tail(dfa.initial_state()),
+            Tail::Near(near) => State::Near(near.start()),
+            Tail::Table(dfa) => State::Tail(dfa.initial_state()),
         }
     }
 }
@@ -69,7 +125,8 @@ impl Automaton for TermAutomaton {
     fn is_match(&self, state: &State) -> bool {
         match (state, &self.tail) {
             (State::Tail(_), Tail::Anything) => true,
-            (State::Tail(state), Tail::Near(dfa)) => {
+            (State::Near(place), Tail::Near(near)) => near.is_match(place),
+            (State::Tail(state), Tail::Table(dfa)) => {
                 matches!(dfa.distance(*state), Distance::Exact(_))
             }
             _ => false,
@@ -80,6 +137,9 @@ impl Automaton for TermAutomaton {
         match state {
             State::Head(_) => true,
             State::Tail(state) => matches!(self.tail, Tail::Anything) || *state != SINK_STATE,
+            State::Near(place) => {
+                matches!(&self.tail, Tail::Near(near) if near.can_match(place))
+            }
             State::Dead => false,
         }
     }
@@ -94,7 +154,8 @@ impl Automaton for TermAutomaton {
                 if at + 1 == self.head.len() { self.enter_tail() } else { State::Head(at + 1) }
             }
             (State::Tail(state), Tail::Anything) => State::Tail(state),
-            (State::Tail(state), Tail::Near(dfa)) => State::Tail(dfa.transition(state, byte)),
+            (State::Near(place), Tail::Near(near)) => State::Near(near.next(&place, byte)),
+            (State::Tail(state), Tail::Table(dfa)) => State::Tail(dfa.transition(state, byte)),
             _ => State::Dead,
         }
     }

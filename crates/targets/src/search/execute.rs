@@ -1,13 +1,15 @@
 //! Runs a plan on a snapshot of the index: the true total, and the best hits.
 
-use super::mapping::{FieldKind, LID};
-use super::plan::{Plan, Shape, SortColumn};
+use super::mapping::LID;
+use super::plan::{Plan, Shape, SortBy, SortColumn};
 use super::query::Ranking;
+use super::sort::SortKeys;
+pub(crate) use super::sort::{SortValue, compare};
 use plimsoll_core::clock::now_ns;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
-use tantivy::columnar::{Column, StrColumn};
+use tantivy::columnar::Column;
 use tantivy::query::{EnableScoring, Scorer, Weight};
 use tantivy::{
     COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED,
@@ -44,6 +46,18 @@ pub(crate) struct Found {
     pub(crate) documents: u64,
     /// The hits from `offset`, at most as many as were asked for, best first.
     pub(crate) hits: Vec<Hit>,
+    /// The values that the hits were ordered by, hit by hit; empty without an order.
+    pub(crate) sorted_by: Vec<Vec<SortValue>>,
+}
+
+/// What of the matches is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) ranking: Ranking,
+    pub(crate) hits: usize,
+    pub(crate) offset: usize,
+    /// Matches of a lower relevance are none.
+    pub(crate) min_relevance: Option<f32>,
 }
 
 /// What can end a search early.
@@ -69,29 +83,47 @@ impl Limits<'_> {
 pub(crate) fn execute(
     searcher: &Searcher,
     plan: &Plan,
-    ranking: Ranking,
-    (hits, offset): (usize, usize),
+    wanted: &Wanted,
     limits: &Limits<'_>,
 ) -> Result<Found, ExecuteError> {
     limits.check()?;
-    let ranked = ranking == Ranking::Bm25 && plan.order.is_empty();
-    let scoring = if ranked {
+    let by_score = plan.order.iter().any(|column| column.by == SortBy::Score);
+    // Nobody sees the relevance of no hits.
+    let some = wanted.hits + wanted.offset > 0;
+    let ranked = wanted.ranking == Ranking::Bm25 && plan.order.is_empty() && some;
+    let scored = ranked || by_score || wanted.min_relevance.is_some();
+    let scoring = if scored {
         EnableScoring::enabled_from_searcher(searcher)
     } else {
         EnableScoring::disabled_from_searcher(searcher)
     };
     let weight = plan.query.weight(scoring)?;
     let weight = weight.as_ref();
-    let run = Run { searcher, weight, shape: plan.shape, limits, wanted: hits + offset };
-    let (total, found) = match plan.shape {
-        _ if !plan.order.is_empty() => run.ordered(&plan.order)?,
-        Shape::ScoredTerm if ranked => run.pruned()?,
-        Shape::General if ranked => run.scored()?,
-        _ => run.first(ranked)?,
+    let (hits, offset) = (wanted.hits, wanted.offset);
+    let minimum = wanted.min_relevance.unwrap_or(f32::NEG_INFINITY);
+    let shape = if wanted.min_relevance.is_some() { Shape::General } else { plan.shape };
+    let run = Run { searcher, weight, shape, limits, wanted: hits + offset, scored, minimum };
+    let mut sorted_by = Vec::new();
+    let (total, found) = match shape {
+        _ if !plan.order.is_empty() => {
+            let (total, ordered) = run.ordered(&plan.order)?;
+            let page = ordered.into_iter().skip(offset).take(hits);
+            let (values, found): (Vec<_>, Vec<_>) = page.unzip();
+            sorted_by = values;
+            (total, found)
+        }
+        _ => {
+            let (total, mut found) = match shape {
+                Shape::ScoredTerm if ranked => run.pruned()?,
+                Shape::General if scored => run.scored()?,
+                _ => run.first(ranked)?,
+            };
+            found.drain(..offset.min(found.len()));
+            (total, found)
+        }
     };
-    let hits = found.into_iter().skip(offset).take(hits);
-    let hits = run.hits(hits)?;
-    Ok(Found { total, documents: searcher.num_docs(), hits })
+    let hits = run.hits(found.into_iter().take(hits))?;
+    Ok(Found { total, documents: searcher.num_docs(), hits, sorted_by })
 }
 
 /// A match that has not been looked up yet.
@@ -127,9 +159,14 @@ struct Run<'a> {
     limits: &'a Limits<'a>,
     /// Hits and offset together.
     wanted: usize,
+    /// Scorers give a relevance.
+    scored: bool,
+    /// Matches of a lower relevance are none.
+    minimum: f32,
 }
 
 type Outcome = Result<(u64, Vec<Candidate>), ExecuteError>;
+type Ordered = Vec<(Vec<SortValue>, Candidate)>;
 
 impl Run<'_> {
     /// The first matches in index order; the rest is only counted.
@@ -229,8 +266,11 @@ impl Run<'_> {
         for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
             let mut scorer = self.weight.scorer(reader, 1.0)?;
             self.each(reader, scorer.as_mut(), |scorer, doc| {
-                total += 1;
                 let relevance = scorer.score();
+                if relevance < self.minimum {
+                    return;
+                }
+                total += 1;
                 keep(&mut best, self.wanted, Candidate { relevance, segment, doc });
             })?;
         }
@@ -262,20 +302,25 @@ impl Run<'_> {
     }
 
     /// The first matches in the order asked for.
-    fn ordered(&self, order: &[SortColumn]) -> Outcome {
+    fn ordered(&self, order: &[SortColumn]) -> Result<(u64, Ordered), ExecuteError> {
         let mut total = 0;
-        let mut found: Vec<(Vec<SortValue>, Candidate)> = Vec::new();
+        let mut found: Ordered = Vec::new();
         for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
             let columns =
                 order.iter().map(|by| SortKeys::open(reader, by)).collect::<Result<Vec<_>, _>>()?;
             let mut best: BinaryHeap<([u64; 4], DocId)> =
                 BinaryHeap::with_capacity(self.wanted + 1);
             let mut scorer = self.weight.scorer(reader, 1.0)?;
-            self.each(reader, scorer.as_mut(), |_, doc| {
+            let position = (segment as i64) << 32;
+            self.each(reader, scorer.as_mut(), |scorer, doc| {
+                let relevance = if self.scored { scorer.score() } else { 0.0 };
+                if relevance < self.minimum {
+                    return;
+                }
                 total += 1;
                 let mut keys = [0; 4];
                 for (key, column) in keys.iter_mut().zip(&columns) {
-                    *key = column.key(doc);
+                    *key = column.key(doc, relevance);
                 }
                 if best.len() < self.wanted {
                     best.push((keys, doc));
@@ -284,17 +329,19 @@ impl Run<'_> {
                     best.push((keys, doc));
                 }
             })?;
-            for (_, doc) in best {
-                let values =
-                    columns.iter().map(|column| column.value(doc)).collect::<Result<_, _>>()?;
-                found.push((values, Candidate { relevance: 0.0, segment, doc }));
+            for (keys, doc) in best {
+                let value = |(column, key): (&SortKeys, u64)| column.value(doc, key, position);
+                let values: Vec<SortValue> =
+                    columns.iter().zip(keys).map(value).collect::<Result<_, _>>()?;
+                let relevance = relevance(order, &values);
+                found.push((values, Candidate { relevance, segment, doc }));
             }
         }
         found.sort_by(|(left, a), (right, b)| {
             compare(order, left, right).then_with(|| (a.segment, a.doc).cmp(&(b.segment, b.doc)))
         });
         found.truncate(self.wanted);
-        Ok((total, found.into_iter().map(|(_, candidate)| candidate).collect()))
+        Ok((total, found))
     }
 
     /// Finds the store's numbers of the candidates.
@@ -314,6 +361,15 @@ impl Run<'_> {
             }
         }
         Ok(hits)
+    }
+}
+
+/// The relevance of a hit, where it was ordered by it.
+fn relevance(order: &[SortColumn], values: &[SortValue]) -> f32 {
+    let by_score = order.iter().position(|column| column.by == SortBy::Score);
+    match by_score.and_then(|number| values.get(number)) {
+        Some(SortValue::Real(score)) => tantivy::u64_to_f64(*score) as f32,
+        _ => 0.0,
     }
 }
 
@@ -342,97 +398,4 @@ fn threshold(best: &BinaryHeap<Reverse<Candidate>>, wanted: usize) -> Score {
 
 fn in_order(best: BinaryHeap<Reverse<Candidate>>) -> Vec<Candidate> {
     best.into_sorted_vec().into_iter().map(|Reverse(candidate)| candidate).collect()
-}
-
-/// A value to sort by, comparable across segments. A missing value is smaller than any other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum SortValue {
-    Missing,
-    Long(i64),
-    /// In the form that sorts as the number does.
-    Real(u64),
-    Text(String),
-}
-
-fn compare(order: &[SortColumn], left: &[SortValue], right: &[SortValue]) -> Ordering {
-    for ((by, left), right) in order.iter().zip(left).zip(right) {
-        let ordering = left.cmp(right);
-        let ordering = if by.descending { ordering.reverse() } else { ordering };
-        if ordering != Ordering::Equal {
-            return ordering;
-        }
-    }
-    Ordering::Equal
-}
-
-/// The sort keys of one segment: numbers that sort as the values do.
-struct SortKeys {
-    column: KeyColumn,
-    descending: bool,
-}
-
-enum KeyColumn {
-    Long(Column<i64>),
-    Real(Column<f64>),
-    Text(StrColumn),
-    /// No document of the segment has the field.
-    Empty,
-}
-
-impl SortKeys {
-    fn open(reader: &SegmentReader, by: &SortColumn) -> Result<Self, TantivyError> {
-        let column = match by.kind {
-            FieldKind::Long => {
-                let column = reader.fast_fields().column_opt::<i64>(&by.name)?;
-                column.map_or(KeyColumn::Empty, KeyColumn::Long)
-            }
-            FieldKind::Real { .. } => {
-                let column = reader.fast_fields().column_opt::<f64>(&by.name)?;
-                column.map_or(KeyColumn::Empty, KeyColumn::Real)
-            }
-            FieldKind::Keyword | FieldKind::Text => {
-                reader.fast_fields().str(&by.name)?.map_or(KeyColumn::Empty, KeyColumn::Text)
-            }
-        };
-        Ok(Self { column, descending: by.descending })
-    }
-
-    /// Smaller is earlier, also where the order is descending. The smallest long shares its key
-    /// with its neighbour to make room for missing values; [`SortKeys::value`] tells them apart.
-    fn key(&self, doc: DocId) -> u64 {
-        let key = match &self.column {
-            KeyColumn::Long(column) => {
-                column.first(doc).map_or(0, |value| tantivy::i64_to_u64(value).max(1))
-            }
-            KeyColumn::Real(column) => {
-                column.first(doc).map_or(0, |value| tantivy::f64_to_u64(value).max(1))
-            }
-            KeyColumn::Text(column) => {
-                column.ords().first(doc).map_or(0, |ord| ord.saturating_add(1))
-            }
-            KeyColumn::Empty => 0,
-        };
-        if self.descending { u64::MAX - key } else { key }
-    }
-
-    fn value(&self, doc: DocId) -> Result<SortValue, TantivyError> {
-        Ok(match &self.column {
-            KeyColumn::Long(column) => {
-                column.first(doc).map_or(SortValue::Missing, SortValue::Long)
-            }
-            KeyColumn::Real(column) => {
-                let value = column.first(doc);
-                value.map_or(SortValue::Missing, |v| SortValue::Real(tantivy::f64_to_u64(v)))
-            }
-            KeyColumn::Text(column) => match column.ords().first(doc) {
-                Some(ord) => {
-                    let mut text = String::new();
-                    column.ord_to_str(ord, &mut text)?;
-                    SortValue::Text(text)
-                }
-                None => SortValue::Missing,
-            },
-            KeyColumn::Empty => SortValue::Missing,
-        })
-    }
 }

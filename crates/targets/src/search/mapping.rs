@@ -1,15 +1,16 @@
 //! How the fields of the document types stand in the text index.
 
 use super::document::Values;
+use super::fuzzy::Scan;
 use super::schema::{DEFAULT_FIELD, FieldDef, Matching, Schema, Schemas};
-use super::text::{EXACT, WORDS};
+use super::text::{Analysis, EXACT, WORDS};
 use super::value::{FieldType, Value};
 use std::sync::Arc;
-use tantivy::TantivyDocument;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema as Columns, SchemaBuilder,
     TextFieldIndexing, TextOptions,
 };
+use tantivy::{TantivyDocument, Term};
 
 /// The column that holds the numbers of the documents in the store.
 pub(crate) const LID: &str = "_lid";
@@ -37,13 +38,41 @@ pub(crate) enum FieldKind {
 pub(crate) struct Mapped {
     pub(crate) kind: FieldKind,
     pub(crate) field: Field,
+    /// How text is cut and folded; says nothing of numbers.
+    pub(crate) analysis: Analysis,
+    /// Numbers can be looked up like terms; otherwise the column is read.
+    pub(crate) terms: bool,
+    /// Where the column does not tell which documents have a value: a field that lists the names of
+    /// such fields, and the name.
+    pub(crate) listed: Option<(Field, String)>,
     /// The name of the column that tells which documents have a value, and sorts them if there is
     /// one value a document. Text by words has one only when it is also an attribute.
     pub(crate) column: Option<String>,
     /// One value a document.
     pub(crate) single: bool,
     /// The column is a field of its own, beside the one with the words.
-    extra: Option<Field>,
+    pub(crate) extra: Option<Field>,
+}
+
+/// What the planner asks of an index.
+pub(crate) trait Fields {
+    /// What a name in a query stands for, in the document types given (all, when none is): fields
+    /// that are in the index. The flag says whether some type knows the name at all.
+    fn named(&self, name: &str, types: &[u16]) -> (Vec<&Mapped>, bool);
+
+    /// What to say of a name that nobody knows; without it such a field matches nothing.
+    fn unknown(&self, name: &str) -> Option<String>;
+
+    /// The term of every document of a type, when the index holds several types.
+    fn type_term(&self, number: u16) -> Option<Term>;
+
+    /// The number of a document type.
+    fn type_number(&self, name: &str) -> Option<u16>;
+
+    /// What reads the text itself for approximate matches.
+    fn scan(&self) -> Option<&dyn Scan> {
+        None
+    }
 }
 
 /// The index side of the schemas.
@@ -73,23 +102,6 @@ impl IndexSchema {
         Self { schemas, columns: builder.build(), lid, document_type, mapped }
     }
 
-    /// What a name in a query stands for, in the document types given (all, when none is): fields
-    /// that are in the index. The flag says whether some type knows the name at all.
-    pub(crate) fn named(&self, name: &str, types: &[u16]) -> (Vec<&Mapped>, bool) {
-        let mut found = Vec::new();
-        let mut known = name == DEFAULT_FIELD;
-        for schema in self.schemas.types() {
-            if !types.is_empty() && !types.contains(&schema.number()) {
-                continue;
-            }
-            let numbers = schema.searched_as(name);
-            known |= !numbers.is_empty();
-            let fields = &self.mapped[usize::from(schema.number())];
-            found.extend(numbers.iter().filter_map(|number| fields[*number].as_ref()));
-        }
-        (found, known)
-    }
-
     /// The index document of stored values.
     pub(crate) fn document(&self, lid: u64, values: &Values) -> TantivyDocument {
         let mut document = TantivyDocument::new();
@@ -106,6 +118,36 @@ impl IndexSchema {
             }
         }
         document
+    }
+}
+
+impl Fields for IndexSchema {
+    fn named(&self, name: &str, types: &[u16]) -> (Vec<&Mapped>, bool) {
+        let mut found = Vec::new();
+        let mut known = name == DEFAULT_FIELD;
+        for schema in self.schemas.types() {
+            if !types.is_empty() && !types.contains(&schema.number()) {
+                continue;
+            }
+            let numbers = schema.searched_as(name);
+            known |= !numbers.is_empty();
+            let fields = &self.mapped[usize::from(schema.number())];
+            found.extend(numbers.iter().filter_map(|number| fields[*number].as_ref()));
+        }
+        (found, known)
+    }
+
+    fn unknown(&self, name: &str) -> Option<String> {
+        let names = self.schemas.field_names();
+        Some(format!("Field '{name}' does not exist. The fields are {names}"))
+    }
+
+    fn type_term(&self, number: u16) -> Option<Term> {
+        Some(Term::from_field_u64(self.document_type?, u64::from(number)))
+    }
+
+    fn type_number(&self, name: &str) -> Option<u16> {
+        self.schemas.by_name(name).map(super::schema::Schema::number)
     }
 }
 
@@ -165,7 +207,17 @@ fn map(builder: &mut SchemaBuilder, name: &str, field: &FieldDef) -> Option<Mapp
         FieldKind::Long => builder.add_i64_field(name, numeric),
         FieldKind::Real { .. } => builder.add_f64_field(name, numeric),
     };
-    Some(Mapped { kind, field: indexed, column, single, extra })
+    let analysis = if kind == FieldKind::Text { Analysis::Words } else { Analysis::Folded };
+    Some(Mapped {
+        kind,
+        field: indexed,
+        analysis,
+        terms: true,
+        listed: None,
+        column,
+        single,
+        extra,
+    })
 }
 
 fn add(document: &mut TantivyDocument, mapped: &Mapped, value: &Value) {

@@ -17,27 +17,35 @@ mod complement;
 mod container;
 mod document;
 mod document_api;
+mod elastic;
 mod encoding;
 mod execute;
 mod field_set;
 mod filter;
 pub mod fuzz;
+mod fuzzy;
 mod http;
 mod index;
 mod mapping;
 mod metrics;
+mod near;
 mod operation;
 mod parameters;
 mod plan;
 mod pool;
 mod query;
+mod range;
 mod render;
+mod scan;
 mod schema;
 mod search_api;
 mod search_reply;
 mod search_request;
 mod selection;
+mod similar;
 mod simple;
+mod sort;
+mod standard;
 mod state_api;
 mod store;
 #[cfg(test)]
@@ -45,14 +53,16 @@ mod tests;
 mod text;
 mod value;
 mod visit;
+mod vocabulary;
 mod yql;
 
 use crate::stop::Stop;
 use benchmark_headers::HeaderCase;
 use container::Container;
+pub use fuzzy::FuzzyMode;
 use index::{IndexError, IndexMessage, Indexer};
 use mapping::IndexSchema;
-use pool::Pool;
+use pool::{Pool, STACK_BYTES};
 use schema::Schemas;
 use std::io;
 use std::net::TcpListener;
@@ -110,6 +120,10 @@ pub struct SearchConfig {
     pub io_threads: usize,
     /// Connections of a container open at a time; further ones wait to be accepted.
     pub max_connections: usize,
+    /// How approximate words of Elasticsearch's queries are found.
+    pub fuzzy: FuzzyMode,
+    /// Threads that share one scan of the text; 1 at least.
+    pub scan_threads: usize,
 }
 
 impl SearchConfig {
@@ -131,6 +145,8 @@ impl SearchConfig {
             write_timeout: Duration::from_secs(120),
             io_threads: 0,
             max_connections: 10_000,
+            fuzzy: FuzzyMode::Index,
+            scan_threads: 1,
         }
     }
 }
@@ -188,6 +204,8 @@ struct App {
     config: SearchConfig,
     schema: IndexSchema,
     store: Store,
+    /// What is reached by Elasticsearch's API.
+    elastic: elastic::Elastic,
     reader: IndexReader,
     /// Where searches run.
     pool: Pool,
@@ -258,6 +276,9 @@ impl Server {
                     StoreError::Former => SearchError::Former { path: folder.clone() },
                     error => data(error.to_string()),
                 })?;
+        let elastic =
+            elastic::Elastic::open(&folder, config.durability, config.fuzzy, config.scan_threads)
+                .map_err(|error| data(error.to_string()))?;
         let indexer = Indexer::open(&folder.join("index"), &store, config.refresh_interval)
             .map_err(|error: IndexError| data(error.to_string()))?;
         let threads = match config.query_threads {
@@ -278,6 +299,7 @@ impl Server {
             config,
             schema: IndexSchema::new(schemas),
             store: store.clone(),
+            elastic,
             reader: indexer.reader(),
             pool,
             reads,
@@ -293,6 +315,7 @@ impl Server {
         });
         let writer = std::thread::Builder::new()
             .name("search-writer".to_owned())
+            .stack_size(STACK_BYTES)
             .spawn(move || store.write_until_stopped(&write_queue, &index))?;
         let indexer =
             std::thread::Builder::new().name("search-index".to_owned()).spawn(move || {
@@ -319,6 +342,7 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name("search-io")
+            .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()?;
         let served = runtime.block_on(async {
@@ -338,6 +362,7 @@ impl Server {
         self.app.pool.stop();
         self.app.reads.stop();
         self.app.scans.stop();
+        self.app.elastic.stop();
         let _ = self.app.writes.send(WriterMessage::Stop);
         let _ = self.writer.join();
         let _ = self.app.index.send(IndexMessage::Stop);

@@ -2,15 +2,16 @@
 
 use super::automaton::{AutomatonQuery, TermAutomaton};
 use super::complement::ComplementQuery;
-use super::mapping::{FieldKind, IndexSchema, Mapped};
-use super::query::{Literal, MAX_EDITS, Node, Number, OrderBy, Search};
-use super::text::{fold, words};
+use super::fuzzy;
+use super::mapping::{FieldKind, Fields, Mapped};
+use super::query::{AtLeast, Literal, MAX_EDITS, Node, Number, OrderBy, Search};
+use super::range::range;
 use std::ops::Bound;
 use std::sync::Arc;
 use tantivy::Term;
 use tantivy::query::{
-    AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, ExistsQuery, Occur, PhraseQuery, Query,
-    RangeQuery, TermQuery, TermSetQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery,
+    ExistsQuery, Occur, PhraseQuery, Query, TermQuery, TermSetQuery,
 };
 use tantivy::schema::IndexRecordOption;
 
@@ -40,12 +41,26 @@ pub(crate) enum Shape {
     General,
 }
 
-/// One sort criterion on a column.
+/// What a sort criterion looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SortBy {
+    /// A column with values of this kind.
+    Column { name: String, kind: FieldKind },
+    /// A column that no document has.
+    Nothing,
+    /// The relevance.
+    Score,
+    /// The position in the index.
+    Position,
+}
+
+/// One sort criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SortColumn {
-    pub(crate) name: String,
-    pub(crate) kind: FieldKind,
+    pub(crate) by: SortBy,
     pub(crate) descending: bool,
+    /// Where documents without a value go.
+    pub(crate) missing_first: bool,
 }
 
 /// A search that can be run.
@@ -55,13 +70,14 @@ pub(crate) struct Plan {
     pub(crate) order: Vec<SortColumn>,
 }
 
-type Made = Result<Box<dyn Query>, PlanError>;
+pub(crate) type Made = Result<Box<dyn Query>, PlanError>;
+type Clauses = Vec<(Occur, Box<dyn Query>)>;
 
 /// Plans a search.
 ///
 /// # Errors
 /// When a field does not exist or cannot be matched in the way asked for.
-pub(crate) fn plan(search: &Search, schema: &IndexSchema) -> Result<Plan, PlanError> {
+pub(crate) fn plan(search: &Search, schema: &dyn Fields) -> Result<Plan, PlanError> {
     let planner = Planner { schema, types: &search.types };
     let query = planner.node(&search.filter)?;
     let order = search.order.iter().map(|by| planner.sort_column(by));
@@ -71,7 +87,8 @@ pub(crate) fn plan(search: &Search, schema: &IndexSchema) -> Result<Plan, PlanEr
         return Err(PlanError(message));
     }
     let shape = planner.shape(&search.filter);
-    if search.types.is_empty() || schema.document_type.is_none() {
+    let several = search.types.first().and_then(|number| schema.type_term(*number)).is_some();
+    if !several {
         return Ok(Plan { query, shape, order });
     }
     // Terms are of their types, but what matches without a term is of every type.
@@ -82,23 +99,48 @@ pub(crate) fn plan(search: &Search, schema: &IndexSchema) -> Result<Plan, PlanEr
     Ok(Plan { query, shape, order })
 }
 
+/// Plans a filter alone; the order is the caller's.
+///
+/// # Errors
+/// As [`plan`].
+pub(crate) fn plan_filter(
+    filter: &Node,
+    order: Vec<SortColumn>,
+    schema: &dyn Fields,
+) -> Result<Plan, PlanError> {
+    let planner = Planner { schema, types: &[] };
+    Ok(Plan { query: planner.node(filter)?, shape: planner.shape(filter), order })
+}
+
 struct Planner<'a> {
-    schema: &'a IndexSchema,
+    schema: &'a dyn Fields,
     /// Empty for all.
     types: &'a [u16],
 }
 
 impl<'a> Planner<'a> {
     fn shape(&self, node: &Node) -> Shape {
-        let only = |field: &str| match self.schema.named(field, self.types).0.as_slice() {
-            [one] => Some(one.kind),
+        let mapped = |field: &str| match self.schema.named(field, self.types).0.as_slice() {
+            [one] => Some((one.kind, one.analysis)),
             _ => None,
         };
+        let only = |field: &str| mapped(field).map(|(kind, _)| kind);
         match node {
-            Node::Term { field, text } => match only(field) {
-                Some(FieldKind::Text) if words(text).len() == 1 => Shape::ScoredTerm,
-                Some(FieldKind::Text) | None => Shape::General,
+            Node::Term { field, text } => match mapped(field) {
+                Some((FieldKind::Text, analysis)) if analysis.words(text).len() == 1 => {
+                    Shape::ScoredTerm
+                }
+                Some((FieldKind::Text, _)) | None => Shape::General,
                 Some(_) => Shape::FlatTerm,
+            },
+            Node::Exact { field, .. } => match only(field) {
+                Some(FieldKind::Text | FieldKind::Keyword) => Shape::ScoredTerm,
+                _ => Shape::General,
+            },
+            Node::Constant(child, _) => match self.shape(child) {
+                Shape::Everything => Shape::Everything,
+                Shape::ScoredTerm | Shape::FlatTerm => Shape::FlatTerm,
+                _ => Shape::Flat,
             },
             // Over several fields a document may match in one of them or in more.
             Node::Prefix { field, .. } | Node::Fuzzy { field, .. } if only(field).is_none() => {
@@ -112,7 +154,19 @@ impl<'a> Planner<'a> {
             | Node::Fuzzy { .. }
             | Node::Range { .. }
             | Node::OneOf { .. } => Shape::Flat,
-            Node::Phrase { .. } | Node::And(_) | Node::Or(_) => Shape::General,
+            Node::Exists(field) | Node::Beginning { field, .. } if only(field).is_some() => {
+                Shape::Flat
+            }
+            Node::Phrase { .. }
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::AtLeast(_)
+            | Node::Boost(..)
+            | Node::Near { .. }
+            | Node::Similar(_)
+            | Node::Exists(_)
+            | Node::Beginning { .. }
+            | Node::Best { .. } => Shape::General,
         }
     }
 
@@ -130,11 +184,13 @@ impl<'a> Planner<'a> {
             let message = format!("'{name}' has several values and cannot be ordered by");
             return Err(PlanError(message));
         }
+        let by = SortBy::Column { name: column.clone(), kind: field.kind };
+        // What is missing is smaller than any value.
         let descending = order.descending;
-        Ok(SortColumn { name: column.clone(), kind: field.kind, descending })
+        Ok(SortColumn { by, descending, missing_first: !descending })
     }
 
-    /// The fields that a name stands for: one at least.
+    /// The fields that a name stands for: one at least, where an unknown name is an error.
     fn fields(&self, name: &str) -> Result<Vec<&'a Mapped>, PlanError> {
         let (fields, known) = self.schema.named(name, self.types);
         if !fields.is_empty() {
@@ -147,13 +203,12 @@ impl<'a> Planner<'a> {
             );
             return Err(PlanError(message));
         }
-        let names = self.schema.schemas.field_names();
-        Err(PlanError(format!("Field '{name}' does not exist. The fields are {names}")))
+        self.schema.unknown(name).map_or(Ok(fields), |message| Err(PlanError(message)))
     }
 
     /// Every document of a type.
     fn of_type(&self, number: u16) -> Option<Box<dyn Query>> {
-        let term = Term::from_field_u64(self.schema.document_type?, u64::from(number));
+        let term = self.schema.type_term(number)?;
         Some(flat(TermQuery::new(term, IndexRecordOption::Basic)))
     }
 
@@ -161,19 +216,13 @@ impl<'a> Planner<'a> {
         match node {
             Node::All => Ok(flat(AllQuery)),
             Node::Nothing => Ok(Box::new(EmptyQuery)),
-            Node::Type(name) => match self.schema.schemas.by_name(name) {
+            Node::Type(name) => match self.schema.type_number(name) {
                 None => nothing(),
-                Some(schema) => {
-                    let query = self.of_type(schema.number());
-                    Ok(query.unwrap_or_else(|| flat(AllQuery)))
-                }
+                Some(number) => Ok(self.of_type(number).unwrap_or_else(|| flat(AllQuery))),
             },
             Node::And(children) => self.and(children),
             Node::Or(children) => {
-                let clauses = children
-                    .iter()
-                    .map(|child| Ok((Occur::Should, self.node(child)?)))
-                    .collect::<Result<Vec<_>, PlanError>>()?;
+                let clauses = self.clauses(Occur::Should, children)?;
                 Ok(Box::new(BooleanQuery::new(clauses)))
             }
             Node::Not(child) => Ok(Box::new(ComplementQuery { inner: self.node(child)? })),
@@ -181,8 +230,7 @@ impl<'a> Planner<'a> {
                 self.each_field(field, |mapped| term(field, mapped, text))
             }
             Node::Phrase { field, words: parts } => self.each_field(field, |mapped| {
-                let found = parts.iter().flat_map(|part| words(part)).collect();
-                phrase(field, mapped, found, &parts.join(" "))
+                phrase(field, mapped, cut(mapped, parts), &parts.join(" "), 0)
             }),
             Node::Prefix { field, text } => self.each_field(field, |mapped| {
                 let term = single(field, mapped, text, "a prefix")?;
@@ -197,15 +245,43 @@ impl<'a> Planner<'a> {
             Node::OneOf { field, values } => {
                 self.each_field(field, |mapped| one_of(field, mapped, values))
             }
+            Node::AtLeast(some) => self.at_least(some),
+            Node::Boost(child, boost) => Ok(Box::new(BoostQuery::new(self.node(child)?, *boost))),
+            Node::Constant(child, score) => {
+                Ok(Box::new(ConstScoreQuery::new(self.node(child)?, *score)))
+            }
+            Node::Beginning { field, text } => {
+                self.each_field(field, |mapped| automaton(mapped, TermAutomaton::prefix(text)))
+            }
+            Node::Exact { field, term } => self.each_field(field, |mapped| exact(mapped, term)),
+            Node::Near { field, words: parts, slop } => self.each_field(field, |mapped| {
+                phrase(field, mapped, cut(mapped, parts), &parts.join(" "), *slop)
+            }),
+            Node::Similar(similar) => self.each_field(&similar.field, |mapped| {
+                fuzzy::query(similar, mapped, self.schema.scan()).map_err(PlanError)
+            }),
+            Node::Exists(field) => self.each_field(field, |mapped| Ok(any_value(mapped))),
+            Node::Best { children, tie_breaker } => {
+                let children =
+                    children.iter().map(|child| self.node(child)).collect::<Result<Vec<_>, _>>()?;
+                let best = DisjunctionMaxQuery::with_tie_breaker(children, *tie_breaker);
+                Ok(Box::new(best))
+            }
         }
     }
 
+    fn clauses(&self, occur: Occur, nodes: &[Node]) -> Result<Clauses, PlanError> {
+        nodes.iter().map(|node| Ok((occur, self.node(node)?))).collect()
+    }
+
+    fn at_least(&self, some: &AtLeast) -> Made {
+        let mut clauses = self.clauses(Occur::Must, &some.must)?;
+        clauses.extend(self.clauses(Occur::Should, &some.should)?);
+        Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, some.at_least)))
+    }
+
     fn and(&self, children: &[Node]) -> Made {
-        let clauses = children
-            .iter()
-            .map(|child| Ok((Occur::Must, self.node(child)?)))
-            .collect::<Result<Vec<_>, PlanError>>()?;
-        Ok(Box::new(BooleanQuery::new(clauses)))
+        Ok(Box::new(BooleanQuery::new(self.clauses(Occur::Must, children)?)))
     }
 
     /// One query for each field that the name stands for.
@@ -214,17 +290,36 @@ impl<'a> Planner<'a> {
         if let [field] = fields.as_slice() {
             return make(field);
         }
+        if fields.is_empty() {
+            return nothing();
+        }
         let clauses = fields
             .into_iter()
             .map(|field| Ok((Occur::Should, make(field)?)))
-            .collect::<Result<Vec<_>, PlanError>>()?;
+            .collect::<Result<Clauses, PlanError>>()?;
         Ok(Box::new(BooleanQuery::new(clauses)))
+    }
+}
+
+/// The words that the index holds of these words.
+fn cut(mapped: &Mapped, words: &[String]) -> Vec<String> {
+    words.iter().flat_map(|word| mapped.analysis.words(word)).collect()
+}
+
+/// One term as it is in the index.
+fn exact(mapped: &Mapped, term: &str) -> Made {
+    match mapped.kind {
+        FieldKind::Text | FieldKind::Keyword => {
+            let term = Term::from_field_text(mapped.field, term);
+            Ok(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
+        }
+        FieldKind::Long | FieldKind::Real { .. } => nothing(),
     }
 }
 
 fn term(name: &str, mapped: &Mapped, text: &str) -> Made {
     match mapped.kind {
-        FieldKind::Text => phrase(name, mapped, words(text), text),
+        FieldKind::Text => phrase(name, mapped, mapped.analysis.words(text), text, 0),
         FieldKind::Keyword => Ok(flat(keyword(mapped, text))),
         FieldKind::Long | FieldKind::Real { .. } => {
             let message =
@@ -235,7 +330,7 @@ fn term(name: &str, mapped: &Mapped, text: &str) -> Made {
 }
 
 /// Words that follow one another; a keyword is compared as a whole.
-fn phrase(name: &str, mapped: &Mapped, words: Vec<String>, text: &str) -> Made {
+fn phrase(name: &str, mapped: &Mapped, words: Vec<String>, text: &str, slop: u32) -> Made {
     if mapped.kind != FieldKind::Text {
         return term(name, mapped, text);
     }
@@ -248,12 +343,16 @@ fn phrase(name: &str, mapped: &Mapped, words: Vec<String>, text: &str) -> Made {
             let term = terms.swap_remove(0);
             Ok(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
         }
-        _ => Ok(Box::new(PhraseQuery::new(terms))),
+        _ => {
+            let mut query = PhraseQuery::new(terms);
+            query.set_slop(slop);
+            Ok(Box::new(query))
+        }
     }
 }
 
 fn keyword(mapped: &Mapped, text: &str) -> TermQuery {
-    let term = Term::from_field_text(mapped.field, &fold(text));
+    let term = Term::from_field_text(mapped.field, &mapped.analysis.whole(text));
     TermQuery::new(term, IndexRecordOption::Basic)
 }
 
@@ -265,12 +364,12 @@ fn single(
     what: &str,
 ) -> Result<Option<String>, PlanError> {
     match mapped.kind {
-        FieldKind::Keyword => Ok(Some(fold(text)).filter(|term| !term.is_empty())),
+        FieldKind::Keyword => Ok(Some(mapped.analysis.whole(text)).filter(|term| !term.is_empty())),
         FieldKind::Long | FieldKind::Real { .. } => {
             Err(PlanError(format!("'{name}' is a number and cannot be matched by {what}")))
         }
         FieldKind::Text => {
-            let mut found = words(text);
+            let mut found = mapped.analysis.words(text);
             if found.len() > 1 {
                 let message = format!("\"{text}\" is {} words, {what} is one", found.len());
                 return Err(PlanError(message));
@@ -299,86 +398,32 @@ fn automaton(mapped: &Mapped, automaton: TermAutomaton) -> Made {
     Ok(Box::new(ConstScoreQuery::new(Box::new(query), 1.0)))
 }
 
-fn range(name: &str, mapped: &Mapped, lower: Bound<Number>, upper: Bound<Number>) -> Made {
-    match mapped.kind {
-        FieldKind::Long => Ok(long_range(mapped, lower, upper)),
-        FieldKind::Real { single } => Ok(real_range(mapped, single, lower, upper)),
-        FieldKind::Text | FieldKind::Keyword => {
-            let message =
-                format!("'{name}' is not a number: a comparison needs one, text has 'contains'");
-            Err(PlanError(message))
-        }
-    }
-}
-
-fn long_range(mapped: &Mapped, lower: Bound<Number>, upper: Bound<Number>) -> Box<dyn Query> {
-    let (Some(lower), Some(upper)) = (at_least(lower), at_most(upper)) else {
-        return Box::new(EmptyQuery);
-    };
-    if lower > upper {
-        return Box::new(EmptyQuery);
-    }
-    if (lower, upper) == (i64::MIN, i64::MAX) {
-        return any_value(mapped);
-    }
-    let term = |value| Term::from_field_i64(mapped.field, value);
-    if lower == upper {
-        return flat(TermQuery::new(term(lower), IndexRecordOption::Basic));
-    }
-    flat(RangeQuery::new(Bound::Included(term(lower)), Bound::Included(term(upper))))
-}
-
-fn real_range(
-    mapped: &Mapped,
-    single: bool,
-    lower: Bound<Number>,
-    upper: Bound<Number>,
-) -> Box<dyn Query> {
-    // A field of 32 bits is compared with the number as 32 bits have it, so that 0.1 finds 0.1.
-    let value = |number| match number {
-        Number::Whole(value) if single => f64::from(value as f32),
-        Number::Whole(value) => value as f64,
-        Number::Real(value) if single => f64::from(value as f32),
-        Number::Real(value) => value,
-    };
-    let (lower, upper) = (lower.map(value), upper.map(value));
-    let unbounded = |bound: &Bound<f64>, infinity: f64| match bound {
-        Bound::Unbounded => true,
-        Bound::Included(value) => *value == infinity,
-        Bound::Excluded(_) => false,
-    };
-    if unbounded(&lower, f64::NEG_INFINITY) && unbounded(&upper, f64::INFINITY) {
-        return any_value(mapped);
-    }
-    // Zero has two signs, which are one number and two terms.
-    let below = |value: f64| if value == 0.0 { -0.0 } else { value };
-    let above = |value: f64| if value == 0.0 { 0.0 } else { value };
-    let term = |value| Term::from_field_f64(mapped.field, value);
-    let lower = match lower {
-        Bound::Included(value) => Bound::Included(term(below(value))),
-        Bound::Excluded(value) => Bound::Excluded(term(above(value))),
-        Bound::Unbounded => Bound::Unbounded,
-    };
-    let upper = match upper {
-        Bound::Included(value) => Bound::Included(term(above(value))),
-        Bound::Excluded(value) => Bound::Excluded(term(below(value))),
-        Bound::Unbounded => Bound::Unbounded,
-    };
-    flat(RangeQuery::new(lower, upper))
-}
-
 /// The documents that have a value at all.
-fn any_value(mapped: &Mapped) -> Box<dyn Query> {
+pub(crate) fn any_value(mapped: &Mapped) -> Box<dyn Query> {
+    if let Some((names, name)) = &mapped.listed {
+        let term = Term::from_field_text(*names, name);
+        return flat(TermQuery::new(term, IndexRecordOption::Basic));
+    }
     let column = mapped.column.clone().unwrap_or_default();
     flat(ExistsQuery::new(column, false))
 }
 
 fn one_of(name: &str, mapped: &Mapped, values: &[Literal]) -> Made {
     let field = mapped.field;
+    if !mapped.terms && matches!(mapped.kind, FieldKind::Long | FieldKind::Real { .. }) {
+        let numbers = values.iter().filter_map(|value| match value {
+            Literal::Number(number) => Some(Bound::Included(*number)),
+            Literal::Text(_) => None,
+        });
+        let ranges = numbers.map(|bound| range(name, mapped, bound, bound));
+        return Ok(flat(BooleanQuery::union(ranges.collect::<Result<_, _>>()?)));
+    }
     let mut terms = Vec::with_capacity(values.len());
     for value in values {
         let term = match (mapped.kind, value) {
-            (FieldKind::Keyword, Literal::Text(text)) => Term::from_field_text(field, &fold(text)),
+            (FieldKind::Keyword, Literal::Text(text)) => {
+                Term::from_field_text(field, &mapped.analysis.whole(text))
+            }
             (FieldKind::Long, Literal::Number(Number::Whole(value))) => {
                 Term::from_field_i64(field, *value)
             }
@@ -403,52 +448,10 @@ fn one_of(name: &str, mapped: &Mapped, values: &[Literal]) -> Made {
 }
 
 /// A query whose matches do not add to the relevance.
-fn flat(query: impl Query) -> Box<dyn Query> {
+pub(crate) fn flat(query: impl Query) -> Box<dyn Query> {
     Box::new(ConstScoreQuery::new(Box::new(query), 0.0))
 }
 
 fn nothing() -> Made {
     Ok(Box::new(EmptyQuery))
-}
-
-/// The smallest whole number that the bound allows, if there is one.
-fn at_least(bound: Bound<Number>) -> Option<i64> {
-    match bound {
-        Bound::Unbounded => Some(i64::MIN),
-        Bound::Included(Number::Whole(value)) => Some(value),
-        Bound::Excluded(Number::Whole(value)) => value.checked_add(1),
-        Bound::Included(Number::Real(value)) => whole(value.ceil()).or(below(value)),
-        Bound::Excluded(Number::Real(value)) => match whole(value.floor()) {
-            Some(value) => value.checked_add(1),
-            None => below(value),
-        },
-    }
-}
-
-/// The largest whole number that the bound allows, if there is one.
-fn at_most(bound: Bound<Number>) -> Option<i64> {
-    match bound {
-        Bound::Unbounded => Some(i64::MAX),
-        Bound::Included(Number::Whole(value)) => Some(value),
-        Bound::Excluded(Number::Whole(value)) => value.checked_sub(1),
-        Bound::Included(Number::Real(value)) => whole(value.floor()).or(above(value)),
-        Bound::Excluded(Number::Real(value)) => match whole(value.ceil()) {
-            Some(value) => value.checked_sub(1),
-            None => above(value),
-        },
-    }
-}
-
-/// The number as an integer, when it is in the range of one. 2^63 is the first that is not.
-fn whole(value: f64) -> Option<i64> {
-    let limit = -(i64::MIN as f64);
-    (value >= -limit && value < limit).then_some(value as i64)
-}
-
-fn below(value: f64) -> Option<i64> {
-    (value < 0.0).then_some(i64::MIN)
-}
-
-fn above(value: f64) -> Option<i64> {
-    (value > 0.0).then_some(i64::MAX)
 }

@@ -6,6 +6,10 @@ use std::thread::JoinHandle;
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// The stack of a thread that reads or evaluates what a client wrote, bytes. The deepest selection takes less than 1 MiB
+/// of it, and several in a build without optimisation; what is not touched is not taken from the machine.
+pub(crate) const STACK_BYTES: usize = 8 << 20;
+
 /// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueFull {
@@ -51,7 +55,8 @@ impl Pool {
         for number in 0..threads.max(1) {
             let shared = Arc::clone(&shared);
             let name = format!("{kind}-{number}");
-            started.push(std::thread::Builder::new().name(name).spawn(move || work(&shared))?);
+            let thread = std::thread::Builder::new().name(name).stack_size(STACK_BYTES);
+            started.push(thread.spawn(move || work(&shared))?);
         }
         Ok(Self { shared, threads: Mutex::new(started) })
     }

@@ -8,6 +8,8 @@ use std::ops::Bound;
 
 /// The largest edit distance that a fuzzy term may have.
 pub(crate) const MAX_EDITS: u64 = 2;
+/// The largest edit distance of [`Similar`] where words are found by an automaton.
+pub(crate) const MAX_AUTOMATON_EDITS: u64 = 4;
 
 /// One node of a boolean query.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,59 @@ pub(crate) enum Node {
     Range { field: String, lower: Bound<Number>, upper: Bound<Number> },
     /// The value is one of these.
     OneOf { field: String, values: Vec<Literal> },
+    /// All of the first, and so many of the others; each that matches adds to the relevance.
+    AtLeast(Box<AtLeast>),
+    /// The same documents with their relevance multiplied.
+    Boost(Box<Node>, f32),
+    /// The same documents, all with this relevance.
+    Constant(Box<Node>, f32),
+    /// One indexed term, which is not cut or folded. Scored, also in a keyword.
+    Exact { field: String, term: String },
+    /// Words that follow one another within so many moves of a word.
+    Near { field: String, words: Vec<String>, slop: u32 },
+    /// Words that resemble one. Like [`Node::Fuzzy`], with the choices that Lucene has.
+    Similar(Similar),
+    /// A term of the index that begins so; the text is not cut or folded.
+    Beginning { field: String, text: String },
+    /// The field has a value.
+    Exists(String),
+    /// The relevance of the best child counts, and a share of those of the others.
+    Best { children: Vec<Node>, tie_breaker: f32 },
+}
+
+/// See [`Node::AtLeast`].
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AtLeast {
+    pub(crate) must: Vec<Node>,
+    pub(crate) should: Vec<Node>,
+    /// How many of `should`; 0 needs a `must`.
+    pub(crate) at_least: usize,
+}
+
+/// A word and how far the words found may be from it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Similar {
+    pub(crate) field: String,
+    /// The term as it is looked up; for a scan the text as it was written.
+    pub(crate) term: String,
+    pub(crate) max_edits: u64,
+    /// This many characters at the beginning must be the same.
+    pub(crate) prefix_length: usize,
+    /// Swapping two neighbours is one edit instead of two.
+    pub(crate) transpositions: bool,
+    pub(crate) expansion: Expansion,
+}
+
+/// What is done with the words found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expansion {
+    /// Lucene's way: the words nearest to the term, at most so many in one index, scored as if all
+    /// were as frequent as the most frequent of them.
+    Nearest(usize),
+    /// All words, with the same relevance.
+    All,
+    /// The text itself is read, not its words; what counts as an error.
+    Scan(plimsoll_scan::Metric),
 }
 
 /// A number as it was written.

@@ -3,7 +3,7 @@
 use super::App;
 use super::benchmark_headers::{self, Benchmark};
 use super::container::Container;
-use super::execute::{self, ExecuteError, Limits};
+use super::execute::{self, ExecuteError, Limits, Wanted};
 use super::http::{Body, Reply, json};
 use super::parameters::Parameters;
 use super::plan;
@@ -169,8 +169,9 @@ fn run(
     let plan = plan::plan(search, &app.schema)
         .map_err(|error| Failure::new(Code::InvalidParameter, error.to_string()))?;
     let searcher = app.reader.searcher();
-    let page = (search.hits, search.offset);
-    let found = match execute::execute(&searcher, &plan, search.ranking, page, &limits) {
+    let (ranking, hits, offset) = (search.ranking, search.hits, search.offset);
+    let wanted = Wanted { ranking, hits, offset, min_relevance: None };
+    let found = match execute::execute(&searcher, &plan, &wanted, &limits) {
         Ok(found) => found,
         Err(ExecuteError::Abandoned) => return Err(timed_out(request.timeout)),
         Err(error) => return Err(internal(&error)),

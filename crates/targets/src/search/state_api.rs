@@ -23,7 +23,7 @@ const REFRESH: Duration = Duration::from_secs(10);
 const MAX_REFRESH: Duration = Duration::from_secs(600);
 
 /// What listens where, in the form that Vespa's command line looks for.
-const HANDLERS: &str = concat!(
+pub(crate) const HANDLERS: &str = concat!(
     r#"{"handlers":[{"id":"com.yahoo.search.handler.SearchHandler","#,
     r#""class":"com.yahoo.search.handler.SearchHandler","#,
     r#""bundle":"container-search-and-docproc:8.0.0","#,
@@ -33,6 +33,13 @@ const HANDLERS: &str = concat!(
     r#""bundle":"vespaclient-container-plugin:8.0.0","#,
     r#""serverBindings":["http://*/document/v1/*","http://*/document/v1/*/"]}]}"#,
 );
+
+/// Whether a path is one of this module, and not of Elasticsearch's API.
+pub(crate) fn owns(path: &str) -> bool {
+    let prefixes = ["/state/", "/plimsoll/", "/metrics/"];
+    let paths = ["/metrics", "/ApplicationStatus", "/status.html"];
+    prefixes.iter().any(|prefix| path.starts_with(prefix)) || paths.contains(&path)
+}
 
 /// Answers everything that is neither a search nor a document operation.
 pub(crate) async fn handle(
@@ -53,7 +60,6 @@ pub(crate) async fn handle(
         };
     }
     let page: fn(&Container) -> Reply = match path {
-        "/" => |_| json(StatusCode::OK, JSON_TYPE, HANDLERS.into()),
         "/ApplicationStatus" => application_status,
         "/status.html" => |_| {
             let page = "<title>OK</title>OK\n";

@@ -8,11 +8,14 @@ pub use output::OutputFile;
 pub use source::{Order, Rendered, Stream, Way, shuffled};
 pub use troubles::Troubles;
 
-use crate::checks::{Checks, Failure as CheckFailure, HitCounter};
+use crate::checks::{Checks, Failure as CheckFailure, HitCounter, Seen};
 use crate::classes::Classes;
 use crate::render::{FbenchForm, HttpForm};
+use crate::rows::{RowFeed, TemplateSet};
+use crate::script::Script;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
+use plimsoll_core::schedule::UserTurn;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Encoding, Keep, Reply, Request, decode_body};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
@@ -63,8 +66,15 @@ impl Judge {
         }
     }
 
-    fn failure(&self, reply: &Reply<'_>, body: &[u8]) -> Option<Failure> {
-        match self.checks.judge(reply.status, body) {
+    /// How many hits a reply tells of, where anybody wants to know.
+    fn count(&self, reply: &Reply<'_>, body: &[u8]) -> Option<u64> {
+        let counter = self.hits.as_ref()?;
+        let body = if self.hits_from_header_only { b"" } else { body };
+        counter.count(reply.header(HitCounter::HEADER), body)
+    }
+
+    fn failure(&self, reply: &Reply<'_>, body: &[u8], judged: Judged) -> Option<Failure> {
+        match self.checks.judge(&judged.seen(reply.status, body)) {
             Err(CheckFailure::Status(_)) => Some(Failure::Status),
             Err(CheckFailure::Check(_)) => Some(Failure::Check),
             Ok(()) if reply.body_bytes < self.body_min_bytes => Some(Failure::Check),
@@ -73,10 +83,25 @@ impl Judge {
     }
 }
 
+/// What of a reply's judging is not in the reply.
+#[derive(Clone, Copy, Debug, Default)]
+struct Judged {
+    hits: Option<u64>,
+    service_ns: u64,
+}
+
+impl Judged {
+    fn seen(self, status: u16, body: &[u8]) -> Seen<'_> {
+        Seen { status, body, hits: self.hits, service_ns: self.service_ns }
+    }
+}
+
 /// Where one reader of requests stands.
 pub enum Cursor {
     /// In rendered requests.
     Rendered(Arc<Rendered>, Way),
+    /// With the users, each of whom goes through rendered requests in an order of its own.
+    Users(Arc<Rendered>, Script),
     /// In a file.
     Stream(Stream),
 }
@@ -90,12 +115,27 @@ pub struct HttpSessions {
     classes: Classes,
     judge: Judge,
     keep: Keep,
+    /// Whether a check is about the number of hits.
+    counts_for_checks: bool,
     /// One a client, where replies are written to files.
     outputs: Vec<OutputFile>,
     append: Vec<u8>,
     scratch: Vec<u8>,
     troubles: Troubles,
     park: Option<Park>,
+    filling: Option<Filling>,
+    /// Whose request is asked for next, in models of users.
+    turn: UserTurn,
+    /// What the reply judged last was held against, to explain why it failed.
+    judged: Judged,
+}
+
+/// Fills rendered requests with the values of rows.
+struct Filling {
+    /// One a target, cut from its rendered requests.
+    templates: Arc<Vec<TemplateSet>>,
+    feed: RowFeed,
+    body: Vec<u8>,
 }
 
 /// A place where one reader of a file waits between the parts of a run, so that each part asks on from where the
@@ -120,8 +160,9 @@ impl HttpSessions {
         classes: Classes,
         judge: Judge,
     ) -> Self {
-        let keep = judge.keep();
+        let (keep, counts_for_checks) = (judge.keep(), judge.checks.needs_hits());
         Self {
+            counts_for_checks,
             cursors,
             forms,
             classes,
@@ -132,7 +173,17 @@ impl HttpSessions {
             scratch: Vec::new(),
             troubles: Troubles::default(),
             park: None,
+            filling: None,
+            turn: UserTurn::default(),
+            judged: Judged::default(),
         }
+    }
+
+    /// Fills the rendered requests with rows. `templates` has one set a target, cut from its requests.
+    #[must_use]
+    pub fn with_rows(mut self, templates: Arc<Vec<TemplateSet>>, feed: RowFeed) -> Self {
+        self.filling = Some(Filling { templates, feed, body: Vec::new() });
+        self
     }
 
     /// Leaves the reader of the only cursor in `park` when dropped.
@@ -186,7 +237,41 @@ fn plain_body<'a>(reply: &'a Reply<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     decode_body(reply, scratch, DECODED_MAX).unwrap_or(reply.body)
 }
 
+/// Writes a rendered request, filled where there are rows; its class and line are returned. `None` when the rows are used
+/// up.
+#[inline]
+fn write(
+    (rendered, target, index, turn): (&Rendered, usize, usize, UserTurn),
+    filling: &mut Option<Filling>,
+    troubles: &Troubles,
+    out: &mut Vec<u8>,
+) -> Option<(u16, u64)> {
+    let sets = &rendered.per_target;
+    let which = target % sets.len();
+    let set = &sets[which];
+    let about = (u16::from(set.class(index)), set.line(index));
+    let Some(Filling { templates, feed, body }) = filling else {
+        out.extend_from_slice(set.bytes(index));
+        return Some(about);
+    };
+    let Some(row) = feed.next_row(turn) else {
+        let (rows, path) = (feed.rows(), feed.rows().path().display());
+        troubles.add_once(format!(
+            "the {} rows of {path} are used up: the run ended with them; \
+             use --rows-order circular or more rows",
+            rows.len()
+        ));
+        return None;
+    };
+    templates[which].fill(set.bytes(index), index, feed.rows(), row, body, out);
+    Some(about)
+}
+
 impl Sessions<Http> for HttpSessions {
+    fn user(&mut self, _client: u32, turn: UserTurn) {
+        self.turn = turn;
+    }
+
     fn next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
         request.bytes.clear();
         let cursors = self.cursors.len().max(1);
@@ -196,10 +281,19 @@ impl Sessions<Http> for HttpSessions {
         let (class, item) = match cursor {
             Cursor::Rendered(rendered, way) => {
                 let Some(index) = way.next_index() else { return Turn::Exhausted };
-                let sets = &rendered.per_target;
-                let set = &sets[target as usize % sets.len()];
-                request.bytes.extend_from_slice(set.bytes(index));
-                (u16::from(set.class(index)), set.line(index))
+                let written = (&**rendered, target as usize, index, self.turn);
+                match write(written, &mut self.filling, &self.troubles, &mut request.bytes) {
+                    Some(about) => about,
+                    None => return Turn::Exhausted,
+                }
+            }
+            Cursor::Users(rendered, script) => {
+                let index = script.index(self.turn);
+                let written = (&**rendered, target as usize, index, self.turn);
+                match write(written, &mut self.filling, &self.troubles, &mut request.bytes) {
+                    Some(about) => about,
+                    None => return Turn::Exhausted,
+                }
             }
             Cursor::Stream(stream) => {
                 let form = &self.forms[target as usize % self.forms.len()];
@@ -236,14 +330,15 @@ impl Sessions<Http> for HttpSessions {
         times: Times,
     ) -> Judgement {
         let body = plain_body(reply, &mut self.scratch);
-        let failure = self.judge.failure(reply, body);
-        let hits = match (&self.judge.hits, failure) {
-            (Some(counter), None) => {
-                let header = reply.header(HitCounter::HEADER);
-                let body = if self.judge.hits_from_header_only { b"" } else { body };
-                counter.count(header, body)
-            }
-            _ => None,
+        let service_ns = times.done_ns.saturating_sub(times.sent_ns);
+        // Counting hits may cost a walk through the body, which a failed reply is spared.
+        let early = if self.counts_for_checks { self.judge.count(reply, body) } else { None };
+        self.judged = Judged { hits: early, service_ns };
+        let failure = self.judge.failure(reply, body, self.judged);
+        let hits = match failure {
+            None if self.counts_for_checks => early,
+            None => self.judge.count(reply, body),
+            Some(_) => None,
         };
         if let Some(output) = self.output(client) {
             output.reply(reply, failure.is_none(), times);
@@ -277,7 +372,7 @@ impl Sessions<Http> for HttpSessions {
     fn explain(&self, _what: &Submission, reply: &Reply<'_>) -> (String, String) {
         let mut scratch = Vec::new();
         let body = plain_body(reply, &mut scratch);
-        let reason = match self.judge.checks.judge(reply.status, body) {
+        let reason = match self.judge.checks.judge(&self.judged.seen(reply.status, body)) {
             Err(failure) => failure.to_string(),
             Ok(()) => format!(
                 "{} body bytes, fewer than the limit of {}",
@@ -374,8 +469,9 @@ mod tests {
             body_bytes: 9,
             truncated: false,
         };
-        assert_eq!(judge.failure(&reply, b""), Some(Failure::Check));
-        assert_eq!(judge.failure(&Reply { body_bytes: 10, ..reply }, b""), None);
-        assert_eq!(judge.failure(&Reply { status: 503, ..reply }, b""), Some(Failure::Status));
+        let failure = |reply: &Reply<'_>| judge.failure(reply, b"", Judged::default());
+        assert_eq!(failure(&reply), Some(Failure::Check));
+        assert_eq!(failure(&Reply { body_bytes: 10, ..reply }), None);
+        assert_eq!(failure(&Reply { status: 503, ..reply }), Some(Failure::Status));
     }
 }

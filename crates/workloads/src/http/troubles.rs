@@ -14,6 +14,14 @@ impl Troubles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
     }
 
+    /// Adds a message that several sessions may have, once.
+    pub fn add_once(&self, message: String) {
+        let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !messages.contains(&message) {
+            messages.push(message);
+        }
+    }
+
     /// Takes all messages; complete when the sessions have been dropped.
     #[must_use]
     pub fn take(&self) -> Vec<String> {

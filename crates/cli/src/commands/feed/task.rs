@@ -200,7 +200,7 @@ fn check(asked: &FeedScenario) -> Result<()> {
         "compression: write auto, gzip or none"
     } else {
         return match &asked.load {
-            Some(load) if !load.is_open() => {
+            Some(load) if load.has_askers() => {
                 Err(usage("load: a feed has a rate, or goes as fast as the target takes it"))
             }
             Some(load) => Ok(load.validate()?),

@@ -10,7 +10,7 @@ pub(crate) use request_body::{Body, Held, budget};
 
 use super::container::Container;
 use super::metrics::Kind;
-use super::{document_api, search_api, state_api};
+use super::{document_api, elastic, search_api, state_api};
 use crate::accept::{ACCEPT_PAUSE, accept};
 use crate::stop::Stop;
 use crate::write_limit::WriteLimited;
@@ -178,7 +178,13 @@ async fn answer(container: &Arc<Container>, request: Request<Incoming>) -> Reply
             };
             document_api::handle(container, &request, &mut body).await
         }
-        _ => (Kind::State, state_api::handle(container, &head.method, path, query).await),
+        _ if state_api::owns(path) || !elastic::owns(path) => {
+            (Kind::State, state_api::handle(container, &head.method, path, query).await)
+        }
+        _ => {
+            let address = (path, query);
+            elastic::handle(container, &head.method, address, &head.headers, &mut body).await
+        }
     };
     // Over HTTP/1.1 whoever asks first whether to send has not sent anything yet.
     if head.version == Version::HTTP_2 || !head.headers.contains_key(EXPECT) {

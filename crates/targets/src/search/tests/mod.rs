@@ -3,6 +3,7 @@
 mod bench;
 mod collection_tests;
 mod document_tests;
+mod elastic_tests;
 mod feed_bench;
 mod front_tests;
 mod http_tests;

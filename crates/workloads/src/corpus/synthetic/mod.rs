@@ -114,6 +114,19 @@ impl SyntheticOptions {
     }
 }
 
+/// What is planted in a document: indices into the lists of its corpus's [`Manifest`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Planted {
+    /// Planted words and the edit distance of the spelling that is there.
+    pub words: Vec<(usize, usize)>,
+    /// Planted phrases, and whether their words stand side by side.
+    pub phrases: Vec<(usize, bool)>,
+    /// The category.
+    pub category: &'static str,
+    /// The score.
+    pub score: i64,
+}
+
 /// A synthetic corpus: makes any of its documents when asked.
 #[derive(Clone, Debug)]
 pub struct Synthetic {
@@ -185,6 +198,18 @@ impl Synthetic {
     #[must_use]
     pub fn truth(&self) -> Manifest {
         self.plan.truth(&self.options, &self.lexicon)
+    }
+
+    /// Tells what is planted in document `number`, from 0, without making its text.
+    pub fn planted(&self, number: u64, planted: &mut Planted) {
+        planted.words.clear();
+        planted.phrases.clear();
+        self.plan.buckets(number, |bucket| match bucket {
+            Bucket::Word { word, distance } => planted.words.push((word, distance)),
+            Bucket::Phrase { phrase, adjacent } => planted.phrases.push((phrase, adjacent)),
+        });
+        planted.category = self.plan.category(number);
+        planted.score = self.plan.score(number);
     }
 
     /// Makes document `number`, from 0, into a document whose memory is used again.

@@ -1,6 +1,7 @@
 //! What is a selection, how it is read, and what errors say.
 
 use super::{parse, parsed, schema};
+use crate::search::pool::STACK_BYTES;
 use crate::search::selection::tree::{Expression, Node};
 use crate::search::selection::{
     MAX_DEPTH, MAX_PATTERNS, MAX_SELECTION_BYTES, Pin, Selection, quoted,
@@ -202,12 +203,12 @@ fn errors_say_where_and_what() {
 #[test]
 fn limits_of_depth_and_length() {
     let refused = |selection: String| {
-        // A small stack: no depth that is allowed or tried may come near its end.
+        // No depth that is allowed or tried may come to the end of a thread's stack, even without optimisation.
         let parse = move || {
             let result = parse(&selection).map(|parsed| parsed.to_string().len());
             result.map_err(|error| error.message)
         };
-        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(parse).unwrap();
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(parse).unwrap();
         thread.join().unwrap()
     };
     let deep = |open: &str, inner: &str, close: &str, depth: usize| {
@@ -247,7 +248,7 @@ fn limits_of_depth_and_length() {
 
 #[test]
 fn evaluation_of_the_deepest_trees_fits_a_small_stack() {
-    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(|| {
         let document = super::document("id:ns:music::x", []);
         for selection in [
             format!("1 == {}1{}", "(1 + ".repeat(MAX_DEPTH - 3), ")".repeat(MAX_DEPTH - 3)),

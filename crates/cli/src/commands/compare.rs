@@ -1,0 +1,55 @@
+//! `plimsoll compare`: two records side by side.
+
+use crate::execute::print_out;
+use crate::exit;
+use crate::usage::usage;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use plimsoll_report::compare::compare;
+use plimsoll_report::load::load;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  A table that somebody printed, and your own:
+    plimsoll search --import published.md
+    plimsoll compare runs/20261122T101500.000Z-search-1a2b3c4d runs/20261122T103000.000Z-search-5e6f7a8b
+  Before and after a change, for a program:
+    plimsoll compare runs/BEFORE runs/AFTER --format json
+
+Sizes that differ stand over each other where they have the same proportions (1, 5, 10 GB over 64, 320, 640 MB).";
+
+/// Lay two run records side by side; so far records of 'search'.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct CompareArgs {
+    /// Folder of the first record.
+    #[arg(value_name = "RUN")]
+    a: PathBuf,
+    /// Folder of the second.
+    #[arg(value_name = "RUN")]
+    b: PathBuf,
+    /// What to print.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a record is not there, or the two cannot be compared.
+pub fn run(args: &CompareArgs) -> Result<u8> {
+    let comparison =
+        compare(&load(&args.a)?, &load(&args.b)?).map_err(|error| usage(error.to_string()))?;
+    print_out(&match args.format {
+        Format::Text => comparison.render(),
+        Format::Json => serde_json::to_string_pretty(&comparison)? + "\n",
+    })?;
+    Ok(exit::FINE)
+}

@@ -1,0 +1,186 @@
+//! The life of an engine: started or found, asked whether it lives, started again once it has died.
+
+use super::server::Server;
+use super::server_cpu::{listener, tree_cpu_s};
+use crate::embedded::Embedded;
+use crate::signals::Stopped;
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::units::Span;
+use plimsoll_workloads::search::spec::{EngineSpec, MatrixSpec, Place};
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How long a sign of life is waited for.
+const SIGN_OF_LIFE: Span = Span::seconds(5);
+/// How long an engine at an address may take until it answers at all.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Times that one engine is started again in a matrix.
+const RESTARTS_MAX: u32 = 5;
+
+/// A running engine.
+pub struct Engine {
+    spec: EngineSpec,
+    process: Option<Embedded>,
+    /// How it is asked.
+    pub server: Server,
+    headers: Vec<String>,
+    timeout: Span,
+    log: Option<PathBuf>,
+    restarts: u32,
+}
+
+impl Engine {
+    /// Starts an engine, or makes sure that the one at an address answers. What a started one says on stderr goes to
+    /// a file in `folder`.
+    ///
+    /// # Errors
+    /// When it does not start or answer.
+    pub fn start(spec: &EngineSpec, matrix: &MatrixSpec, folder: Option<&Path>) -> Result<Self> {
+        let log = folder.map(|folder| folder.join(format!("engine-{}.log", file_name(&spec.name))));
+        let (process, url) = begin(spec, log.as_deref())?;
+        let server = Server::new(&url, spec.dialect, &matrix.headers, matrix.timeout)?;
+        let headers = matrix.headers.clone();
+        let mut engine = Self {
+            spec: spec.clone(),
+            process,
+            server,
+            headers,
+            timeout: matrix.timeout,
+            log,
+            restarts: 0,
+        };
+        engine.wait_until_it_answers()?;
+        Ok(engine)
+    }
+
+    fn wait_until_it_answers(&mut self) -> Result<()> {
+        let until_ns = now_ns() + ANSWERS_WITHIN.as_nanos() as u64;
+        loop {
+            if self.is_alive()? {
+                return Ok(());
+            }
+            if now_ns() > until_ns {
+                let s = ANSWERS_WITHIN.as_secs();
+                bail!(
+                    "nothing answers at {} within {s} s; start it, or correct the address",
+                    self.server.url
+                );
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Whether it answers at all, whatever it says.
+    ///
+    /// # Errors
+    /// When somebody stops the program.
+    pub fn is_alive(&mut self) -> Result<bool> {
+        if self.process.as_mut().is_some_and(|process| !process.is_alive()) {
+            return Ok(false);
+        }
+        let answer = self.server.ask_one(&self.spec.dialect.hello(), SIGN_OF_LIFE)?;
+        Ok(answer.status != 0)
+    }
+
+    /// What it calls itself; empty where it does not say.
+    ///
+    /// # Errors
+    /// When somebody stops the program.
+    pub fn version(&self) -> Result<String> {
+        let answer = self.server.ask_one(&self.spec.dialect.hello(), SIGN_OF_LIFE)?;
+        let told = self.spec.dialect.read_version(&answer.body);
+        // What the embedded server says there is whom it speaks like.
+        let is_own = matches!(&self.spec.place, Place::Serve(arguments)
+            if arguments.first().is_some_and(|kind| kind == "search"));
+        Ok(match (is_own, told.is_empty()) {
+            (false, _) => told,
+            (true, true) => format!("plimsoll {}", env!("CARGO_PKG_VERSION")),
+            (true, false) => format!("plimsoll {}, as {told}", env!("CARGO_PKG_VERSION")),
+        })
+    }
+
+    /// Starts it again after its death. Only what this program started can be started again.
+    ///
+    /// # Errors
+    /// When it is somebody else's, does not start, or has been started again too often.
+    pub fn restart(&mut self) -> Result<()> {
+        if self.process.is_none() {
+            bail!("it is not ours to start again");
+        }
+        if self.restarts == RESTARTS_MAX {
+            bail!("it was started again {RESTARTS_MAX} times");
+        }
+        self.restarts += 1;
+        // The old one's port and data are free before the new one begins.
+        self.process = None;
+        let (process, url) = begin(&self.spec, self.log.as_deref())?;
+        self.process = process;
+        self.server = Server::new(&url, self.spec.dialect, &self.headers, self.timeout)?;
+        self.wait_until_it_answers()
+    }
+
+    /// Whether this program started it.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// The CPU time that it has used, s; none where it is on another machine, or another user's.
+    #[must_use]
+    pub fn cpu_s(&self) -> Option<f64> {
+        let pid = match &self.process {
+            Some(process) => Some(process.pid()),
+            None => {
+                let target = self.server.target().ok()?;
+                target.is_this_machine().then(|| listener(target.port))?
+            }
+        };
+        tree_cpu_s(pid?)
+    }
+}
+
+fn begin(spec: &EngineSpec, log: Option<&Path>) -> Result<(Option<Embedded>, String)> {
+    match &spec.place {
+        Place::Address(url) => Ok((None, url.clone())),
+        Place::Serve(arguments) => {
+            let mut arguments = arguments.clone();
+            if !arguments.iter().any(|one| one == "--port" || one.starts_with("--port=")) {
+                arguments.extend(["--port".to_owned(), "0".to_owned()]);
+            }
+            let started = Embedded::start_telling(&arguments, &[], sink(log)?);
+            let process = started.map_err(|error| match told(log) {
+                // Its own last words say more than that it said nothing on stdout.
+                Some(text) if !error.is::<Stopped>() => anyhow!(text),
+                _ => error,
+            })?;
+            let url = process.url.clone();
+            Ok((Some(process), url))
+        }
+    }
+}
+
+fn sink(log: Option<&Path>) -> Result<Stdio> {
+    let Some(path) = log else { return Ok(Stdio::null()) };
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    Ok(file.with_context(|| path.display().to_string())?.into())
+}
+
+/// The last thing that it said, which is most often why it ended.
+fn told(log: Option<&Path>) -> Option<String> {
+    let text = std::fs::read_to_string(log?).ok()?;
+    let last = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(last.trim_start_matches("plimsoll: ").chars().take(300).collect())
+}
+
+/// A name as part of a file's or an index's.
+pub fn file_name(name: &str) -> String {
+    name.to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
+        .collect()
+}

@@ -1,0 +1,220 @@
+//! Loading a text into an engine, until all of it can be found.
+
+use super::engine::Engine;
+use super::server::{Door, Server, closed};
+use super::shown::Shown;
+use super::text::Text;
+use crate::keeping::Nowhere;
+use crate::signals;
+use anyhow::{Context, Result};
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::search::record::Load;
+use plimsoll_core::units::Span;
+use plimsoll_engine::run::run as run_engine;
+use plimsoll_wire::Sessions;
+use plimsoll_wire::http::Http;
+use plimsoll_wire::postgres::Postgres;
+use plimsoll_workloads::search::bulk::{BulkSessions, CopySessions, LoadTally};
+use plimsoll_workloads::search::dialect::{Dialect, Feeding};
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Longest time for making or removing an index, a count.
+const ORDER_WITHIN: Span = Span::seconds(120);
+/// Longest time until what was written is findable: a refresh, or the making of indexes after the load.
+const REFRESH_WITHIN: Span = Span::seconds(3600);
+/// Longest time of one bulk request.
+const BULK_WITHIN: Span = Span::seconds(300);
+/// How long documents that were acknowledged may take to be found.
+const FOUND_WITHIN: Span = Span::seconds(300);
+/// Between two counts.
+const COUNT_EVERY: Duration = Duration::from_millis(50);
+/// Connections for documents that are written one by one.
+const SINGLE_LOADERS: u32 = 32;
+
+/// What is to be loaded, and where.
+pub struct Order<'a> {
+    /// The text.
+    pub text: &'a Text,
+    /// The index.
+    pub index: &'a str,
+    /// Its shards.
+    pub shards: u32,
+    /// Connections.
+    pub loaders: u32,
+    /// Whether an index that is there and whole is used as it is.
+    pub reuse: bool,
+}
+
+/// Loads a text. What goes wrong is in the load's `trouble`.
+///
+/// # Errors
+/// When somebody stops the program, or it fails itself.
+pub fn load(engine: &Engine, name: &str, order: &Order<'_>, shown: &Shown) -> Result<Load> {
+    let mut load = Load {
+        engine: name.to_owned(),
+        size: order.text.label.clone(),
+        shards: order.shards,
+        ..Load::default()
+    };
+    let server = &engine.server;
+    if order.reuse && count(server, order.index)? == Some(order.text.documents) {
+        load.documents = order.text.documents;
+        load.reused = true;
+        load.index_bytes = index_size(server, order.index)?;
+        return Ok(load);
+    }
+    load.trouble = prepare(server, order)?;
+    if load.trouble.is_none() {
+        let cpu_before = engine.cpu_s();
+        load.trouble = write(server, order, &mut load, shown)?;
+        load.server_cpu_s = engine.cpu_s().zip(cpu_before).map(|(after, before)| after - before);
+    }
+    if load.trouble.is_none() {
+        shown.doing(&format!("{name}: until all of {} can be found", order.text.label));
+        let (seconds, trouble) = until_found(server, order)?;
+        load.searchable_s = seconds;
+        load.trouble = trouble;
+        load.index_bytes = index_size(server, order.index)?;
+    }
+    Ok(load)
+}
+
+/// Removes an index that is in the way and makes an empty one.
+fn prepare(server: &Server, order: &Order<'_>) -> Result<Option<String>> {
+    let dialect = server.dialect;
+    // Where every document type has one index, there is nothing to remove from a fresh one.
+    let is_empty = dialect == Dialect::Vespa && count(server, order.index)? == Some(0);
+    if !is_empty {
+        for call in dialect.remove(order.index) {
+            let answer = server.ask_one(&call, ORDER_WITHIN)?;
+            if answer.status != 404
+                && let Some(trouble) = server.trouble(&answer)
+            {
+                return Ok(Some(format!("removing an old index: {trouble}")));
+            }
+        }
+    }
+    for call in dialect.create(order.index, order.shards) {
+        let answer = server.ask_one(&call, ORDER_WITHIN)?;
+        if let Some(trouble) = server.trouble(&answer) {
+            return Ok(Some(format!("making the index: {trouble}")));
+        }
+    }
+    Ok(None)
+}
+
+fn write(
+    server: &Server,
+    order: &Order<'_>,
+    load: &mut Load,
+    shown: &Shown,
+) -> Result<Option<String>> {
+    let clients = match server.dialect.feeding() {
+        Feeding::Bulk | Feeding::Copy => order.loaders,
+        Feeding::Single(_) => order.loaders.max(SINGLE_LOADERS),
+    };
+    let mut plan = server.plan(closed(clients), None)?;
+    plan.timeouts.request_ns = plan.timeouts.request_ns.max(BULK_WITHIN.ns);
+    let tally = Arc::new(LoadTally::default());
+    let stop = Arc::new(AtomicBool::new(false));
+    let file =
+        File::open(&order.text.path).with_context(|| order.text.path.display().to_string())?;
+    let text = BufReader::with_capacity(1 << 20, file);
+    let start_ns = now_ns();
+    let mut progress = |_: &Interval| {
+        if signals::is_stopped() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        let seconds = (now_ns() - start_ns) as f64 / 1e9;
+        let (documents, bytes) =
+            (tally.documents.load(Ordering::Relaxed), tally.bytes.load(Ordering::Relaxed));
+        shown.loading(documents, order.text.documents, bytes, seconds);
+    };
+    match &server.door {
+        Door::Http(form) => {
+            let (dialect, form, http) = (server.dialect, form.clone(), server.http());
+            let (tally, give_up) = (tally.clone(), stop.clone());
+            let own = BulkSessions::new(text, form, dialect, order.index, clients, tally, give_up);
+            let own: Vec<Box<dyn Sessions<Http> + Send>> = vec![Box::new(own)];
+            run_engine(&plan, || http, own, &mut Nowhere, &mut progress, &stop)?;
+        }
+        Door::Postgres(address) => {
+            let protocol = server.postgres(address, BULK_WITHIN)?;
+            let (statement, _) = server.dialect.bulk_path(order.index);
+            let own = CopySessions::new(text, statement, clients, tally.clone(), stop.clone());
+            let own: Vec<Box<dyn Sessions<Postgres> + Send>> = vec![Box::new(own)];
+            run_engine(&plan, || protocol.clone(), own, &mut Nowhere, &mut progress, &stop)?;
+        }
+    }
+    signals::go_on("while a text was loaded")?;
+    load.documents = tally.documents.load(Ordering::Relaxed);
+    load.bytes = tally.bytes.load(Ordering::Relaxed);
+    load.failed = tally.failed.load(Ordering::Relaxed);
+    load.retried = tally.retried.load(Ordering::Relaxed);
+    load.seconds = tally.seconds();
+    let seconds = load.seconds.max(1e-9);
+    load.documents_per_s = load.documents as f64 / seconds;
+    load.mb_per_s = load.bytes as f64 / 1e6 / seconds;
+    let first = tally.first_trouble().unwrap_or_else(|| "no reason was told".to_owned());
+    let missing = order.text.documents.saturating_sub(load.documents);
+    Ok((missing > 0).then(|| {
+        format!("{missing} of {} documents were not taken; first: {first}", order.text.documents)
+    }))
+}
+
+/// How many documents can be found; none where the engine does not say.
+fn count(server: &Server, index: &str) -> Result<Option<u64>> {
+    let Some(call) = server.dialect.count(index) else { return Ok(None) };
+    let answer = server.ask_one(&call, ORDER_WITHIN)?;
+    Ok(if answer.is_ok() { server.dialect.read_count(&answer.body) } else { None })
+}
+
+fn index_size(server: &Server, index: &str) -> Result<Option<u64>> {
+    let Some(call) = server.dialect.index_size(index) else { return Ok(None) };
+    let answer = server.ask_one(&call, ORDER_WITHIN)?;
+    Ok(if answer.is_ok() { server.dialect.read_index_size(&answer.body) } else { None })
+}
+
+/// Waits until as many documents can be found as were written, and says how long that took.
+fn until_found(server: &Server, order: &Order<'_>) -> Result<(f64, Option<String>)> {
+    let start_ns = now_ns();
+    let seconds = || (now_ns() - start_ns) as f64 / 1e9;
+    for call in server.dialect.refresh(order.index) {
+        let answer = server.ask_one(&call, REFRESH_WITHIN)?;
+        if let Some(trouble) = server.trouble(&answer) {
+            return Ok((seconds(), Some(format!("making it findable: {trouble}"))));
+        }
+    }
+    loop {
+        let found = count(server, order.index)?;
+        if found == Some(order.text.documents) {
+            return Ok((seconds(), None));
+        }
+        if now_ns() - start_ns > FOUND_WITHIN.ns {
+            let told = found.map_or("none".to_owned(), |found| found.to_string());
+            let trouble = format!(
+                "{told} of {} documents can be found {FOUND_WITHIN} after loading",
+                order.text.documents
+            );
+            return Ok((seconds(), Some(trouble)));
+        }
+        signals::go_on("while an index was waited for")?;
+        std::thread::sleep(COUNT_EVERY);
+    }
+}
+
+/// Removes an index that is no longer needed; that it cannot be removed is no trouble of a cell's.
+///
+/// # Errors
+/// When somebody stops the program.
+pub fn remove(server: &Server, index: &str) -> Result<()> {
+    for call in server.dialect.remove(index) {
+        server.ask_one(&call, ORDER_WITHIN)?;
+    }
+    Ok(())
+}

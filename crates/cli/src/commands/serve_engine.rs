@@ -1,0 +1,82 @@
+//! `plimsoll serve opensearch`, `elasticsearch` and `postgresql`: the flags of real engines.
+
+use super::serve::DurabilityFlag;
+use crate::engines::{ClusterServe, Engine, Method, NodeServe, serve_cluster, serve_node};
+use anyhow::Result;
+use clap::Args;
+use plimsoll_core::units::Size;
+use std::path::PathBuf;
+
+/// What all real engines know. They listen on 127.0.0.1 only.
+#[derive(Args, Debug)]
+struct EngineFlags {
+    /// Port on 127.0.0.1; 0 takes any free one and prints it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// Folder of its data, kept across restarts; without it a temporary one.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Also write the ready line to this file.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+    /// File for what the engine says, up to 16 MiB; without it engine.log in the folder of its data.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// A setting of the engine's own; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    setting: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct NodeArgs {
+    #[command(flatten)]
+    engine: EngineFlags,
+    /// Java's heap; the process takes about 100 MB more.
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    heap: Size,
+}
+
+#[derive(Args, Debug)]
+pub struct ClusterArgs {
+    #[command(flatten)]
+    engine: EngineFlags,
+    /// When a transaction is acknowledged: on the disk (sync), on the disk within a second (async), or whenever
+    /// the system writes it, which a crash of the machine may damage (none).
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
+    durability: DurabilityFlag,
+    /// How role 'plimsoll' logs in; with any but trust its password comes from PGPASSWORD.
+    #[arg(long, value_enum, value_name = "HOW", default_value = "trust")]
+    auth: Method,
+}
+
+/// Runs a node.
+///
+/// # Errors
+/// As [`serve_node`].
+pub fn run_node(engine: Engine, args: &NodeArgs) -> Result<u8> {
+    serve_node(&NodeServe {
+        engine,
+        port: args.engine.port,
+        data: args.engine.data.as_deref(),
+        log: args.engine.log.as_deref(),
+        ready_file: args.engine.ready_file.as_deref(),
+        heap: args.heap,
+        settings: &args.engine.setting,
+    })
+}
+
+/// Runs a cluster.
+///
+/// # Errors
+/// As [`serve_cluster`].
+pub fn run_cluster(args: &ClusterArgs) -> Result<u8> {
+    serve_cluster(&ClusterServe {
+        port: args.engine.port,
+        data: args.engine.data.as_deref(),
+        log: args.engine.log.as_deref(),
+        ready_file: args.engine.ready_file.as_deref(),
+        durability: args.durability.into(),
+        method: args.auth,
+        settings: &args.engine.setting,
+    })
+}

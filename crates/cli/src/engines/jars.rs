@@ -1,0 +1,353 @@
+//! Engines that come as jars: fetched, checked, compiled together with a launcher, and removed again.
+
+use super::java::Java;
+use super::{check_room, engines_home, maven};
+use crate::catalogue::child::{End, follow, program};
+use crate::catalogue::install::Installed;
+use crate::execute::note;
+use crate::signals::{self, Stopped};
+use crate::usage::usage;
+use anyhow::{Context, Result, bail};
+use ring::digest::{SHA256, digest};
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// The file by which a folder is known as a whole installation of ours: what was installed.
+const STAMP: &str = "installed-by-plimsoll.txt";
+/// Free space that an installation asks for, bytes: jars, Maven's own copy of them, and the archive of classes.
+const ROOM_BYTES: u64 = 300_000_000;
+/// Longest compilation.
+const COMPILE_LIMIT: Duration = Duration::from_secs(300);
+/// Oldest Java that runs what is compiled.
+const RELEASE: &str = "11";
+/// Pause between two looks at a lock that another installation holds.
+const LOCK_PAUSE: Duration = Duration::from_millis(200);
+
+/// The jar of the launcher.
+pub const LAUNCHER_JAR: &str = "launcher.jar";
+/// The settings of the engines' logging.
+pub const LOGGING: &str = "log4j2.properties";
+/// Classes as the virtual machine likes to have them, made by a first start.
+pub const ARCHIVE: &str = "classes.jsa";
+
+const SHARED_SOURCE: (&str, &str) =
+    ("Loopback.java", include_str!("../../../../engines/Loopback.java"));
+const LOGGING_TEXT: &str = include_str!("../../../../engines/log4j2.properties");
+
+/// A library by its name in the world of Java.
+pub struct Artifact {
+    pub group: &'static str,
+    pub name: &'static str,
+    pub version: &'static str,
+}
+
+/// An engine that comes as jars.
+pub struct JarEngine {
+    /// Its word on the command line.
+    pub name: &'static str,
+    /// The version that is installed.
+    pub version: &'static str,
+    /// What is fetched, with all it needs.
+    pub artifacts: &'static [Artifact],
+    /// The oldest and the newest Java it runs on.
+    pub java: (u32, u32),
+    /// The class of the launcher.
+    pub launcher: &'static str,
+    source: &'static str,
+    /// SHA-256 and name of every jar.
+    checksums: &'static str,
+}
+
+/// OpenSearch. Version 3 needs a Java that Debian 12 does not have.
+pub const OPENSEARCH: JarEngine = JarEngine {
+    name: "opensearch",
+    version: "2.19.1",
+    artifacts: &[
+        Artifact { group: "org.opensearch", name: "opensearch", version: "2.19.1" },
+        Artifact {
+            group: "org.opensearch.plugin",
+            name: "transport-netty4-client",
+            version: "2.19.1",
+        },
+        Artifact { group: "org.opensearch.plugin", name: "analysis-common", version: "2.19.1" },
+        Artifact { group: "org.opensearch.plugin", name: "reindex-client", version: "2.19.1" },
+        Artifact { group: "org.apache.logging.log4j", name: "log4j-core", version: "2.21.0" },
+    ],
+    java: (11, 21),
+    launcher: "OpenSearchLauncher",
+    source: include_str!("../../../../engines/OpenSearchLauncher.java"),
+    checksums: include_str!("../../../../engines/opensearch.sha256"),
+};
+
+/// Elasticsearch. Its logging library is a later one than it came with, which had a hole.
+pub const ELASTICSEARCH: JarEngine = JarEngine {
+    name: "elasticsearch",
+    version: "7.10.2",
+    artifacts: &[
+        Artifact { group: "org.elasticsearch", name: "elasticsearch", version: "7.10.2" },
+        Artifact {
+            group: "org.elasticsearch.plugin",
+            name: "transport-netty4-client",
+            version: "7.10.2",
+        },
+        Artifact { group: "org.elasticsearch.plugin", name: "reindex-client", version: "7.10.2" },
+        Artifact { group: "org.apache.logging.log4j", name: "log4j-core", version: "2.17.2" },
+        Artifact { group: "org.apache.logging.log4j", name: "log4j-api", version: "2.17.2" },
+    ],
+    java: (11, 21),
+    launcher: "ElasticsearchLauncher",
+    source: include_str!("../../../../engines/ElasticsearchLauncher.java"),
+    checksums: include_str!("../../../../engines/elasticsearch.sha256"),
+};
+
+impl JarEngine {
+    fn folder(&self) -> Result<PathBuf> {
+        Ok(engines_home()?.join(format!("{}-{}", self.name, self.version)))
+    }
+
+    /// What a whole installation of this engine by this program holds.
+    fn stamp(&self) -> String {
+        let mut all = self.checksums.to_owned();
+        for text in [SHARED_SOURCE.1, self.source, LOGGING_TEXT, RELEASE] {
+            all.push_str(text);
+        }
+        format!("{} {}\n{}\n", self.name, self.version, hex(all.as_bytes()))
+    }
+}
+
+/// The folder of an installed engine.
+///
+/// # Errors
+/// When it is not installed; names the command that does it.
+pub fn installed(engine: &JarEngine) -> Result<PathBuf> {
+    let folder = engine.folder()?;
+    if std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|text| text == engine.stamp()) {
+        return Ok(folder);
+    }
+    let name = engine.name;
+    Err(usage(format!(
+        "{name} {} is not installed in {}; run: plimsoll install {name}",
+        engine.version,
+        folder.display()
+    )))
+}
+
+/// All jars of an installation, the launcher first, always in the same order: the archive of classes is good for
+/// one order only.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn class_path(folder: &Path) -> Result<String> {
+    let mut jars: Vec<String> = jars_in(&folder.join("jars"))?
+        .into_iter()
+        .map(|name| format!("{}/jars/{name}", folder.display()))
+        .collect();
+    jars.sort_unstable();
+    jars.insert(0, format!("{}/{LAUNCHER_JAR}", folder.display()));
+    Ok(jars.join(":"))
+}
+
+/// Installs an engine, unless this version of it is there.
+///
+/// # Errors
+/// Whatever is missing, in one line.
+pub fn install(engine: &JarEngine, force: bool) -> Result<Installed> {
+    let folder = engine.folder()?;
+    let home = engines_home()?;
+    if !force && installed(engine).is_ok() {
+        return Ok(Installed::Before);
+    }
+    let java = Java::find(engine)?;
+    let (compiler, packer) = (java.tool("javac")?, java.tool("jar")?);
+    let maven = maven::find(engine)?;
+    check_room(&home, ROOM_BYTES, &format!("installing {}", engine.name))?;
+    std::fs::create_dir_all(&home).map_err(|error| {
+        usage(format!("{}: {error}; set PLIMSOLL_HOME to another folder", home.display()))
+    })?;
+    let _lock = lock(&home.join(format!(".{}.lock", engine.name)))?;
+    // Another process may have done it in the meantime.
+    if !force && installed(engine).is_ok() {
+        return Ok(Installed::Before);
+    }
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    }
+    let work = Unfinished::new(&home, engine)?;
+    note(&format!("plimsoll: fetching {} {} with Maven", engine.name, engine.version));
+    maven::fetch(&maven, engine, &work.0)?;
+    verify(&work.0.join("jars"), engine)?;
+    compile(engine, &compiler, &packer, &work.0)?;
+    // The archive of classes holds the names of the jars, so that it is made where they stay.
+    std::fs::rename(&work.0, &folder).with_context(|| folder.display().to_string())?;
+    note(&format!("plimsoll: starting {} once, so that it starts faster later", engine.name));
+    if let Err(error) = super::node::archive_classes(engine, &java, &folder) {
+        if error.is::<Stopped>() {
+            return Err(error);
+        }
+        note(&format!("plimsoll: {} will start slower than it could: {error:#}", engine.name));
+    }
+    std::fs::write(folder.join(STAMP), engine.stamp())?;
+    Ok(Installed::Now)
+}
+
+/// Removes an engine; whether it was there.
+///
+/// # Errors
+/// When its folder cannot be removed.
+pub fn clean(engine: &JarEngine) -> Result<bool> {
+    let folder = engine.folder()?;
+    if !folder.exists() {
+        return Ok(false);
+    }
+    std::fs::remove_dir_all(&folder)
+        .map_err(|error| usage(format!("{}: {error}", folder.display())))?;
+    let home = engines_home()?;
+    let _ = std::fs::remove_file(home.join(format!(".{}.lock", engine.name)));
+    // An empty folder is of no use to anybody; one that is not empty stays.
+    let _ = std::fs::remove_dir(&home);
+    Ok(true)
+}
+
+/// A folder that goes away again unless it was renamed.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(home: &Path, engine: &JarEngine) -> Result<Self> {
+        let path = home.join(format!(".{}-{}", engine.name, std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits until no other process installs the same; ends with the file.
+fn lock(path: &Path) -> Result<File> {
+    let file = File::create(path).with_context(|| path.display().to_string())?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            // A file system without locks has nobody else on it either, as far as can be known.
+            Err(TryLockError::Error(_)) => return Ok(file),
+        }
+        signals::go_on("while another installation was under way")?;
+    }
+}
+
+fn jars_in(folder: &Path) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Ok(names.filter(|name| name.ends_with(".jar")).collect())
+}
+
+/// Compares every jar with its checksum.
+fn verify(folder: &Path, engine: &JarEngine) -> Result<()> {
+    let wanted: BTreeMap<&str, &str> = engine
+        .checksums
+        .lines()
+        .filter_map(|line| line.split_once("  "))
+        .map(|(sum, name)| (name, sum))
+        .collect();
+    let there = jars_in(folder)?;
+    if let Some(extra) = there.iter().find(|name| !wanted.contains_key(name.as_str())) {
+        bail!(
+            "{}: Maven fetched {extra}, which does not belong to it; nothing was installed",
+            engine.name
+        );
+    }
+    for (name, sum) in wanted {
+        let file = folder.join(name);
+        let bytes = std::fs::read(&file).map_err(|_| {
+            anyhow::anyhow!("{}: Maven fetched no {name}; nothing was installed", engine.name)
+        })?;
+        if hex(&bytes) != sum {
+            bail!(
+                "{}: {name} is not the file that plimsoll knows (its SHA-256 differs); nothing was installed; \
+                 remove it from Maven's repository (~/.m2) and try again",
+                engine.name
+            );
+        }
+    }
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn compile(engine: &JarEngine, compiler: &Path, packer: &Path, work: &Path) -> Result<()> {
+    let own = format!("{}.java", engine.launcher);
+    for (name, text) in [SHARED_SOURCE, (own.as_str(), engine.source), (LOGGING, LOGGING_TEXT)] {
+        std::fs::write(work.join(name), text)?;
+    }
+    let classes =
+        ["--release", RELEASE, "-cp", "jars/*", "-d", "classes", SHARED_SOURCE.0, own.as_str()];
+    tool(compiler, &classes, work)?;
+    tool(packer, &["--create", "--file", LAUNCHER_JAR, "-C", "classes", "."], work)
+}
+
+/// Runs a tool of the development kit to its end.
+fn tool(path: &Path, arguments: &[&str], work: &Path) -> Result<()> {
+    let said = work.join("tool.log");
+    let mut command = program(path);
+    let out = File::create(&said)?;
+    command
+        .args(arguments)
+        .current_dir(work)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(out);
+    let mut child = command.spawn().with_context(|| format!("starting {}", path.display()))?;
+    match follow(&mut child, COMPILE_LIMIT, Duration::from_secs(5)) {
+        End::Exit(Some(0)) => Ok(()),
+        End::Stopped => {
+            Err(Stopped { during: "while the launcher was compiled".to_owned() }.into())
+        }
+        end => {
+            let text = std::fs::read_to_string(&said).unwrap_or_default();
+            let line = text.lines().find(|line| line.contains("error")).unwrap_or_default();
+            bail!("{} failed ({end:?}): {line}", path.display())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_jar_has_a_checksum_and_a_wrong_one_is_named() {
+        for engine in [&OPENSEARCH, &ELASTICSEARCH] {
+            let lines: Vec<_> = engine.checksums.lines().collect();
+            assert!(lines.len() > 40, "{} jars", lines.len());
+            for line in lines {
+                let (sum, name) = line.split_once("  ").unwrap();
+                assert!(sum.len() == 64 && name.ends_with(".jar"), "{line}");
+            }
+            for artifact in engine.artifacts {
+                let jar = format!("  {}-{}.jar", artifact.name, artifact.version);
+                assert!(engine.checksums.contains(&jar), "{jar}");
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let checksums =
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a-1.jar\n";
+        let engine = JarEngine { checksums, ..OPENSEARCH };
+        let told = || verify(dir.path(), &engine).unwrap_err().to_string();
+        assert!(told().contains("no a-1.jar"), "{}", told());
+        std::fs::write(dir.path().join("a-1.jar"), "abc").unwrap();
+        verify(dir.path(), &engine).unwrap();
+        std::fs::write(dir.path().join("a-1.jar"), "abd").unwrap();
+        assert!(told().contains("a-1.jar is not the file"), "{}", told());
+        std::fs::write(dir.path().join("b-1.jar"), "abc").unwrap();
+        assert!(told().contains("fetched b-1.jar"), "{}", told());
+    }
+}

@@ -1,0 +1,130 @@
+//! What an engine says, kept up to a limit.
+
+use crate::usage::usage;
+use anyhow::Result;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often, and after which pauses, the end of streams is looked for.
+const DRAIN_LOOKS: u32 = 200;
+const DRAIN_PAUSE: Duration = Duration::from_millis(5);
+/// Most that is kept of what an engine says, bytes.
+const KEPT_BYTES: u64 = 16 << 20;
+/// How much of its end is remembered, to say why an engine ended, bytes.
+const TAIL_BYTES: usize = 4096;
+const CUT: &[u8] = b"\n(plimsoll keeps no more than this)\n";
+
+/// A file that takes what an engine says, from one or several streams.
+#[derive(Clone)]
+pub struct EngineLog {
+    path: PathBuf,
+    inner: Arc<Mutex<Inner>>,
+    readers: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+struct Inner {
+    file: File,
+    room: u64,
+    tail: Vec<u8>,
+}
+
+impl EngineLog {
+    /// Begins it anew.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path)
+            .map_err(|error| usage(format!("--log {}: {error}; check the path", path.display())))?;
+        let inner = Inner { file, room: KEPT_BYTES, tail: Vec::new() };
+        Ok(Self {
+            path: path.to_owned(),
+            inner: Arc::new(Mutex::new(inner)),
+            readers: Arc::default(),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes bytes.
+    pub fn add(&self, bytes: &[u8]) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.tail.extend_from_slice(bytes);
+        let surplus = inner.tail.len().saturating_sub(TAIL_BYTES);
+        inner.tail.drain(..surplus);
+        let taken = bytes.len().min(inner.room as usize);
+        if inner.room == 0 {
+            return;
+        }
+        inner.room -= taken as u64;
+        // A log that cannot be written ends nobody's measurement.
+        let _ = inner.file.write_all(&bytes[..taken]);
+        if inner.room == 0 {
+            let _ = inner.file.write_all(CUT);
+        }
+    }
+
+    /// Takes everything that a stream brings, on a thread of its own that ends with the stream.
+    pub fn follow(&self, mut stream: impl Read + Send + 'static) {
+        let own = self.clone();
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 8192];
+            while let Ok(read @ 1..) = stream.read(&mut buffer) {
+                own.add(&buffer[..read]);
+            }
+        });
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+    }
+
+    /// Waits until all streams have ended, after whoever wrote to them has; not for long, since a process that
+    /// outlives the one that was started may keep one open.
+    pub fn drain(&self) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..DRAIN_LOOKS {
+            readers.retain(|reader| !reader.is_finished());
+            if readers.is_empty() {
+                break;
+            }
+            std::thread::sleep(DRAIN_PAUSE);
+        }
+    }
+
+    /// The last line that tells of trouble, else the last line at all.
+    pub fn last_words(&self) -> String {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&inner.tail);
+        let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+        let is_trouble = |line: &&str| ["FATAL", "PANIC", "ERROR"].iter().any(|w| line.contains(w));
+        let found = lines.clone().find(is_trouble).or_else(|| lines.next());
+        found.map_or_else(|| "it said nothing".to_owned(), str::to_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_an_end_and_its_last_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("engine.log");
+        let log = EngineLog::create(&path).unwrap();
+        assert_eq!(log.last_words(), "it said nothing");
+        log.follow(&b"LOG:  one\nFATAL:  no room\nLOG:  stopped\n\n"[..]);
+        log.drain();
+        assert_eq!(log.last_words(), "FATAL:  no room");
+        let noise = vec![b'x'; 1 << 20];
+        (0..20).for_each(|_| log.add(&noise));
+        let kept = std::fs::read(&path).unwrap();
+        assert_eq!(kept.len() as u64, KEPT_BYTES + CUT.len() as u64);
+        assert!(kept.ends_with(CUT));
+        assert!(EngineLog::create(dir.path()).is_err());
+    }
+}

@@ -1,0 +1,219 @@
+//! `plimsoll serve opensearch` and `elasticsearch`: one node in a Java of its own.
+
+use super::jars::{ARCHIVE, JarEngine, LOGGING, class_path, installed};
+use super::java::Java;
+use super::log::EngineLog;
+use super::supervise::{DataFolder, Place, Running, free_port, supervise};
+use super::{Engine, LOG_NAME, check_room};
+use crate::catalogue::child::{LOOK_EVERY, program, wait_within};
+use crate::signals;
+use crate::usage::usage;
+use anyhow::{Context, Result, bail};
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::units::Size;
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
+
+/// Smallest heap that a node starts with, bytes.
+const HEAP_MIN_BYTES: u64 = 128 << 20;
+/// Free space that a node asks for, bytes.
+const ROOM_BYTES: u64 = 64_000_000;
+/// Settings that would open the engine to the network; it knows no passwords.
+const ADDRESSES: [&str; 3] = ["network.", "http.", "transport."];
+/// Longest first start, and longest end of it: it writes the archive of classes then.
+const FIRST_START: Duration = Duration::from_secs(300);
+
+/// What the command line says of a node.
+pub struct NodeServe<'a> {
+    /// The engine.
+    pub engine: Engine,
+    /// Port of its HTTP; 0 is any.
+    pub port: u16,
+    /// Folder of its data; `None` is a temporary one.
+    pub data: Option<&'a Path>,
+    /// The file that keeps what it says.
+    pub log: Option<&'a Path>,
+    /// Where the ready line goes, too.
+    pub ready_file: Option<&'a Path>,
+    /// Its heap.
+    pub heap: Size,
+    /// Settings of its own, `name=value`.
+    pub settings: &'a [String],
+}
+
+/// Runs a node until somebody stops it.
+///
+/// # Errors
+/// Java or the engine is missing, the port is in use, or the engine ends by itself.
+pub fn serve_node(serve: &NodeServe<'_>) -> Result<u8> {
+    let name = serve.engine.name();
+    let Some(engine) = serve.engine.jars() else { bail!("{name} is no engine in Java") };
+    signals::stop_flag()?;
+    check(serve)?;
+    let folder = installed(engine)?;
+    let java = Java::find(engine)?;
+    let port = if serve.port == 0 { 0 } else { free_port(serve.port)? };
+    let data = DataFolder::new(serve.data, name)?;
+    check_room(&data.path, ROOM_BYTES, name)?;
+    let log =
+        EngineLog::create(&serve.log.map_or_else(|| data.path.join(LOG_NAME), PathBuf::from))?;
+    let mut command = node(&java, &folder, &data.path, serve.heap.bytes)?;
+    let archive = folder.join(ARCHIVE);
+    if archive.is_file() {
+        // Another Java than the one that made it passes over it without a word.
+        command.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
+    }
+    command.args(launcher(engine, &folder, &data.path, port)?).args(serve.settings);
+    let mut running = Running { child: spawn(&mut command)?, gently: Signal::TERM };
+    let said = first_line(&mut running.child, &log)?;
+    // Its standard input ends with this process, whatever ends that: the node ends with it.
+    let _alive = running.child.stdin.take();
+    let place = Place { kind: name, scheme: "http", ready_file: serve.ready_file };
+    supervise(&place, running, &log, &mut || port_of(name, &said))
+}
+
+fn check(serve: &NodeServe<'_>) -> Result<()> {
+    if serve.heap.bytes < HEAP_MIN_BYTES {
+        return Err(usage("--heap: less than 128 MiB does not start; give more"));
+    }
+    let memory = rustix::system::sysinfo();
+    let all = (memory.totalram as f64 * f64::from(memory.mem_unit)) as u64;
+    if serve.heap.bytes > all {
+        return Err(usage(format!(
+            "--heap: this machine has {} MB of memory; give less",
+            all / 1_000_000
+        )));
+    }
+    for setting in serve.settings {
+        let Some((name, _)) = setting.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(usage(format!("--setting '{setting}': write name=value")));
+        };
+        let is_address = name.ends_with("host") || name.ends_with("port");
+        if name.starts_with("path.")
+            || (is_address && ADDRESSES.iter().any(|begin| name.starts_with(begin)))
+        {
+            return Err(usage(format!(
+                "--setting {name}: ports and folders have flags of their own, and it listens on loopback only"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Java with everything but the archive of classes, the class path and the launcher.
+fn node(java: &Java, folder: &Path, data: &Path, heap_bytes: u64) -> Result<Command> {
+    let temporary = data.join("tmp");
+    std::fs::create_dir_all(&temporary).map_err(|error| {
+        usage(format!("--data {}: {error}; name another folder", data.display()))
+    })?;
+    let mut command = program(java.program());
+    command
+        .arg(format!("-Xms{heap_bytes}"))
+        .arg(format!("-Xmx{heap_bytes}"))
+        // The one that disturbs its neighbours least, and takes the least memory.
+        .arg("-XX:+UseSerialGC")
+        .arg("-XX:+ExitOnOutOfMemoryError")
+        .arg(format!("-XX:ErrorFile={}/java-error.log", data.display()))
+        .arg(format!("-Djava.io.tmpdir={}", temporary.display()))
+        .arg("-Djava.awt.headless=true")
+        .arg("-Dfile.encoding=UTF-8")
+        .arg("-Dlog4j2.disable.jmx=true")
+        .arg("-Dlog4j2.formatMsgNoLookups=true")
+        .arg(format!("-Dlog4j2.configurationFile={}", folder.join(LOGGING).display()))
+        .current_dir(data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // What is meant for other programs of the user's changes no measurement.
+    for variable in ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH"] {
+        command.env_remove(variable);
+    }
+    Ok(command)
+}
+
+/// The class path, the launcher and its settings.
+fn launcher(engine: &JarEngine, folder: &Path, data: &Path, port: u16) -> Result<[String; 5]> {
+    Ok([
+        "-cp".to_owned(),
+        class_path(folder)?,
+        engine.launcher.to_owned(),
+        format!("path.home={}", data.display()),
+        format!("http.port={port}"),
+    ])
+}
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    command.spawn().with_context(|| format!("starting {}", command.get_program().to_string_lossy()))
+}
+
+/// What the launcher says first; everything else of what it says goes to the log.
+fn first_line(child: &mut Child, log: &EngineLog) -> Result<Receiver<String>> {
+    let stdout = child.stdout.take().context("its stdout")?;
+    log.follow(child.stderr.take().context("its stderr")?);
+    let (sender, said) = channel();
+    let log = log.clone();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines() {
+            let Ok(line) = line else { break };
+            if line.starts_with("ready ") || line.starts_with("failed ") {
+                let _ = sender.send(line);
+            } else {
+                log.add(format!("{line}\n").as_bytes());
+            }
+        }
+    });
+    Ok(said)
+}
+
+fn port_of(name: &str, said: &Receiver<String>) -> Result<Option<u16>> {
+    match said.try_recv() {
+        Ok(line) => match line.strip_prefix("failed ") {
+            Some(why) => bail!("{name} does not start: {why}"),
+            None => {
+                let port = line.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+                Ok(Some(port.with_context(|| format!("{name} said '{line}'"))?))
+            }
+        },
+        // One that is gone is told of by its exit status.
+        Err(TryRecvError::Empty | TryRecvError::Disconnected) => Ok(None),
+    }
+}
+
+/// Starts and stops a node once and has Java keep the classes that it loaded, in the form in which it wants them: a
+/// start with them takes less than half the time of one without.
+///
+/// # Errors
+/// When the node does not start, or the archive is not written.
+pub fn archive_classes(engine: &JarEngine, java: &Java, folder: &Path) -> Result<()> {
+    let data = DataFolder::new(None, engine.name)?;
+    let log = EngineLog::create(&data.path.join(LOG_NAME))?;
+    let archive = folder.join(ARCHIVE);
+    let mut command = node(java, folder, &data.path, 4 * HEAP_MIN_BYTES)?;
+    command.arg(format!("-XX:ArchiveClassesAtExit={}", archive.display()));
+    command.args(launcher(engine, folder, &data.path, 0)?);
+    let mut running = Running { child: spawn(&mut command)?, gently: Signal::TERM };
+    let said = first_line(&mut running.child, &log)?;
+    let alive = running.child.stdin.take();
+    let until_ns = now_ns() + FIRST_START.as_nanos() as u64;
+    while port_of(engine.name, &said)?.is_none() {
+        signals::go_on("while an engine started for the first time")?;
+        let ended = wait_within(&mut running.child, LOOK_EVERY);
+        if ended.is_some() || now_ns() > until_ns {
+            bail!("it did not start: {}", log.last_words());
+        }
+    }
+    // This is also the end that it takes when its parent dies.
+    drop(alive);
+    let until_ns = now_ns() + FIRST_START.as_nanos() as u64;
+    while wait_within(&mut running.child, LOOK_EVERY).is_none() {
+        signals::go_on("while an engine started for the first time")?;
+        if now_ns() > until_ns {
+            bail!("it did not end");
+        }
+    }
+    if archive.is_file() { Ok(()) } else { bail!("Java wrote no archive: {}", log.last_words()) }
+}

@@ -1,0 +1,138 @@
+//! Assertions against records whose figures are known.
+
+use super::*;
+use crate::histogram::Histogram;
+use crate::record::{ClassRecord, RunRecord};
+
+/// A record of two classes: `fast` with 90 requests of 1 to 90 ms, `slow` with 10 of 100 ms, of which 4 failed; 5 more were
+/// refused.
+fn record() -> RunRecord {
+    let value = serde_json::json!({
+        "schema": "plimsoll.run/1", "tool": {"version": "", "commit": ""}, "run_id": "", "job": "load",
+        "started_at": "", "duration_s": 10.0, "scenario": {}, "target": {"url": "", "same_host": true},
+        "machine": {"cpu": "", "cpus": 1, "memory_bytes": 0, "kernel": "", "os": "", "hostname": ""},
+        "ledger": crate::ledger::Ledger::default(), "rate": crate::record::Rates::default(),
+        "bytes": {"sent": 0, "received": 0}, "latency_ms": crate::record::Latencies::default(),
+        "generator": crate::record::Generator::default(), "verdict": crate::verdict::Verdict::default(),
+        "warnings": []
+    });
+    let mut record: RunRecord = serde_json::from_value(value).unwrap();
+    let mut all = Histogram::new();
+    for (name, sent, ok, times_ms) in
+        [("fast", 90, 90, (1..=90).collect::<Vec<u64>>()), ("slow", 10, 6, vec![100; 6])]
+    {
+        let mut times = Histogram::new();
+        times_ms.iter().for_each(|ms| times.record(ms * 1_000_000));
+        all.merge(&times);
+        let mut class =
+            ClassRecord { sent, ok, ok_per_s: ok as f64 / 10.0, ..ClassRecord::default() };
+        class.latency_ms.response = times.summary();
+        class.latency_ms.service = times.summary();
+        record.classes.insert(name.to_owned(), class);
+        record.histograms.insert(format!("{name}/response"), times.encode());
+        record.histograms.insert(format!("{name}/service"), times.encode());
+    }
+    record.ledger.scheduled = 105;
+    record.ledger.ok = 96;
+    record.rate.ok_per_s = 9.6;
+    record.latency_ms.response = all.summary();
+    record.latency_ms.service = all.summary();
+    record
+}
+
+#[track_caller]
+fn held(text: &str) -> Vec<bool> {
+    let assertion: Assertion = text.parse().unwrap_or_else(|error| panic!("{error}"));
+    assertion.judge(&record()).iter().map(|result| result.held).collect()
+}
+
+#[test]
+fn scopes_metrics_and_conditions() {
+    for (text, expected) in [
+        ("global p95 < 500ms", vec![true]),
+        ("global p95 < 90ms", vec![false]),
+        ("global p50 between 47ms and 49ms", vec![true]),
+        ("global max is 100ms", vec![true]),
+        ("global max < 100ms", vec![false]),
+        ("global min around 1ms by 10us", vec![true]),
+        ("class slow mean deviates 105ms by 5%", vec![true]),
+        ("class slow mean deviates 110ms by 5%", vec![false]),
+        ("class slow stddev < 1ms", vec![true]),
+        ("class fast stddev between 25ms and 27ms", vec![true]),
+        ("class fast service.p99 >= 89ms", vec![true]),
+        ("each p99 < 95ms", vec![true, false]),
+        ("each class failed.percent <= 1%", vec![true, false]),
+        ("global requests is 105", vec![true]),
+        ("global requests in 100, 105, 110", vec![true]),
+        ("global failed.count is 9", vec![true]),
+        ("global failed.percent < 9%", vec![true]),
+        ("global failed.percent < 8.5%", vec![false]),
+        ("global ok.percent >= 91", vec![true]),
+        ("class slow ok.count > 6", vec![false]),
+        ("class slow failed is 4", vec![true]),
+        ("global rate between 9/s and 10/s", vec![true]),
+        ("class slow rate <= 0.6/s", vec![true]),
+        ("class absent requests is 0", vec![true]),
+        ("class absent p95 < 1s", vec![false]),
+        ("class absent failed.percent is 0", vec![false]),
+    ] {
+        assert_eq!(held(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_result_says_what_was_asked_and_what_was_found() {
+    let assertion: Assertion = "each   p99.9<95ms".parse().unwrap();
+    let results = assertion.judge(&record());
+    let slow = &results[1];
+    assert_eq!((slow.scope.as_str(), slow.metric.as_str()), ("class slow", "p99.9"));
+    assert_eq!((slow.condition.as_str(), slow.unit.as_str()), ("< 95ms", "ms"));
+    assert!((slow.actual.unwrap() - 100.0).abs() < 0.1, "{slow:?}");
+    let missing: Assertion = "class absent p95 < 1s".parse().unwrap();
+    assert_eq!(missing.judge(&record())[0].actual, None);
+}
+
+#[test]
+fn they_are_shown_as_they_are_read() {
+    for text in [
+        "global p95 < 500ms",
+        "each failed.percent <= 1%",
+        "class search rate between 90/s and 110/s",
+        "class \"two words\" max > 3ms",
+        "global requests in 1, 2, 3",
+        "global service.mean around 10ms by 2ms",
+        "global stddev deviates 10ms by 7%",
+        "global ok.count is 5",
+        "global p99.9 >= 0.5ms",
+    ] {
+        let assertion: Assertion = text.parse().unwrap();
+        assert_eq!(assertion.to_string(), text);
+        let json = serde_json::to_string(&assertion).unwrap();
+        assert_eq!(serde_json::from_str::<Assertion>(&json).unwrap(), assertion);
+    }
+    let gatling: Assertion = "forAll failed.percent lte 1".parse().unwrap();
+    assert_eq!(gatling.to_string(), "each failed.percent <= 1%");
+}
+
+#[test]
+fn mistakes_are_told_in_one_line() {
+    for (text, word) in [
+        ("", "there is nothing"),
+        ("p95 < 500ms", "'p95' is no scope"),
+        ("global", "a metric is missing"),
+        ("global p95", "a condition is missing"),
+        ("global speed < 5", "'speed' is no metric"),
+        ("global p0 < 5ms", "no percentile"),
+        ("global p95 < 500", "has no unit"),
+        ("global p95 < fast", "no duration"),
+        ("global p95 ~ 5ms", "is no condition"),
+        ("global failed.percent < 101%", "more than 100"),
+        ("global rate > -1", "is no number"),
+        ("global rate between 5 and 3", "above the upper"),
+        ("global rate deviates 5 by x", "no share"),
+        ("class \"x p95 < 1s", "not closed"),
+    ] {
+        let message = text.parse::<Assertion>().unwrap_err().to_string();
+        assert!(message.contains(word) && !message.contains('\n'), "{text}: {message}");
+    }
+}

@@ -1,0 +1,141 @@
+//! The arithmetic of a cell: rates in a window, the interval over repeats, what a closed system implies.
+
+use crate::search::record::Cell;
+
+/// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
+const T95: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+/// That of the normal distribution.
+const Z95: f64 = 1.959_963_984_540_054;
+
+/// The two-sided 95 % quantile of Student's t; above 30 degrees of freedom by Cornish and Fisher's expansion.
+#[must_use]
+pub fn t95(degrees: usize) -> f64 {
+    match degrees {
+        0 => f64::INFINITY,
+        1..=30 => T95[degrees - 1],
+        _ => {
+            let n = degrees as f64;
+            let z = Z95;
+            z + (z.powi(3) + z) / (4.0 * n)
+                + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
+        }
+    }
+}
+
+/// Mean of some values; 0 of none.
+#[must_use]
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The 95 % interval of the mean over repeats; none below two of them. It does not go below 0.
+#[must_use]
+pub fn interval(values: &[f64]) -> Option<[f64; 2]> {
+    if values.len() < 2 {
+        return None;
+    }
+    let (n, middle) = (values.len() as f64, mean(values));
+    let variance = values.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / (n - 1.0);
+    let half = t95(values.len() - 1) * (variance / n).sqrt();
+    Some([(middle - half).max(0.0), middle + half])
+}
+
+/// The mean response time, ms, that a closed system of `users` without failures must have at a rate (Little's
+/// law): N / X less the time that users think.
+#[must_use]
+pub fn implied_ms(users: u32, per_s: f64, think_ms: f64) -> Option<f64> {
+    (per_s > 0.0).then(|| (f64::from(users) * 1e3 / per_s - think_ms).max(0.0))
+}
+
+/// One column of a table: how the rate grows with users, and where it stops to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scaling {
+    /// Users and X(N) / X(1), where there is a rate for both.
+    pub speedups: Vec<(u32, f64)>,
+    /// The number of users at which a lone user's rate, multiplied, would reach the highest rate seen:
+    /// X_max / X(1), the knee of the asymptotes. Beyond it requests wait.
+    pub knee_users: Option<f64>,
+    /// The highest rate, per second.
+    pub highest_per_s: Option<f64>,
+    /// Whether the highest rate of all is at the most users that have one, so that there may be more.
+    pub still_growing: bool,
+}
+
+/// A rate that is no more than this above an earlier one has not grown.
+const GROWTH: f64 = 1.05;
+
+/// How a column's rate grows with its users. `cells` are those of one column, fewest users first.
+#[must_use]
+pub fn scaling(cells: &[&Cell]) -> Scaling {
+    let rates: Vec<(u32, f64)> = cells
+        .iter()
+        .filter_map(|cell| Some((cell.key.users, cell.ok_per_s.filter(|rate| *rate > 0.0)?)))
+        .collect();
+    let alone = rates.iter().find(|(users, _)| *users == 1).map(|(_, rate)| *rate);
+    let highest = rates.iter().map(|(_, rate)| *rate).reduce(f64::max);
+    let before_last =
+        rates.iter().rev().skip(1).map(|(_, rate)| *rate).reduce(f64::max).unwrap_or_default();
+    let last = rates.last().map_or(0.0, |(_, rate)| *rate);
+    Scaling {
+        speedups: alone.map_or_else(Vec::new, |alone| {
+            rates.iter().map(|(users, rate)| (*users, rate / alone)).collect()
+        }),
+        knee_users: alone.zip(highest).map(|(alone, highest)| highest / alone),
+        highest_per_s: highest,
+        still_growing: rates.len() > 1 && last > before_last * GROWTH,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::record::CellKey;
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        assert_eq!(t95(2), 4.303);
+        assert!((t95(40) - 2.0211).abs() < 5e-4, "{}", t95(40));
+        assert!((t95(120) - 1.9799).abs() < 5e-4);
+        assert!(t95(31) < t95(30) && t95(31) > t95(60));
+    }
+
+    #[test]
+    fn an_interval_needs_two_values_and_holds_their_mean() {
+        assert_eq!(interval(&[5.0]), None);
+        let [low, high] = interval(&[9.0, 10.0, 11.0]).unwrap();
+        assert!((low - (10.0 - 4.303 / 3f64.sqrt())).abs() < 1e-9);
+        assert!((high - (10.0 + 4.303 / 3f64.sqrt())).abs() < 1e-9);
+        assert_eq!(interval(&[4.0, 4.0]).unwrap(), [4.0, 4.0]);
+        assert_eq!(interval(&[0.1, 9.0]).unwrap()[0], 0.0);
+    }
+
+    #[test]
+    fn users_and_rate_imply_the_response_time() {
+        // A cell of the seed's table: 20 users at 5.319 a second wait 3.76 s each.
+        assert!((implied_ms(20, 5.319, 0.0).unwrap() - 3760.1).abs() < 0.1);
+        assert_eq!(implied_ms(1, 0.0, 0.0), None);
+        assert_eq!(implied_ms(2, 1.0, 500.0), Some(1500.0));
+    }
+
+    #[test]
+    fn a_serial_server_has_its_knee_below_two_users() {
+        let cell = |users, rate: Option<f64>| Cell {
+            key: CellKey { users, ..CellKey::default() },
+            ok_per_s: rate,
+            ..Cell::default()
+        };
+        let cells = [cell(1, Some(0.231)), cell(5, Some(0.374)), cell(10, Some(0.374))];
+        let serial = scaling(&cells.iter().collect::<Vec<_>>());
+        assert!((serial.knee_users.unwrap() - 1.619).abs() < 1e-3);
+        assert!(!serial.still_growing);
+        let cells = [cell(1, Some(1.0)), cell(5, Some(4.0)), cell(10, Some(8.0)), cell(20, None)];
+        let growing = scaling(&cells.iter().collect::<Vec<_>>());
+        assert_eq!(growing.speedups, [(1, 1.0), (5, 4.0), (10, 8.0)]);
+        assert!(growing.still_growing);
+        assert_eq!(scaling(&[&cell(5, None)]), Scaling::default());
+    }
+}

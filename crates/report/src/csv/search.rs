@@ -1,0 +1,117 @@
+//! A search matrix as CSV: a row a cell, then a row for each query of each cell.
+
+use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::search::record::{Cell, QueryCell, SearchResult};
+
+/// The columns.
+const COLUMNS: [&str; 25] = [
+    "scope",
+    "engine",
+    "distance",
+    "shards",
+    "size",
+    "users",
+    "query",
+    "ok_per_s",
+    "raw_ok_per_s",
+    "low_per_s",
+    "high_per_s",
+    "ok",
+    "failed",
+    "timed_out",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "max_ms",
+    "mean_ms",
+    "implied_ms",
+    "little",
+    "server_cpu_ms_per_request",
+    "hits",
+    "marks",
+    "reason",
+];
+
+/// All rows, the head first.
+pub(super) fn rows(search: &SearchResult) -> Vec<Vec<String>> {
+    let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
+    for cell in &search.cells {
+        rows.push(cell_row(cell));
+        rows.extend(cell.queries.iter().map(|query| query_row(cell, query)));
+    }
+    rows
+}
+
+fn known(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+fn place(cell: &Cell, scope: &str, query: &str) -> Vec<String> {
+    let key = &cell.key;
+    vec![
+        scope.to_owned(),
+        key.engine.clone(),
+        key.distance.to_string(),
+        key.shards.to_string(),
+        key.size.clone(),
+        key.users.to_string(),
+        query.to_owned(),
+    ]
+}
+
+fn times(times: &LatencySummary) -> Vec<String> {
+    [times.p50, times.p95, times.p99, times.max].map(|ms| ms.to_string()).to_vec()
+}
+
+fn cell_row(cell: &Cell) -> Vec<String> {
+    let mut row = place(cell, "cell", "");
+    row.extend([
+        known(cell.ok_per_s),
+        cell.raw_ok_per_s.to_string(),
+        known(cell.interval_per_s.map(|[low, _]| low)),
+        known(cell.interval_per_s.map(|[_, high]| high)),
+        cell.ok.to_string(),
+        cell.failed.to_string(),
+        cell.timed_out.to_string(),
+    ]);
+    row.extend(times(&cell.latency_ms));
+    row.extend([
+        cell.mean_ms.to_string(),
+        known(cell.implied_ms),
+        known(cell.little),
+        known(cell.server_cpu_ms_per_request),
+        String::new(),
+        cell.marks.join("; "),
+        cell.reason.clone().unwrap_or_default(),
+    ]);
+    row
+}
+
+fn query_row(cell: &Cell, query: &QueryCell) -> Vec<String> {
+    let mut row = place(cell, "query", &query.name);
+    row.extend(vec![String::new(); 4]);
+    row.extend([query.ok.to_string(), query.failed.to_string(), String::new()]);
+    row.extend(times(&query.latency_ms));
+    row.push(query.latency_ms.mean.to_string());
+    row.extend(vec![String::new(); 3]);
+    row.push(query.hits.map_or(String::new(), |hits| hits.to_string()));
+    row.push(if query.hits_varied { "hits varied".to_owned() } else { String::new() });
+    row.push(query.refused.clone().unwrap_or_default());
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_all_columns() {
+        let mut search = crate::text::search::tests::sample();
+        search.cells[0].queries.push(QueryCell { name: "q".to_owned(), ..QueryCell::default() });
+        let rows = rows(&search);
+        assert_eq!(rows.len(), 6);
+        assert!(rows.iter().all(|row| row.len() == COLUMNS.len()), "{rows:?}");
+        assert_eq!((rows[1][7].as_str(), rows[2][6].as_str()), ("0.847", "q"));
+        assert!(rows[5][24].contains("timeout 3"));
+    }
+}

@@ -1,0 +1,449 @@
+//! The kernels: a piece of a pattern against many streams of text at once.
+
+#![allow(clippy::needless_range_loop, reason = "see `Vector`: iterators may not be inlined")]
+
+use crate::Metric;
+use crate::plan::{Class, HIGHS, MAX_ROWS, PAIRS, Plan, ROWS, TABLE};
+use crate::sink::{MAX_STREAMS, Sink};
+use crate::vector::{BLOCK, Vector};
+
+/// The streams of a stretch of text: they start at different places, are equally long, and overlap so far that
+/// every match lies in one of them whole.
+pub(crate) struct Streams {
+    starts: [usize; MAX_STREAMS],
+    blocks: usize,
+}
+
+impl Streams {
+    /// `count` streams over `length` bytes from `from`, for matches of at most `reach` bytes. `None` when that
+    /// is too little text.
+    pub(crate) fn new(from: usize, length: usize, count: usize, reach: usize) -> Option<Self> {
+        let each = (length + (count - 1) * reach).div_ceil(count).next_multiple_of(BLOCK);
+        if each > length || each <= 2 * reach {
+            return None;
+        }
+        let last = length - each;
+        let step = last.div_ceil(count - 1);
+        let mut starts = [0; MAX_STREAMS];
+        for (at, start) in starts.iter_mut().enumerate().take(count) {
+            *start = from + (at * step).min(last);
+        }
+        Some(Self { starts, blocks: each / BLOCK })
+    }
+
+    /// Where a block starts in `lanes` streams from `first`.
+    #[inline(always)]
+    fn at(&self, first: usize, lanes: usize, block: usize) -> [usize; 8] {
+        let mut starts = [0; 8];
+        for (start, stream) in starts.iter_mut().zip(&self.starts[first..first + lanes]) {
+            *start = stream + block * BLOCK;
+        }
+        starts
+    }
+}
+
+/// Runs the kernel that the plan asks for on a stretch of the sink's corpus. `false` when the stretch is too
+/// short for it, and nothing was done.
+///
+/// # Safety
+///
+/// The processor has the instructions of `V`.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector, const G: usize>(
+    plan: &Plan,
+    (from, length): (usize, usize),
+    sink: &mut Sink<'_>,
+) -> bool {
+    assert!(from + length <= sink.corpus.text().len(), "a stretch of the text");
+    assert!(plan.rows <= MAX_ROWS, "a piece that fits the tables");
+    let Some(streams) = Streams::new(from, length, V::LANES * G, plan.reach()) else {
+        return false;
+    };
+    let text = sink.corpus.text().as_ptr();
+    // SAFETY: the caller vouches for the instructions; streams lie within the stretch, which lies within the
+    // text.
+    unsafe {
+        let mut state = State::<V, G>::new();
+        state.restart(plan);
+        for block in 0..streams.blocks {
+            let ends = state.next(plan, text, &streams.starts, block * BLOCK);
+            for g in 0..G {
+                if ends[g].any() {
+                    let first = g * V::LANES;
+                    let starts = streams.at(first, V::LANES, block);
+                    report(sink, first, &starts, ends[g].words());
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Hands the places where matches end in a group of lanes to the sink.
+#[cold]
+#[inline(never)]
+fn report(sink: &mut Sink<'_>, first: usize, starts: &[usize; 8], words: [u64; 8]) {
+    for (lane, (&start, &word)) in starts.iter().zip(&words).enumerate() {
+        if word != 0 {
+            sink.ends(first + lane, start, word);
+        }
+    }
+}
+
+/// What a kernel keeps from one block of its streams to the next.
+pub(crate) struct State<V, const G: usize> {
+    even: Block<V, G>,
+    odd: Block<V, G>,
+    /// What is before the first block.
+    nothing: Block<V, G>,
+    /// How a row differs from the one above in the last column so far.
+    ups: [[V; G]; ROWS],
+    downs: [[V; G]; ROWS],
+    /// The distance of the last row there, in every byte.
+    distance: [V; G],
+    blocks: usize,
+}
+
+impl<V: Vector, const G: usize> State<V, G> {
+    /// A state that has to be restarted.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`].
+    #[inline(always)]
+    pub(crate) unsafe fn new() -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            let none = V::splat(0);
+            Self {
+                even: Block::new(),
+                odd: Block::new(),
+                nothing: Block::new(),
+                ups: [[none; G]; ROWS],
+                downs: [[none; G]; ROWS],
+                distance: [none; G],
+                blocks: 0,
+            }
+        }
+    }
+
+    /// Before the text of all streams: there the rows differ by one each.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`].
+    #[inline(always)]
+    pub(crate) unsafe fn restart(&mut self, plan: &Plan) {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            for row in 0..plan.rows {
+                self.ups[row % ROWS] = [V::splat(u64::MAX); G];
+                self.downs[row % ROWS] = [V::splat(0); G];
+            }
+            self.distance = [V::splat(plan.rows as u64 * 0x0101_0101_0101_0101); G];
+            self.blocks = 0;
+        }
+    }
+
+    /// Goes on by a block: the last bytes of matches of the piece, as bits of the 64 bytes that lie `at` places
+    /// behind the start of each stream. For replacements, what would begin before the streams counts as different.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`]; 64 bytes from there lie within the streams, and `at` grows by 64 from call to call.
+    #[inline(always)]
+    pub(crate) unsafe fn next(
+        &mut self,
+        plan: &Plan,
+        text: *const u8,
+        starts: &[usize; MAX_STREAMS],
+        at: usize,
+    ) -> [V; G] {
+        // SAFETY: the caller vouches for the instructions and the bytes.
+        unsafe {
+            if plan.metric == Metric::Edits && plan.distance > 0 {
+                self.even.read(plan, text, starts, at);
+                return edits(plan, &self.even, &mut self.ups, &mut self.downs, &mut self.distance);
+            }
+            let (now, before) = match self.blocks {
+                0 => (&mut self.even, &self.nothing),
+                blocks if blocks % 2 == 0 => (&mut self.even, &self.odd),
+                _ => (&mut self.odd, &self.even),
+            };
+            self.blocks += 1;
+            now.read(plan, text, starts, at);
+            if plan.distance == 0 { exact(plan, now, before) } else { hamming(plan, now, before) }
+        }
+    }
+}
+
+/// What a block of text is turned into.
+struct Block<V, const G: usize> {
+    pairs: [V; PAIRS],
+    highs: [V; HIGHS],
+    /// Where the bytes of each class are.
+    equal: [[V; G]; TABLE],
+}
+
+impl<V: Vector, const G: usize> Block<V, G> {
+    /// Nothing anywhere.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        let none = unsafe { V::splat(0) };
+        Self { pairs: [none; PAIRS], highs: [none; HIGHS], equal: [[none; G]; TABLE] }
+    }
+
+    /// Where the classes of the plan occur in the bytes `at` places behind the start of each stream.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`]; 64 bytes from there lie within the streams.
+    #[inline(always)]
+    unsafe fn read(
+        &mut self,
+        plan: &Plan,
+        text: *const u8,
+        starts: &[usize; MAX_STREAMS],
+        at: usize,
+    ) {
+        for group in 0..G {
+            // SAFETY: the caller vouches for the instructions, and for 64 bytes of each stream.
+            unsafe {
+                let mut addresses = [text; 8];
+                let mut lane = 0;
+                while lane < V::LANES {
+                    addresses[lane] = text.add(starts[group * V::LANES + lane] + at);
+                    lane += 1;
+                }
+                let plane = V::planes(&addresses[..V::LANES]);
+                self.pair(0, plane[0], plane[1]);
+                self.pair(4, plane[2], plane[3]);
+                self.pair(8, plane[4], plane[5]);
+                self.pair(14, plane[6], plane[7]);
+                self.pairs[12] = plane[4].not();
+                self.pairs[13] = plane[4];
+                for at in 0..plan.high_count {
+                    let [a, b] = plan.highs[at % HIGHS];
+                    let (a, b) = (a as usize % PAIRS, b as usize % PAIRS);
+                    self.highs[at % HIGHS] = self.pairs[a].and(self.pairs[b]);
+                }
+                for at in 0..plan.class_count {
+                    let Class { low: [a, b], high } = plan.classes[at % TABLE];
+                    let (a, b) = (a as usize % PAIRS, b as usize % PAIRS);
+                    let high = self.highs[high as usize % HIGHS];
+                    self.equal[at % TABLE][group] = self.pairs[a].and3(self.pairs[b], high);
+                }
+            }
+        }
+    }
+
+    /// The four values of two bits.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn pair(&mut self, first: usize, low: V, high: V) {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            let (no_low, no_high) = (low.not(), high.not());
+            self.pairs[first] = no_low.and(no_high);
+            self.pairs[first + 1] = low.and(no_high);
+            self.pairs[first + 2] = no_low.and(high);
+            self.pairs[first + 3] = low.and(high);
+        }
+    }
+}
+
+/// Edit distances: a row of the table for each byte of the piece, 64 columns of text to a word.
+///
+/// # Safety
+///
+/// As for [`run`].
+#[inline(always)]
+unsafe fn edits<V: Vector, const G: usize>(
+    plan: &Plan,
+    now: &Block<V, G>,
+    ups: &mut [[V; G]; ROWS],
+    downs: &mut [[V; G]; ROWS],
+    distance: &mut [V; G],
+) -> [V; G] {
+    let limit = plan.distance as i8;
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let none = V::splat(0);
+        // How a column differs from the one before, in the row above: not at all above the first row.
+        let (mut plus, mut minus) = ([none; G], [none; G]);
+        for row in 0..plan.rows {
+            let row = row % ROWS;
+            let class = plan.row_class[row] as usize % TABLE;
+            for g in 0..G {
+                let equals = now.equal[class][g];
+                let (up_before, down_before) = (ups[row][g], downs[row][g]);
+                let carry = down_before.top();
+                let same = equals.or(carry);
+                let sum = equals.or_and(carry, plus[g]).add(plus[g]);
+                let diagonal = sum.xor_or(plus[g], same);
+                let up = minus[g].or_nor(diagonal, plus[g]);
+                let down = plus[g].and(diagonal);
+                ups[row][g] = up;
+                downs[row][g] = down;
+                let (up, down) = (up.shift_one(up_before), down.shift_one(down_before));
+                let either = equals.or(minus[g]);
+                plus[g] = down.or_nor(either, up);
+                minus[g] = up.and(either);
+            }
+        }
+        let mut matches = [none; G];
+        for g in 0..G {
+            let gains = plus[g].count_bytes();
+            let losses = minus[g].count_bytes();
+            let change = gains.sub_bytes(losses);
+            let sums = change.add_bytes(change.up::<8>());
+            let sums = sums.add_bytes(sums.up::<16>());
+            let ends = sums.add_bytes(sums.up::<32>()).add_bytes(distance[g]);
+            // In a byte, all losses may come before all gains.
+            if ends.sub_bytes(gains).at_most(limit).any() {
+                // The distance before each byte of the block, then behind each of its bits.
+                let mut now = ends.sub_bytes(change);
+                step::<V, 0>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+                step::<V, 1>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+                step::<V, 2>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+                step::<V, 3>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+                step::<V, 4>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+                step::<V, 5>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+                step::<V, 6>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+                step::<V, 7>(plus[g], minus[g], limit, &mut now, &mut matches[g]);
+            }
+            distance[g] = ends.spread_top_byte();
+        }
+        matches
+    }
+}
+
+/// Goes on by bit `BIT` of every byte: the distances there, and whether they are within the limit.
+///
+/// # Safety
+///
+/// As for [`run`].
+#[inline(always)]
+unsafe fn step<V: Vector, const BIT: u32>(
+    plus: V,
+    minus: V,
+    limit: i8,
+    now: &mut V,
+    matches: &mut V,
+) {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let (gain, loss) = (plus.bit_of_bytes::<BIT>(), minus.bit_of_bytes::<BIT>());
+        *now = now.add_bytes(gain).sub_bytes(loss);
+        let here = V::splat(0x0101_0101_0101_0101 << BIT);
+        *matches = matches.or(now.at_most(limit).and(here));
+    }
+}
+
+/// No errors: the rows of the piece, each moved to where the piece would end.
+///
+/// # Safety
+///
+/// As for [`run`].
+#[inline(always)]
+unsafe fn exact<V: Vector, const G: usize>(
+    plan: &Plan,
+    now: &Block<V, G>,
+    before: &Block<V, G>,
+) -> [V; G] {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let mut ends = [V::splat(u64::MAX); G];
+        for row in 0..plan.rows {
+            let class = plan.row_class[row % ROWS] as usize % TABLE;
+            let places = (plan.rows - 1 - row) as u64 % BLOCK as u64;
+            for g in 0..G {
+                let moved = now.equal[class][g].shift_in(before.equal[class][g], places);
+                ends[g] = ends[g].and(moved);
+            }
+        }
+        ends
+    }
+}
+
+/// Replacements: the rows that match are counted for each place where the piece would end, in six planes of one
+/// bit.
+///
+/// # Safety
+///
+/// As for [`run`].
+#[inline(always)]
+unsafe fn hamming<V: Vector, const G: usize>(
+    plan: &Plan,
+    now: &Block<V, G>,
+    before: &Block<V, G>,
+) -> [V; G] {
+    let enough = plan.rows.saturating_sub(plan.distance as usize);
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let none = V::splat(0);
+        let mut ends = [none; G];
+        for g in 0..G {
+            let mut count = [none; 6];
+            // Four rows at a time; those that are missing match nowhere.
+            let mut row = 0;
+            while row < plan.rows {
+                let mut four = [none; 4];
+                let mut at = 0;
+                while at < 4 {
+                    let class = plan.row_class[(row + at) % ROWS] as usize % TABLE;
+                    let places = plan.rows.saturating_sub(1 + row + at) as u64 % BLOCK as u64;
+                    four[at] = now.equal[class][g].shift_in(before.equal[class][g], places);
+                    at += 1;
+                }
+                let (ones, a) = count[0].full_add(four[0], four[1]);
+                let (ones, b) = ones.full_add(four[2], four[3]);
+                let (twos, mut carry) = count[1].full_add(a, b);
+                count[0] = ones;
+                count[1] = twos;
+                let mut plane = 2;
+                while plane < 6 {
+                    let sum = count[plane].xor(carry);
+                    carry = count[plane].and(carry);
+                    count[plane] = sum;
+                    plane += 1;
+                }
+                row += 4;
+            }
+            ends[g] = at_least(&count, enough);
+        }
+        ends
+    }
+}
+
+/// Where the number whose bits lie in `count` is at least `limit`.
+///
+/// # Safety
+///
+/// As for [`run`].
+#[inline(always)]
+unsafe fn at_least<V: Vector>(count: &[V; 6], limit: usize) -> V {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let (mut more, mut same) = (V::splat(0), V::splat(u64::MAX));
+        let mut bit = 6;
+        while bit > 0 {
+            bit -= 1;
+            if limit >> bit & 1 == 1 {
+                same = same.and(count[bit]);
+            } else {
+                more = more.or(same.and(count[bit]));
+                same = same.and(count[bit].not());
+            }
+        }
+        more.or(same)
+    }
+}

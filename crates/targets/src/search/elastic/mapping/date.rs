@@ -1,0 +1,266 @@
+//! Dates: milliseconds since 1970 in the index, ISO 8601 and a few other forms in documents.
+
+/// The forms in which a date field takes its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Formats {
+    /// `2020-01-31T10:00:00.000Z`, or any leading part of it; also with `/` and with a space.
+    iso: bool,
+    epoch_millis: bool,
+    epoch_second: bool,
+}
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self { iso: true, epoch_millis: true, epoch_second: false }
+    }
+}
+
+impl Formats {
+    /// Reads `a||b`; nothing when a form is not known here.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut formats = Self { iso: false, epoch_millis: false, epoch_second: false };
+        for name in text.split("||") {
+            match name.strip_prefix("strict_").unwrap_or(name) {
+                "epoch_millis" => formats.epoch_millis = true,
+                "epoch_second" => formats.epoch_second = true,
+                "date_optional_time"
+                | "date"
+                | "date_time"
+                | "date_time_no_millis"
+                | "date_hour_minute_second"
+                | "year"
+                | "year_month"
+                | "year_month_day"
+                | "yyyy-MM-dd"
+                | "yyyy-MM-dd HH:mm:ss"
+                | "yyyy/MM/dd"
+                | "yyyy/MM/dd HH:mm:ss"
+                | "yyyy-MM-dd'T'HH:mm:ss"
+                | "yyyy-MM-dd'T'HH:mm:ssZ"
+                | "yyyy-MM-dd'T'HH:mm:ssX"
+                | "yyyy-MM-dd'T'HH:mm:ss.SSSZ"
+                | "yyyy-MM-dd HH:mm:ss.SSS" => formats.iso = true,
+                _ => return None,
+            }
+        }
+        Some(formats)
+    }
+
+    /// The date that a text says. What it leaves out is as early as can be, or as late.
+    pub(crate) fn read(self, text: &str, late: bool) -> Option<i64> {
+        if let Ok(number) = text.parse::<i64>()
+            && (self.epoch_millis || self.epoch_second)
+            && (!self.iso || text.len() != 4)
+        {
+            return self.number(number);
+        }
+        if self.iso { iso(text, late) } else { None }
+    }
+
+    /// The date that a number says.
+    pub(crate) fn number(self, number: i64) -> Option<i64> {
+        if self.epoch_second && !self.epoch_millis {
+            number.checked_mul(1000)
+        } else {
+            Some(number)
+        }
+    }
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Days since 1970 of a date of the Gregorian calendar (Howard Hinnant's `days_from_civil`).
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+fn month_length(year: i64, month: i64) -> i64 {
+    let next = if month == 12 { days(year + 1, 1, 1) } else { days(year, month + 1, 1) };
+    next - days(year, month, 1)
+}
+
+/// Takes a number of so many digits off the front.
+fn digits(text: &mut &str, length: usize) -> Option<i64> {
+    let (number, rest) = text.split_at_checked(length)?;
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    *text = rest;
+    number.parse().ok()
+}
+
+fn iso(text: &str, late: bool) -> Option<i64> {
+    let mut rest = text;
+    let year = digits(&mut rest, 4)?;
+    let mut parts = [None; 5];
+    let marks: [&[char]; 5] = [&['-', '/'], &['-', '/'], &['T', ' '], &[':'], &[':']];
+    for (part, marks) in parts.iter_mut().zip(marks) {
+        match rest.strip_prefix(marks) {
+            Some(after) if !after.is_empty() => {
+                rest = after;
+                *part = Some(digits(&mut rest, 2)?);
+            }
+            Some(_) if marks.contains(&'T') => rest = "",
+            Some(_) => return None,
+            None => break,
+        }
+    }
+    let mut millis = None;
+    if parts[4].is_some()
+        && let Some(after) = rest.strip_prefix(['.', ','])
+    {
+        let length = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let padded = format!("{:0<3}", &after[..length]);
+        millis = Some(padded.get(..3)?.parse::<i64>().ok().filter(|_| (1..=9).contains(&length))?);
+        rest = &after[length..];
+    }
+    let offset = if parts[2].is_some() { zone(rest)? } else { rest.is_empty().then_some(0)? };
+    let [month, day, hour, minute, second] = parts;
+    let month = month.unwrap_or(if late { 12 } else { 1 });
+    if !(1..=12).contains(&month) {
+        return None;
+    }
+    let length = month_length(year, month);
+    let day = day.unwrap_or(if late { length } else { 1 });
+    let or = |part: Option<i64>, last: i64| part.unwrap_or(if late { last } else { 0 });
+    let (hour, minute, second) = (or(hour, 23), or(minute, 59), or(second, 59));
+    if !(1..=length).contains(&day) || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = hour * 3600 + minute * 60 + second - offset * 60;
+    Some(days(year, month, day) * DAY_MS + seconds * 1000 + or(millis, 999))
+}
+
+/// Minutes east of Greenwich.
+fn zone(text: &str) -> Option<i64> {
+    if text.is_empty() || text == "Z" {
+        return Some(0);
+    }
+    let (sign, mut rest) = match text.split_at_checked(1)? {
+        ("+", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => return None,
+    };
+    let hours = digits(&mut rest, 2)?;
+    rest = rest.strip_prefix(':').unwrap_or(rest);
+    let minutes = if rest.is_empty() { 0 } else { digits(&mut rest, 2)? };
+    rest.is_empty().then_some(sign * (hours * 60 + minutes))
+}
+
+/// Reads `now`, `now-1d`, `2020-01-01||+1M/d` and plain dates. Rounding goes down, or to the last
+/// moment when the date is to be late.
+pub(crate) fn math(text: &str, formats: Formats, late: bool, now_ms: i64) -> Option<i64> {
+    let (base, steps) = match text.strip_prefix("now") {
+        Some(steps) => (now_ms, steps),
+        None => match text.split_once("||") {
+            Some((date, steps)) => (formats.read(date, false)?, steps),
+            None => return formats.read(text, late),
+        },
+    };
+    let (mut at, mut rest) = (base, steps);
+    while let Some(sign) = rest.chars().next() {
+        rest = &rest[sign.len_utf8()..];
+        if sign == '/' {
+            let unit = rest.chars().next()?;
+            rest = &rest[unit.len_utf8()..];
+            let start = floor(at, unit)?;
+            at = if late { step(start, 1, unit)? - 1 } else { start };
+            continue;
+        }
+        let length = rest.find(|c: char| !c.is_ascii_digit())?;
+        let count: i64 = if length == 0 { 1 } else { rest[..length].parse().ok()? };
+        let unit = rest[length..].chars().next()?;
+        rest = &rest[length + unit.len_utf8()..];
+        at = match sign {
+            '+' => step(at, count, unit)?,
+            '-' => step(at, -count, unit)?,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+/// Year, month from 1, day from 1.
+fn civil(day: i64) -> (i64, i64, i64) {
+    // Not later than the year, and near it.
+    let mut year = 1969 + if day < 0 { day.div_euclid(365) } else { day / 366 };
+    while days(year + 1, 1, 1) <= day {
+        year += 1;
+    }
+    let mut month = 1;
+    while month < 12 && days(year, month + 1, 1) <= day {
+        month += 1;
+    }
+    (year, month, day - days(year, month, 1) + 1)
+}
+
+fn step(at: i64, count: i64, unit: char) -> Option<i64> {
+    let ms = match unit {
+        's' => 1000,
+        'm' => 60_000,
+        'h' | 'H' => 3_600_000,
+        'd' => DAY_MS,
+        'w' => 7 * DAY_MS,
+        'M' | 'y' => {
+            let (year, month, day) = civil(at.div_euclid(DAY_MS));
+            let months = if unit == 'y' { count.checked_mul(12)? } else { count };
+            let total = (year * 12 + month - 1).checked_add(months)?;
+            let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
+            let day = day.min(month_length(year, month));
+            return Some(days(year, month, day) * DAY_MS + at.rem_euclid(DAY_MS));
+        }
+        _ => return None,
+    };
+    at.checked_add(count.checked_mul(ms)?)
+}
+
+fn floor(at: i64, unit: char) -> Option<i64> {
+    let ms = match unit {
+        's' => 1000,
+        'm' => 60_000,
+        'h' | 'H' => 3_600_000,
+        'd' => DAY_MS,
+        // Weeks begin on Mondays; the first of 1970 was a Thursday.
+        'w' => {
+            let week = 7 * DAY_MS;
+            return Some((at + 3 * DAY_MS).div_euclid(week) * week - 3 * DAY_MS);
+        }
+        'M' | 'y' => {
+            let (year, month, _) = civil(at.div_euclid(DAY_MS));
+            return Some(days(year, if unit == 'y' { 1 } else { month }, 1) * DAY_MS);
+        }
+        _ => return None,
+    };
+    Some(at.div_euclid(ms) * ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read() {
+        let read = |text, late| Formats::default().read(text, late);
+        assert_eq!(read("1970-01-01", false), Some(0));
+        assert_eq!(read("2000-03-01T00:00:00Z", false), Some(951_868_800_000));
+        assert_eq!(read("2020-02-29T12:30:01.25+01:30", false), Some(1_582_974_001_250));
+        assert_eq!(read("1970", true), Some(365 * DAY_MS - 1));
+        assert_eq!(read("1970-02", true), Some(59 * DAY_MS - 1));
+        assert_eq!(read("1970-01-01", true), Some(DAY_MS - 1));
+        assert_eq!(read("1234567890123", false), Some(1_234_567_890_123));
+        for bad in ["", "x", "2020-13-01", "2020-02-30", "2020-01-01T25", "2020-1-1", "2020-"] {
+            assert_eq!(read(bad, false), None, "{bad}");
+        }
+        let day = |text| math(text, Formats::default(), false, 40 * DAY_MS + 5).unwrap();
+        assert_eq!(day("now-1d"), 39 * DAY_MS + 5);
+        assert_eq!(day("now/d"), 40 * DAY_MS);
+        assert_eq!(day("now/M"), 31 * DAY_MS);
+        assert_eq!(day("1970-01-31||+1M"), 58 * DAY_MS);
+        assert_eq!(math("1970-01-01||/M", Formats::default(), true, 0), Some(31 * DAY_MS - 1));
+        assert_eq!(math("now*2", Formats::default(), true, 0), None);
+    }
+}

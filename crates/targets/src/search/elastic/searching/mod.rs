@@ -1,0 +1,14 @@
+//! `_search`, `_count` and `_msearch`: reading the request, running it on all shards, the reply.
+
+mod order;
+mod reply;
+mod request;
+mod run;
+mod source_filter;
+
+pub(crate) use request::{SearchRequest, parse};
+pub(crate) use run::{count, search};
+pub(crate) use source_filter::SourceFilter;
+
+/// How far from and size together may reach.
+pub(crate) const MAX_WINDOW: usize = 10_000;

@@ -1,0 +1,209 @@
+//! Settings of an index, as clients write them.
+
+use super::error::ElasticError;
+use serde_json::{Map, Value as Json};
+use std::time::Duration;
+
+/// The most shards of one index: each has threads of its own.
+pub(crate) const MAX_SHARDS: u64 = 64;
+/// Beginnings of settings that are kept and shown, and change nothing here.
+const ACCEPTED: [&str; 17] = [
+    "number_of_replicas",
+    "codec",
+    "auto_expand_replicas",
+    "translog.",
+    "merge.",
+    "requests.",
+    "search.",
+    "store.",
+    "queries.",
+    "max_result_window",
+    "mapping.",
+    "routing.",
+    "priority",
+    "unassigned.",
+    "indexing.",
+    "gc_deletes",
+    "highlight.",
+];
+
+/// What an index is made with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) shards: usize,
+    pub(crate) replicas: u64,
+    /// Nothing when only requests refresh.
+    pub(crate) refresh: Option<Duration>,
+    /// Nobody asked for an interval: while nobody looks into the index, nothing is refreshed.
+    pub(crate) refreshes_when_looked_at: bool,
+    /// As they are shown, without the prefix `index.`, flat.
+    pub(crate) shown: Map<String, Json>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            shards: 1,
+            replicas: 1,
+            refresh: Some(Duration::from_secs(1)),
+            refreshes_when_looked_at: true,
+            shown: Map::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads settings, nested or with dots, with or without `index`.
+    ///
+    /// # Errors
+    /// When one is not known, or its value is not one.
+    pub(crate) fn read(json: &Json) -> Result<Self, ElasticError> {
+        let mut flat = Map::new();
+        flatten("", json, &mut flat);
+        let mut settings = Self::default();
+        for (name, value) in flat {
+            let name = name.strip_prefix("index.").unwrap_or(&name).to_owned();
+            let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+            match name.as_str() {
+                "number_of_shards" => {
+                    settings.shards = number(&name, &text, 1, MAX_SHARDS)? as usize;
+                }
+                "refresh_interval" => {
+                    settings.refresh = interval(&text)?;
+                    settings.refreshes_when_looked_at = false;
+                }
+                _ if ACCEPTED.iter().any(|known| name.starts_with(known)) => {
+                    if name == "number_of_replicas" {
+                        settings.replicas = number(&name, &text, 0, 1024)?;
+                    }
+                }
+                _ if name.starts_with("analysis.") || name.starts_with("sort.") => {
+                    return Err(ElasticError::unsupported(&format!("the setting [index.{name}]")));
+                }
+                _ => {
+                    let message = format!(
+                        "unknown setting [index.{name}] please check that any required plugins \
+                         are installed, or check the breaking changes documentation for removed \
+                         settings"
+                    );
+                    return Err(ElasticError::argument(message));
+                }
+            }
+            settings.shown.insert(name, text.into());
+        }
+        Ok(settings)
+    }
+}
+
+impl Settings {
+    /// Changes what can be changed while the index is there.
+    ///
+    /// # Errors
+    /// When a setting is not known, or is fixed.
+    pub(crate) fn change(&mut self, json: &Json) -> Result<(), ElasticError> {
+        let changed = Self::read(json)?;
+        if changed.shown.contains_key("number_of_shards") {
+            let reason = "Can't update non dynamic settings [[index.number_of_shards]] for open \
+                          indices";
+            return Err(ElasticError::argument(reason));
+        }
+        if changed.shown.contains_key("refresh_interval") {
+            self.refresh = changed.refresh;
+            self.refreshes_when_looked_at = false;
+        }
+        if changed.shown.contains_key("number_of_replicas") {
+            self.replicas = changed.replicas;
+        }
+        self.shown.extend(changed.shown);
+        Ok(())
+    }
+}
+
+fn flatten(prefix: &str, json: &Json, flat: &mut Map<String, Json>) {
+    match json {
+        Json::Object(object) => {
+            for (key, value) in object {
+                let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                flatten(&name, value, flat);
+            }
+        }
+        Json::Null => {}
+        value => {
+            flat.insert(prefix.to_owned(), value.clone());
+        }
+    }
+}
+
+fn number(name: &str, text: &str, lowest: u64, highest: u64) -> Result<u64, ElasticError> {
+    let failed = |what: String| {
+        ElasticError::argument(format!(
+            "Failed to parse value [{text}] for setting [index.{name}] {what}"
+        ))
+    };
+    let number: u64 = text.parse().map_err(|_| failed(format!("must be >= {lowest}")))?;
+    if number < lowest {
+        return Err(failed(format!("must be >= {lowest}")));
+    }
+    if number > highest {
+        return Err(failed(format!("must be <= {highest}")));
+    }
+    Ok(number)
+}
+
+fn interval(text: &str) -> Result<Option<Duration>, ElasticError> {
+    if text == "-1" {
+        return Ok(None);
+    }
+    let read = duration(text).filter(|interval| *interval >= Duration::from_millis(1));
+    read.map(Some).ok_or_else(|| {
+        let message = format!(
+            "failed to parse setting [index.refresh_interval] with value [{text}] as a time value: \
+             unit is missing or unrecognized"
+        );
+        ElasticError::argument(message)
+    })
+}
+
+/// Reads a time such as `500ms`, `1s` or `2m`.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let ns = match unit {
+        "nanos" => 1,
+        "micros" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return None,
+    };
+    number.checked_mul(ns).map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn settings_are_read_in_all_forms() {
+        let forms = [
+            json!({"number_of_shards": 3, "refresh_interval": "-1"}),
+            json!({"index": {"number_of_shards": "3", "refresh_interval": "-1"}}),
+            json!({"index.number_of_shards": 3, "index.refresh_interval": -1}),
+        ];
+        for form in forms {
+            let settings = Settings::read(&form).unwrap();
+            assert_eq!((settings.shards, settings.refresh), (3, None), "{form}");
+        }
+        for bad in [
+            json!({"number_of_shards": 0}),
+            json!({"nonsense": 1}),
+            json!({"refresh_interval": "x"}),
+        ] {
+            assert!(Settings::read(&bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The log of a shard: every version of every document, in the order of the writes. It is the truth
+//! from which the text index is made, and where sources are read.
+//!
+//! A record is its length and a checksum (4 bytes each), then kind (1), version, sequence number
+//! and row (8 each), the lengths of id and routing value (2 each), id, routing value and source.
+
+use memmap2::Mmap;
+use plimsoll_core::clock::wall_us;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+const MAGIC: &[u8; 8] = b"plimslog";
+/// Where the first record begins.
+pub(crate) const START: u64 = 16;
+const LENGTHS: usize = 8;
+const HEAD: usize = 1 + 8 * 3 + 2 * 2;
+/// How much of the file is mapped anew at a time.
+const MAP_STEP: u64 = 64 << 20;
+/// How much is written at a time when a log is copied.
+const COPY_BYTES: usize = 1 << 20;
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record<'a> {
+    /// The document is gone.
+    pub(crate) removed: bool,
+    pub(crate) version: u64,
+    pub(crate) sequence: u64,
+    /// Versions of documents that were written before, over the whole log.
+    pub(crate) row: u64,
+    pub(crate) id: &'a str,
+    /// Empty when the request had none.
+    pub(crate) routing: &'a str,
+    pub(crate) source: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Appends the record to a buffer.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; LENGTHS]);
+        out.push(u8::from(self.removed));
+        for number in [self.version, self.sequence, self.row] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        // Ids and routing values have at most 512 bytes.
+        for text in [self.id, self.routing] {
+            out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+        }
+        out.extend_from_slice(self.id.as_bytes());
+        out.extend_from_slice(self.routing.as_bytes());
+        out.extend_from_slice(self.source);
+        let body = start + LENGTHS;
+        let length = (out.len() - body) as u32; // Requests are far smaller than 4 GB.
+        let sum = crc32fast::hash(&out[body..]);
+        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        out[start + 4..body].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Bytes that it takes in a log.
+    pub(crate) fn bytes(&self) -> u32 {
+        // Requests are far smaller than 4 GB.
+        (LENGTHS + HEAD + self.id.len() + self.routing.len() + self.source.len()) as u32
+    }
+
+    /// Reads the record without its length and checksum.
+    fn parse(body: &'a [u8]) -> Option<Self> {
+        let number = |at: usize| Some(u64::from_le_bytes(body.get(at..at + 8)?.try_into().ok()?));
+        let length = |at: usize| {
+            Some(usize::from(u16::from_le_bytes(body.get(at..at + 2)?.try_into().ok()?)))
+        };
+        let id_end = HEAD + length(25)?;
+        let routing_end = id_end + length(27)?;
+        Some(Self {
+            removed: *body.first()? == 1,
+            version: number(1)?,
+            sequence: number(9)?,
+            row: number(17)?,
+            id: std::str::from_utf8(body.get(HEAD..id_end)?).ok()?,
+            routing: std::str::from_utf8(body.get(id_end..routing_end)?).ok()?,
+            source: body.get(routing_end..)?,
+        })
+    }
+}
+
+/// The record at a position of a buffer of records.
+pub(crate) fn buffered(records: &[u8], at: usize) -> Option<Record<'_>> {
+    let body = at + LENGTHS;
+    let lengths: &[u8; LENGTHS] = records.get(at..body)?.try_into().ok()?;
+    Record::parse(records.get(body..body + length(lengths))?)
+}
+
+/// The part of the file that is mapped.
+type Mapped = RwLock<Option<Arc<Mmap>>>;
+
+/// An open log. Any thread reads; one thread appends.
+pub(crate) struct Log {
+    path: PathBuf,
+    file: File,
+    /// Tells this log from any other, so that an index of another one is not trusted.
+    pub(crate) id: u64,
+    length: AtomicU64,
+    /// By how much logs before this one, in the same process, were longer.
+    moved: u64,
+    mapped: Mapped,
+}
+
+/// Bytes of a record, wherever they are.
+pub(crate) enum Bytes {
+    Mapped(Arc<Mmap>, usize, usize),
+    Owned(Vec<u8>),
+}
+
+impl Bytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map, start, end) => &map[*start..*end],
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    /// The record in these bytes.
+    pub(crate) fn record(&self) -> Option<Record<'_>> {
+        Record::parse(self.get())
+    }
+}
+
+fn damaged(at: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the log is damaged at byte {at}"))
+}
+
+impl Log {
+    /// Opens the log, or makes it.
+    ///
+    /// # Errors
+    /// When the file cannot be used or is something else.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Self::open_at(path, wall_us())
+    }
+
+    /// The same with the number that a new log gets.
+    fn open_at(path: &Path, new_id: u64) -> io::Result<Self> {
+        // Left behind by a process that ended before it could take the place of the log.
+        let _ = std::fs::remove_file(beside(path));
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut length = file.metadata()?.len();
+        let mut id = new_id;
+        if length < START {
+            // Nothing was acknowledged before the head was there.
+            file.set_len(0)?;
+            let mut head = MAGIC.to_vec();
+            head.extend_from_slice(&id.to_le_bytes());
+            file.write_all_at(&head, 0)?;
+            file.sync_all()?;
+            length = START;
+        } else {
+            let mut head = [0; START as usize];
+            (&file).read_exact(&mut head)?;
+            let (magic, number) = head.split_at(8);
+            if magic != MAGIC {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "not a log of documents"));
+            }
+            id = u64::from_le_bytes(number.try_into().unwrap_or_default());
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            id,
+            length: AtomicU64::new(length),
+            moved: 0,
+            mapped: RwLock::default(),
+        })
+    }
+
+    /// Where the next record goes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length.load(Ordering::Acquire)
+    }
+
+    /// How far has been written, in a count that never falls: that a log was made shorter does not show.
+    pub(crate) fn end(&self) -> u64 {
+        self.moved + self.length()
+    }
+
+    /// A log of those records that `keep` wants, on the disk and in the place of this one. `moved` is told where each of
+    /// them was and is. This one still reads what was in it.
+    ///
+    /// # Errors
+    /// When a file cannot be used; then this log stays what it is.
+    pub(crate) fn compacted(
+        &self,
+        keep: impl Fn(u64, &Record<'_>) -> bool,
+        mut moved: impl FnMut(&Record<'_>, u64),
+    ) -> io::Result<Self> {
+        let path = beside(&self.path);
+        let mut made = Self::open_at(&path, self.id.wrapping_add(1))?;
+        let mut buffer = Vec::with_capacity(COPY_BYTES);
+        let copied = self.replay(self.length(), |at, record| {
+            if keep(at, record) {
+                moved(record, made.length() + buffer.len() as u64);
+                record.write(&mut buffer);
+                if buffer.len() >= COPY_BYTES {
+                    made.append(&buffer, false)?;
+                    buffer.clear();
+                }
+            }
+            Ok(())
+        });
+        let copied = copied.and_then(|()| made.append(&buffer, false));
+        let copied = copied.and_then(|()| made.file.sync_all());
+        // From here on the new log is the one that a start finds.
+        if let Err(error) = copied.and_then(|()| std::fs::rename(&path, &self.path)) {
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
+        if let Some(folder) = self.path.parent() {
+            File::open(folder)?.sync_all()?;
+        }
+        self.path.clone_into(&mut made.path);
+        made.moved = self.end() - made.length();
+        Ok(made)
+    }
+
+    /// Appends whole records. On an error nothing has been appended.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or not be brought to the disk where that was asked for.
+    pub(crate) fn append(&self, records: &[u8], sync: bool) -> io::Result<()> {
+        let length = self.length();
+        let written = self.file.write_all_at(records, length);
+        let written = written.and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
+        if let Err(error) = written {
+            // What stands behind the end is overwritten or cut off, whichever comes first.
+            let _ = self.file.set_len(length);
+            return Err(error);
+        }
+        self.length.store(length + records.len() as u64, Ordering::Release);
+        Ok(())
+    }
+
+    /// Brings everything to the disk.
+    ///
+    /// # Errors
+    /// When the system says so.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// The record at a position.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn read(&self, at: u64) -> io::Result<Bytes> {
+        if let Some(map) = self.map(at + LENGTHS as u64)?
+            && let Some(bytes) = in_map(&map, at)
+        {
+            return Ok(bytes);
+        }
+        let mut lengths = [0; LENGTHS];
+        self.file.read_exact_at(&mut lengths, at)?;
+        let mut body = vec![0; length(&lengths)];
+        self.file.read_exact_at(&mut body, at + LENGTHS as u64)?;
+        Ok(Bytes::Owned(body))
+    }
+
+    /// A map that reaches to a position, if the file has grown enough to be worth one.
+    fn map(&self, to: u64) -> io::Result<Option<Arc<Mmap>>> {
+        let current = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mapped = current.as_ref().map_or(0, |map| map.len() as u64);
+        let length = self.length();
+        if to <= mapped {
+            return Ok(current);
+        }
+        // A small file is mapped as it is; a growing one not with each write.
+        let step = (mapped / 2).clamp(64 << 10, MAP_STEP);
+        if length < mapped + step {
+            return Ok(None);
+        }
+        // SAFETY: the file is written and cut off by this process only, and never cut off before a
+        // position that `length` has covered; a second server is kept away by the store's lock.
+        let map = Arc::new(unsafe { Mmap::map(&self.file) }?);
+        *self.mapped.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&map));
+        Ok(Some(map).filter(|map| map.len() as u64 >= to))
+    }
+
+    /// Calls `visit` with every record and its position, from the first on. A record that does not
+    /// hold together ends the log if it stands behind `known`: it was being written in a crash.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is damaged before `known`.
+    pub(crate) fn replay(
+        &self,
+        known: u64,
+        mut visit: impl FnMut(u64, &Record<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let length = self.length();
+        if length == START {
+            return Ok(());
+        }
+        // SAFETY: as in `map`; nobody writes while the log is replayed.
+        let map = unsafe { Mmap::map(&self.file) }?;
+        let mut at = START;
+        while at < length {
+            let found = checked(&map, at);
+            let Some((record, next)) = found else {
+                if at < known {
+                    return Err(damaged(at));
+                }
+                self.file.set_len(at)?;
+                self.length.store(at, Ordering::Release);
+                return Ok(());
+            };
+            visit(at, &record)?;
+            at = next;
+        }
+        Ok(())
+    }
+}
+
+/// Where a log is made that is to take the place of another.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("log.new")
+}
+
+fn length(lengths: &[u8; LENGTHS]) -> usize {
+    let [a, b, c, d, ..] = *lengths;
+    u32::from_le_bytes([a, b, c, d]) as usize
+}
+
+fn in_map(map: &Arc<Mmap>, at: u64) -> Option<Bytes> {
+    let start = usize::try_from(at).ok()?;
+    let body = start + LENGTHS;
+    let lengths: &[u8; LENGTHS] = map.get(start..body)?.try_into().ok()?;
+    let end = body + length(lengths);
+    (end <= map.len()).then(|| Bytes::Mapped(Arc::clone(map), body, end))
+}
+
+/// The record at a position and where the next one begins, if it holds together.
+fn checked(map: &Mmap, at: u64) -> Option<(Record<'_>, u64)> {
+    let start = usize::try_from(at).ok()?;
+    let body = start + LENGTHS;
+    let lengths: &[u8; LENGTHS] = map.get(start..body)?.try_into().ok()?;
+    let sum = u32::from_le_bytes(lengths[4..].try_into().ok()?);
+    let bytes = map.get(body..body + length(lengths))?;
+    if crc32fast::hash(bytes) != sum {
+        return None;
+    }
+    Some((Record::parse(bytes)?, (body + bytes.len()) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(row: u64, source: &[u8]) -> Record<'_> {
+        Record { removed: false, version: 3, sequence: 9, row, id: "é1", routing: "r", source }
+    }
+
+    #[test]
+    fn a_shorter_log_takes_the_place_of_a_longer_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("documents.log");
+        let log = Log::open(&path).unwrap();
+        for row in 0..1000 {
+            let mut bytes = Vec::new();
+            let one = record(row, b"source");
+            one.write(&mut bytes);
+            assert_eq!(bytes.len(), one.bytes() as usize);
+            log.append(&bytes, false).unwrap();
+        }
+        let mut places = Vec::new();
+        let made = log
+            .compacted(|_, record| record.row % 10 == 3, |record, at| places.push((record.row, at)))
+            .unwrap();
+        assert_eq!(places.len(), 100);
+        assert_eq!(made.end(), log.end());
+        assert!(made.length() < log.length() / 9 && made.id != log.id);
+        let mut more = Vec::new();
+        record(1000, b"more").write(&mut more);
+        places.push((1000, made.length()));
+        made.append(&more, true).unwrap();
+        for made in [made, Log::open(&path).unwrap()] {
+            for (row, at) in &places {
+                assert_eq!(made.read(*at).unwrap().record().unwrap().row, *row);
+            }
+        }
+        // Whoever still has the longer one reads it as before.
+        assert_eq!(log.read(START).unwrap().record().unwrap().row, 0);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn records_are_read_and_a_torn_one_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let log = Log::open(&path).unwrap();
+        let mut positions = Vec::new();
+        for row in 0..2000 {
+            let mut bytes = Vec::new();
+            let source = vec![b'x'; row as usize % 300];
+            record(row, &source).write(&mut bytes);
+            positions.push(log.length());
+            log.append(&bytes, false).unwrap();
+            if row % 3 == 0 {
+                let at = positions[row as usize / 2];
+                assert_eq!(log.read(at).unwrap().record().unwrap().row, row / 2);
+            }
+        }
+        let whole = log.length();
+        log.file.write_all_at(&[7; 100], whole).unwrap();
+        let (id, _) = (log.id, drop(log));
+        let log = Log::open(&path).unwrap();
+        assert_eq!((log.id, log.length()), (id, whole + 100));
+        let mut rows = Vec::new();
+        log.replay(whole, |at, record| {
+            assert_eq!(at, positions[record.row as usize]);
+            assert_eq!((record.id, record.routing, record.version), ("é1", "r", 3));
+            rows.push(record.row);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(rows, (0..2000).collect::<Vec<_>>());
+        assert_eq!(log.length(), whole);
+        // Damage where something was known to be is not passed over.
+        log.file.write_all_at(&[7], positions[5] + 20).unwrap();
+        assert!(log.replay(whole, |_, _| Ok(())).is_err());
+    }
+}

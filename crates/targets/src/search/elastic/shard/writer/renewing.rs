@@ -1,0 +1,117 @@
+//! What the log makes again: the index of ids at the start, the text index where it lacks something, and the log itself
+//! where most of it is of no use any more.
+
+use super::super::Truth;
+use super::super::ids::{Entry, Ids, key};
+use super::Writer;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How often the log may hold what is there before it is written anew: at the start, and later.
+pub(in super::super) const START_FACTOR: u64 = 2;
+pub(super) const FACTOR: u64 = 4;
+/// Shorter logs stay as they are, bytes.
+pub(super) const COMPACT_FROM_BYTES: u64 = 16 << 20;
+
+impl Writer {
+    /// Reads the log; brings what stands behind a position into the text index.
+    ///
+    /// # Errors
+    /// When the log is damaged or the text index fails.
+    pub(crate) fn catch_up(&mut self, covered: u64) -> io::Result<()> {
+        let shard = Arc::clone(&self.shard);
+        let state = Arc::clone(&self.state);
+        let log = shard.log();
+        log.replay(covered, |at, record| {
+            self.enter(key(record.id), Entry::of(at, record));
+            self.next_row = self.next_row.max(record.row + u64::from(!record.removed));
+            self.next_sequence = self.next_sequence.max(record.sequence + 1);
+            if at >= covered {
+                let text = self.text()?;
+                text.remove(record.id);
+                if !record.removed {
+                    text.add_record(at, record, &state).map_err(io::Error::other)?;
+                }
+            } else {
+                let text = self.text()?;
+                text.put_record_text(record, &state).map_err(io::Error::other)?;
+            }
+            Ok(())
+        })?;
+        shard.counters.next_sequence.store(self.next_sequence, Ordering::Relaxed);
+        if log.length() > covered {
+            self.commit()?;
+        }
+        self.searchable.send_replace(log.end());
+        Ok(())
+    }
+
+    fn enter(&self, key: u128, entry: Entry) {
+        let mut truth = self.shard.truth_mut();
+        let counters = &self.shard.counters;
+        let was = truth.ids.insert(key, entry).is_some_and(|old| !old.removed);
+        match (was, entry.removed) {
+            (false, false) => {
+                counters.documents.fetch_add(1, Ordering::Relaxed);
+            }
+            (true, true) => {
+                counters.documents.fetch_sub(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes the text index anew from the log, with so many columns.
+    pub(super) fn renew(&mut self, blocks: usize) -> io::Result<()> {
+        let old = self.text.take().ok_or_else(|| io::Error::other("the text index is gone"))?;
+        let (shard, state) = (Arc::clone(&self.shard), Arc::clone(&self.state));
+        let log = shard.log();
+        let mut text = old.renewed(log.id, blocks).map_err(io::Error::other)?;
+        log.replay(log.length(), |at, record| {
+            let present = shard.entry(record.id).is_some_and(|entry| entry.at == at);
+            if present && !record.removed {
+                text.add_record(at, record, &state).map_err(io::Error::other)?;
+            }
+            Ok(())
+        })?;
+        self.text = Some(text);
+        self.show(&log)
+    }
+
+    /// Writes the log anew without what was replaced or removed, when it has grown to so often the size of what is
+    /// there, and the text index after it. Searches go on in what was there before.
+    ///
+    /// # Errors
+    /// When the text index fails. A log that cannot be written anew stays.
+    pub(crate) fn compact(&mut self, factor: u64) -> io::Result<()> {
+        let shard = Arc::clone(&self.shard);
+        let (log, live) = (shard.log(), shard.truth().ids.live_bytes());
+        let pending = !self.records.is_empty() || !self.changes.is_empty();
+        if pending || log.length() < self.compact_from.max(live.saturating_mul(factor)) {
+            return Ok(());
+        }
+        // The last sequence number is not given a second time.
+        let last = self.next_sequence.saturating_sub(1);
+        let mut ids = Ids::default();
+        let made = log.compacted(
+            |at, record| {
+                let present = shard.entry(record.id).is_some_and(|entry| entry.at == at);
+                present && (!record.removed || record.sequence == last)
+            },
+            |record, at| {
+                ids.insert(key(record.id), Entry::of(at, record));
+            },
+        );
+        let Ok(made) = made else {
+            // There may be no room for it now. It is tried again when there is more to be won.
+            self.compact_from = log.length().saturating_mul(2);
+            return Ok(());
+        };
+        self.compact_from = COMPACT_FROM_BYTES;
+        *shard.truth_mut() = Truth { ids, log: Arc::new(made) };
+        self.sync_due_ns = None;
+        let blocks = self.text()?.blocks();
+        self.renew(blocks)
+    }
+}

@@ -1,0 +1,107 @@
+//! PostgreSQL's protocol, version 3: the client's side of a connection.
+//!
+//! A request is a run of messages that the server answers with exactly one `ReadyForQuery`: a simple query
+//! ([`Request::query`]), one or several executions of prepared statements before one `Sync`
+//! ([`Request::execute`]), or a bulk load ([`Request::copy_in`]). Replies come in the order of requests, so that
+//! several may be in flight on a connection ([`Postgres::depth`]). Of a reply's rows the codec keeps the first
+//! and counts the others; an error is a reply ([`Reply::error`]) that the session judges.
+//!
+//! Prepared statements belong to the run: [`Postgres::with_statements`] takes their texts, and each connection
+//! has the server parse one with the first request that executes it.
+//!
+//! Authentication: trust, cleartext, MD5 and SCRAM-SHA-256. Not spoken: TLS, GSSAPI, Kerberos, replication.
+//! A request cannot be given up without its connection; since the server goes on with it all the same, runs set
+//! `statement_timeout` among the settings of their [`Login`].
+//!
+//! Source: PostgreSQL's documentation, chapter "Frontend/Backend Protocol"; messages of the login are made by
+//! the crate `postgres-protocol`.
+
+mod conn;
+mod login;
+mod reply;
+mod request;
+
+pub use conn::Conn;
+pub use login::{Login, LoginError};
+pub use reply::{Reply, ServerError, Transaction};
+pub use request::{Request, RequestError, Statement};
+
+use crate::{Event, Fault, Protocol};
+use std::sync::Arc;
+
+/// Longest message that is taken from a server by default, bytes.
+const MESSAGE_BYTES_MAX: u32 = 64 << 20;
+
+/// The client side of the protocol, with what it puts up with.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    login: Arc<Login>,
+    statements: Arc<[Statement]>,
+    /// Requests in flight on one connection, at least 1.
+    pub depth: u32,
+    /// Longest message of a reply (a row, for instance), bytes. Longer is a fault. At most 64 MiB by default.
+    pub message_bytes_max: u32,
+}
+
+impl Postgres {
+    /// Connections that log in as `login` says, with one request at a time and without prepared statements.
+    #[must_use]
+    pub fn new(login: Login) -> Self {
+        Self {
+            login: Arc::new(login),
+            statements: Arc::from([]),
+            depth: 1,
+            message_bytes_max: MESSAGE_BYTES_MAX,
+        }
+    }
+
+    /// The same with these statements, which requests name by their index.
+    #[must_use]
+    pub fn with_statements(mut self, statements: impl Into<Arc<[Statement]>>) -> Self {
+        self.statements = statements.into();
+        self
+    }
+
+    /// The same with so many requests in flight on a connection.
+    #[must_use]
+    pub fn with_depth(mut self, depth: u32) -> Self {
+        self.depth = depth.max(1);
+        self
+    }
+}
+
+impl Protocol for Postgres {
+    type Conn = Conn;
+    type Request = Request;
+    type Reply<'a> = Reply<'a>;
+
+    fn open(&self, out: &mut Vec<u8>) -> Conn {
+        out.extend_from_slice(self.login.startup());
+        Conn::default()
+    }
+
+    fn is_ready(&self, conn: &Conn) -> bool {
+        conn.is_ready()
+    }
+
+    fn capacity(&self, conn: &Conn) -> u32 {
+        conn.capacity(self.depth)
+    }
+
+    fn submit(&self, conn: &mut Conn, request: &Request, tag: u32, out: &mut Vec<u8>) {
+        conn.submit(&self.statements, request, tag, out);
+    }
+
+    fn receive<'a>(
+        &self,
+        conn: &'a mut Conn,
+        input: &'a [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Event<'a, Reply<'a>>, Fault> {
+        conn.receive(&self.login, self.message_bytes_max, input, out)
+    }
+
+    fn end<'a>(&self, conn: &'a mut Conn) -> Result<Event<'a, Reply<'a>>, Fault> {
+        Err(conn.end())
+    }
+}

@@ -1,0 +1,144 @@
+use super::*;
+
+fn holds(check: &str, body: &str) -> bool {
+    judge(&Checks::new(&[check]).unwrap(), 200, body.as_bytes()).is_ok()
+}
+
+fn judge<'a>(checks: &'a Checks, status: u16, body: &[u8]) -> Result<(), Failure<'a>> {
+    checks.judge(&Seen { status, body, ..Seen::default() })
+}
+
+#[test]
+fn hits_times_and_texts() {
+    let seen = |hits, service_ns| Seen { status: 200, body: b"abc 123", hits, service_ns };
+    for (check, seen, expected) in [
+        ("hits>=1", seen(Some(1), 0), true),
+        ("hits>=1", seen(Some(0), 0), false),
+        ("hits>=0", seen(None, 0), false),
+        ("hits=3", seen(Some(3), 0), true),
+        ("hits!=3", seen(Some(3), 0), false),
+        ("time<5ms", seen(None, 4_999_999), true),
+        ("time<5ms", seen(None, 5_000_000), false),
+        ("time>=1s", seen(None, 1_000_000_000), true),
+        ("body!~xyz", seen(None, 0), true),
+        ("body!~abc", seen(None, 0), false),
+        ("body=~^abc [0-9]{3}$", seen(None, 0), true),
+        ("body=~^[0-9]", seen(None, 0), false),
+    ] {
+        let checks = Checks::new(&[check]).unwrap();
+        assert_eq!(checks.judge(&seen).is_ok(), expected, "{check} {seen:?}");
+        assert_eq!(checks.needs_hits(), check.starts_with("hits"));
+        assert_eq!(checks.needs_body(), !check.starts_with("time"), "{check}");
+    }
+    let elastic = r#"{"hits":{"total":{"value":3}}}"#;
+    assert!(
+        holds("json:/hits/total/value>=1", elastic) && !holds("json:/hits/total/value>=4", elastic)
+    );
+    assert!(holds("!json:/error", elastic) && !holds("!json:/hits", elastic));
+}
+
+#[test]
+fn statuses() {
+    let set = StatusSet::parse("200-299, 304,4xx").unwrap();
+    for (code, inside) in
+        [(199, false), (200, true), (299, true), (300, false), (304, true), (499, true)]
+    {
+        assert_eq!(set.contains(code), inside, "{code}");
+    }
+    for bad in ["", "20", "99", "600", "299-200", "2x", "abc", "200-", "1e2", "+20", "6xx"] {
+        assert_eq!(StatusSet::parse(bad), None, "{bad}");
+    }
+    let default = Checks::default();
+    assert_eq!(judge(&default, 204, b""), Ok(()));
+    assert_eq!(judge(&default, 302, b""), Err(Failure::Status(302)));
+    assert!(!default.needs_body());
+}
+
+#[test]
+fn values_at_pointers() {
+    let body = r#"{"root":{"id":"toplevel","n":42,"f":1.5,"t":true,"e":null,"l":[1]}}"#;
+    for check in [
+        "/root/id=toplevel",
+        "/root/id==\"toplevel\"",
+        "/root/n=42",
+        "/root/n=42.0",
+        "/root/n>=42",
+        "/root/n>41.5",
+        "/root/n<=42",
+        "/root/n<43",
+        "/root/n!=41",
+        "/root/f=1.5",
+        "/root/t=true",
+        "/root/e=null",
+        "/root/e",
+        "/root/l=[1]",
+        "!/root/errors",
+        "body~toplevel",
+    ] {
+        assert!(holds(check, body), "{check}");
+    }
+    for check in [
+        "/root/id=other",
+        "/root/n=41",
+        "/root/n>42",
+        "/root/n<42",
+        "/root/id>=1",
+        "/root/missing>=0",
+        "/root/missing!=1",
+        "/root/missing",
+        "!/root/id",
+        "/root/t=false",
+        "body~absent",
+    ] {
+        assert!(!holds(check, body), "{check}");
+    }
+    assert!(!holds("!/root/errors", "<html>"), "an error page is not a reply without errors");
+}
+
+#[test]
+fn wrong_checks_are_told_in_one_line() {
+    for bad in [
+        "", "x", "status=", "/a>=b", "/a~2", "body~", "!x", "/a!b", "root=1", "hits", "hits>=x",
+        "time<5", "time=5s", "body=~(",
+    ] {
+        let error = Checks::new(&[bad]).unwrap_err().to_string();
+        assert!(error.contains("--check") && !error.contains('\n'), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn presets_know_a_200_that_is_no_success() {
+    let vespa = Checks::new(&["vespa"]).unwrap();
+    let fine = br#"{"root":{"fields":{"totalCount":1},"coverage":{"full":true}}}"#;
+    let errors = br#"{"root":{"errors":[{"code":12}],"fields":{"totalCount":0}}}"#;
+    let degraded = br#"{"root":{"coverage":{"full":false},"fields":{"totalCount":1}}}"#;
+    assert_eq!(judge(&vespa, 200, fine), Ok(()));
+    assert_eq!(judge(&vespa, 200, br#"{"root":{"fields":{}}}"#), Ok(()));
+    assert!(judge(&vespa, 200, errors).is_err());
+    let failure = judge(&vespa, 200, degraded).unwrap_err();
+    assert_eq!(failure.to_string(), "check vespa: full coverage (/root/coverage/full)");
+    assert_eq!(judge(&vespa, 204, fine), Err(Failure::Status(204)));
+
+    let elastic = Checks::new(&["elasticsearch"]).unwrap();
+    let reply = |text: &str| judge(&elastic, 200, text.as_bytes()).is_ok();
+    assert!(reply(r#"{"timed_out":false,"_shards":{"failed":0},"hits":{}}"#));
+    assert!(!reply(r#"{"timed_out":true,"_shards":{"failed":0}}"#));
+    assert!(!reply(r#"{"timed_out":false,"_shards":{"failed":1}}"#));
+    assert!(!reply(r#"{"took":3,"errors":true}"#));
+    assert!(!reply("<html>maintenance</html>") && !reply(""), "a 200 is not yet a success");
+}
+
+#[test]
+fn hits_are_counted_wherever_they_are_told() {
+    let counter = HitCounter::default();
+    let vespa = br#"{"root":{"fields":{"totalCount":7}}}"#;
+    assert_eq!(counter.count(None, vespa), Some(7));
+    assert_eq!(counter.count(Some(b" 0 "), vespa), Some(0));
+    assert_eq!(counter.count(Some(b"x"), vespa), Some(7));
+    assert_eq!(counter.count(None, br#"{"hits":{"total":5,"hits":[]}}"#), Some(5));
+    let newer = br#"{"hits":{"total":{"value":0,"relation":"eq"}}}"#;
+    assert_eq!(counter.count(None, newer), Some(0));
+    assert_eq!(counter.count(None, b"<html>"), None);
+    let own = HitCounter::at(Pointer::parse("/n").unwrap());
+    assert_eq!(own.count(None, br#"{"n":3}"#), Some(3));
+}

@@ -1,0 +1,228 @@
+//! The neutral query list: what is asked, without saying in whose language.
+
+mod written;
+
+pub use written::{Written, parse, queries};
+
+use std::collections::BTreeMap;
+
+/// Hits that a query asks for unless it says otherwise, as many as the comparison that this grew out of asked for.
+pub const SIZE: u32 = 1000;
+/// Most hits that a query may ask for.
+const SIZE_MAX: u32 = 10_000;
+/// Most queries of a list: each is a class of the run.
+pub const QUERIES_MAX: usize = 60;
+/// Deepest nesting of `bool` queries.
+const DEPTH_MAX: usize = 8;
+/// Largest edit distance that may be asked for.
+pub const DISTANCE_MAX: u8 = 8;
+/// Most repeats of a query in a list.
+const REPEAT_MAX: u32 = 10_000;
+
+/// The fields that every corpus of this program has, with what they are.
+pub const FIELDS: [(&str, FieldKind); 5] = [
+    ("title", FieldKind::Text),
+    ("body", FieldKind::Text),
+    ("category", FieldKind::Keyword),
+    ("author", FieldKind::Keyword),
+    ("score", FieldKind::Number),
+];
+
+/// How a field is indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Words, in lower case.
+    Text,
+    /// The whole value.
+    Keyword,
+    /// A whole number.
+    Number,
+}
+
+/// What a field is; those that this program does not know count as text.
+#[must_use]
+pub fn field_kind(name: &str) -> FieldKind {
+    FIELDS.iter().find(|(field, _)| *field == name).map_or(FieldKind::Text, |(_, kind)| *kind)
+}
+
+/// A query of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// Its name, unique in the list.
+    pub name: String,
+    /// What must hold for a document.
+    pub clause: Clause,
+    /// How often a user asks it before the next one (`block`), or before the list comes round.
+    pub repeat: u32,
+    /// Hits to return.
+    pub size: u32,
+}
+
+/// How many edits a word may be away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// So many, whatever the cell.
+    Fixed(u8),
+    /// As many as the cell says.
+    OfCell,
+}
+
+impl Distance {
+    /// The number of edits in a cell.
+    #[must_use]
+    pub fn in_cell(self, of_cell: u8) -> u8 {
+        match self {
+            Distance::Fixed(edits) => edits,
+            Distance::OfCell => of_cell,
+        }
+    }
+}
+
+/// A bound of a range.
+pub type Bound = Option<serde_json::Number>;
+
+/// What must hold for a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Clause {
+    /// A word of the field is within a distance of this one.
+    Fuzzy {
+        /// The field.
+        field: String,
+        /// One word, in lower case for text fields.
+        word: String,
+        /// How far.
+        distance: Distance,
+    },
+    /// All (`and`) or some of the words are in the field, each within a distance.
+    Match {
+        /// The field.
+        field: String,
+        /// The words.
+        text: String,
+        /// Whether all must be there.
+        all: bool,
+        /// How far.
+        distance: Distance,
+    },
+    /// The words stand side by side in this order.
+    Phrase {
+        /// The field.
+        field: String,
+        /// The words.
+        text: String,
+        /// How far each word may be; most engines know phrases of exact words only.
+        distance: Distance,
+    },
+    /// The field is this value, or has this word.
+    Term {
+        /// The field.
+        field: String,
+        /// The values; one of them suffices.
+        values: Vec<serde_json::Value>,
+    },
+    /// A word of the field, or its value, begins so.
+    Prefix {
+        /// The field.
+        field: String,
+        /// The beginning.
+        text: String,
+    },
+    /// The number is within bounds.
+    Range {
+        /// The field.
+        field: String,
+        /// At least this.
+        at_least: Bound,
+        /// More than this.
+        above: Bound,
+        /// At most this.
+        at_most: Bound,
+        /// Less than this.
+        below: Bound,
+    },
+    /// The field has a value.
+    Exists {
+        /// The field.
+        field: String,
+    },
+    /// The document is one of these.
+    Ids {
+        /// Ids as the corpus has them.
+        ids: Vec<String>,
+    },
+    /// Every document.
+    All,
+    /// Several together.
+    Bool {
+        /// All of these hold.
+        must: Vec<Clause>,
+        /// At least `minimum` of these hold.
+        should: Vec<Clause>,
+        /// None of these holds.
+        must_not: Vec<Clause>,
+        /// How many of `should`; unless said, 1 where there is no `must`, else 0.
+        minimum: u32,
+    },
+    /// A text for each dialect, as its user wrote it; `{distance}` in it is the cell's distance.
+    Raw(BTreeMap<String, String>),
+}
+
+impl Clause {
+    /// The word for the kind, as the list has it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Clause::Fuzzy { .. } => "fuzzy",
+            Clause::Match { .. } => "match",
+            Clause::Phrase { .. } => "phrase",
+            Clause::Term { values, .. } if values.len() > 1 => "terms",
+            Clause::Term { .. } => "term",
+            Clause::Prefix { .. } => "prefix",
+            Clause::Range { .. } => "range",
+            Clause::Exists { .. } => "exists",
+            Clause::Ids { .. } => "ids",
+            Clause::All => "all",
+            Clause::Bool { .. } => "bool",
+            Clause::Raw(_) => "raw",
+        }
+    }
+
+    /// Whether the cell's distance changes what is asked.
+    #[must_use]
+    pub fn is_fuzzy(&self) -> bool {
+        match self {
+            Clause::Fuzzy { distance, .. }
+            | Clause::Match { distance, .. }
+            | Clause::Phrase { distance, .. } => *distance == Distance::OfCell,
+            Clause::Bool { must, should, must_not, .. } => {
+                must.iter().chain(should).chain(must_not).any(Clause::is_fuzzy)
+            }
+            Clause::Raw(texts) => texts.values().any(|text| text.contains("{distance}")),
+            _ => false,
+        }
+    }
+}
+
+/// The words of a text as every engine here sees them: runs of letters and digits, in lower case. A place for a row's
+/// value, `{{name}}`, is a word.
+#[must_use]
+pub fn words(text: &str) -> Vec<String> {
+    if let Some((before, place, after)) = first_place(text) {
+        return [words(before), vec![place.to_owned()], words(after)].concat();
+    }
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// What stands before, in and after the first `{{name}}` or `{{{name}}}` of a text.
+fn first_place(text: &str) -> Option<(&str, &str, &str)> {
+    let from = text.find("{{")?;
+    let braces = if text[from..].starts_with("{{{") { "}}}" } else { "}}" };
+    let to = from + text[from..].find(braces)? + braces.len();
+    Some((&text[..from], &text[from..to], &text[to..]))
+}
+
+#[cfg(test)]
+mod tests;

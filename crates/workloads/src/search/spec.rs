@@ -1,0 +1,478 @@
+//! The matrix: which engines, texts, shards, users and queries; from a TOML file, from flags, or from both.
+
+use super::SearchError;
+use super::dialect::Dialect;
+use super::query::{DISTANCE_MAX, Query, parse};
+use super::sessions::{HttpAsking, Order};
+use plimsoll_core::assertion::{Assertion, Scope};
+use plimsoll_core::scenario::RowsScenario;
+use plimsoll_core::schedule::{Pause, ProfileError, UserProfile};
+use plimsoll_core::search::record::Group;
+use plimsoll_core::units::{Size, Span};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Most engines, sizes, groups, or numbers of users.
+const LIST_MAX: usize = 64;
+/// Most cells.
+const CELLS_MAX: usize = 10_000;
+/// Most users of a cell.
+const USERS_MAX: u32 = 100_000;
+/// Most shards of an index.
+const SHARDS_MAX: u32 = 1024;
+
+/// What to do with cells whose engine refuses some of the queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnRefused {
+    /// They are withheld: the engine was not asked the same.
+    #[default]
+    Withhold,
+    /// They count what is left, and say so.
+    Skip,
+}
+
+/// Where an engine is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// At an address.
+    Address(String),
+    /// Started with these arguments of `plimsoll serve`.
+    Serve(Vec<String>),
+}
+
+/// An engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineSpec {
+    /// Its name in the tables.
+    pub name: String,
+    /// Its language.
+    pub dialect: Dialect,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// A matrix, checked and whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatrixSpec {
+    /// The engines.
+    pub engines: Vec<EngineSpec>,
+    /// The text: `synthetic`, `bundled`, `debian` or `ndjson:FILE`.
+    pub corpus: String,
+    /// Bytes of text, ascending; 0 is all of it.
+    pub sizes: Vec<u64>,
+    /// Distances and shards, one table an engine each.
+    pub groups: Vec<Group>,
+    /// Users at a time.
+    pub users: Vec<u32>,
+    /// In which order they ask.
+    pub order: Order,
+    /// Length of the steady window.
+    pub duration: Span,
+    /// Load of the same kind before it.
+    pub warmup: Span,
+    /// Instead of a duration: each user asks the list so often.
+    pub passes: Option<u32>,
+    /// Repeats of each cell.
+    pub repeat: u32,
+    /// Longest time of a request.
+    pub timeout: Span,
+    /// What users wait between an answer and the next request.
+    pub think: Pause,
+    /// Time from one intended start of a user to its next; 0: none.
+    #[serde(default)]
+    pub pace: Span,
+    /// How users come, instead of all at once; `{users}` in it is the cell's number.
+    #[serde(default)]
+    pub profile: Option<String>,
+    /// Rows whose values requests are filled with.
+    #[serde(default)]
+    pub rows: Option<RowsScenario>,
+    /// What replies must be to be successes, beside what each dialect says.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// What each cell must be.
+    #[serde(default)]
+    pub assertions: Vec<Assertion>,
+    /// What to do with refused queries.
+    pub refused: OnRefused,
+    /// Hits that each query asks for, where that is not the query's own number.
+    pub hits: Option<u32>,
+    /// Headers of every request, `Name: value`.
+    pub headers: Vec<String>,
+    /// Seed of texts and orders.
+    pub seed: u64,
+    /// The list of queries, as TOML.
+    pub queries: String,
+}
+
+/// A matrix as it is written; what is missing has a usual value.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub struct MatrixFile {
+    pub engines: Vec<String>,
+    pub engine: Vec<EngineFile>,
+    pub corpus: Option<String>,
+    pub sizes: Vec<String>,
+    pub shards: Vec<u32>,
+    pub distances: Vec<u8>,
+    pub groups: Vec<String>,
+    pub users: Vec<u32>,
+    pub order: Option<Order>,
+    pub duration: Option<Span>,
+    pub warmup: Option<Span>,
+    pub passes: Option<u32>,
+    pub repeat: Option<u32>,
+    pub timeout: Option<Span>,
+    pub think: Option<Pause>,
+    pub pace: Option<Span>,
+    pub profile: Option<String>,
+    pub rows: Option<RowsScenario>,
+    pub checks: Vec<String>,
+    pub assertions: Vec<Assertion>,
+    pub refused: Option<OnRefused>,
+    pub hits: Option<u32>,
+    pub headers: Vec<String>,
+    pub seed: Option<u64>,
+    /// A file of queries, relative to where the program runs.
+    pub queries: Option<String>,
+    /// Queries in the file itself.
+    pub query: Vec<toml::Table>,
+}
+
+/// An engine as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub struct EngineFile {
+    pub name: String,
+    pub url: Option<String>,
+    pub kind: Option<String>,
+    pub serve: Vec<String>,
+    pub dialect: Option<String>,
+}
+
+/// The engines that `plimsoll serve` starts, by the word for them.
+const KINDS: [(&str, &[&str], Dialect); 7] = [
+    ("index", &["search", "--fuzzy", "index"], Dialect::Elasticsearch),
+    ("automaton", &["search", "--fuzzy", "automaton"], Dialect::Elasticsearch),
+    ("scan", &["search", "--fuzzy", "scan"], Dialect::Elasticsearch),
+    ("vespa-api", &["search"], Dialect::Vespa),
+    ("opensearch", &["opensearch"], Dialect::Elasticsearch),
+    ("elasticsearch", &["elasticsearch"], Dialect::Elasticsearch),
+    ("postgresql", &["postgresql"], Dialect::Postgresql),
+];
+
+/// Reads a matrix file; `shown` is its name for messages.
+///
+/// # Errors
+/// Wrong TOML or an unknown field, with its line.
+pub fn read(text: &str, shown: &str) -> Result<MatrixFile, SearchError> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        SearchError::new(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
+    })
+}
+
+/// Reads an engine as flags have it: `index`, `NAME=KIND`, `NAME=URL` or `NAME=URL,DIALECT`.
+///
+/// # Errors
+/// When it is none of these.
+pub fn parse_engine(text: &str) -> Result<EngineSpec, SearchError> {
+    let (name, rest) = text.split_once('=').unwrap_or((text, text));
+    let file = if rest.contains("://") {
+        let (url, dialect) = match rest.rsplit_once(',') {
+            Some((url, dialect)) => (url, Some(dialect.to_owned())),
+            None => (rest, None),
+        };
+        EngineFile {
+            name: name.to_owned(),
+            url: Some(url.to_owned()),
+            dialect,
+            ..EngineFile::default()
+        }
+    } else {
+        EngineFile { name: name.to_owned(), kind: Some(rest.to_owned()), ..EngineFile::default() }
+    };
+    file.engine()
+        .map_err(|SearchError(problem)| SearchError::new(format!("engine '{text}': {problem}")))
+}
+
+impl EngineFile {
+    fn engine(&self) -> Result<EngineSpec, SearchError> {
+        let name = if self.name.is_empty() {
+            self.kind.clone().unwrap_or_default()
+        } else {
+            self.name.clone()
+        };
+        let plain = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
+        if name.is_empty() || name.contains("://") || !name.chars().all(plain) || name.len() > 40 {
+            return Err(SearchError::new(
+                "give it a name of at most 40 letters, digits, '-', '_', '.': NAME=http://HOST:PORT,DIALECT",
+            ));
+        }
+        let own = self.dialect.as_deref().map(Dialect::parse).transpose()?;
+        let (place, dialect) = match (&self.url, &self.kind, self.serve.as_slice()) {
+            (Some(url), None, []) => {
+                let is_sql = url.starts_with("postgres://") || url.starts_with("postgresql://");
+                let usual = if is_sql { Dialect::Postgresql } else { Dialect::Elasticsearch };
+                let dialect = own.unwrap_or(usual);
+                (Place::Address(url.trim_end_matches('/').to_owned()), dialect)
+            }
+            (None, Some(kind), []) => {
+                let known = KINDS.iter().find(|(known, _, _)| known == kind).ok_or_else(|| {
+                    SearchError::new(format!(
+                        "'{kind}' is no engine; there are {}, or NAME=http://HOST:PORT,DIALECT",
+                        KINDS.map(|(kind, _, _)| kind).join(", ")
+                    ))
+                })?;
+                let arguments = known.1.iter().map(|argument| (*argument).to_owned()).collect();
+                (Place::Serve(arguments), own.unwrap_or(known.2))
+            }
+            (None, None, [_, ..]) => {
+                let dialect =
+                    own.ok_or_else(|| SearchError::new("serve needs a dialect beside it"))?;
+                (Place::Serve(self.serve.clone()), dialect)
+            }
+            _ => return Err(SearchError::new("name one of url, kind and serve")),
+        };
+        Ok(EngineSpec { name, dialect, place })
+    }
+}
+
+fn parse_group(text: &str) -> Result<Group, SearchError> {
+    let parts = text.split_once(['x', 'X']);
+    let group = parts.and_then(|(distance, shards)| {
+        Some(Group { distance: distance.trim().parse().ok()?, shards: shards.trim().parse().ok()? })
+    });
+    group.ok_or_else(|| {
+        SearchError::new(format!("group '{text}': write DISTANCExSHARDS, such as 2x5"))
+    })
+}
+
+fn parse_size(text: &str) -> Result<u64, SearchError> {
+    if text.trim() == "all" {
+        return Ok(0);
+    }
+    let size: Size = text
+        .trim()
+        .parse()
+        .map_err(|error| SearchError::new(format!("sizes: {error}, or 'all'")))?;
+    if size.bytes == 0 {
+        return Err(SearchError::new("sizes: 0 is no size; write 64MB, or 'all'"));
+    }
+    Ok(size.bytes)
+}
+
+impl MatrixFile {
+    /// Fills in what is missing and checks everything. `queries` is the list of queries as TOML, which a file or
+    /// the corpus gave.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn resolve(&self, queries: &str) -> Result<MatrixSpec, SearchError> {
+        let mut engines =
+            self.engines.iter().map(|text| parse_engine(text)).collect::<Result<Vec<_>, _>>()?;
+        for file in &self.engine {
+            engines.push(file.engine().map_err(|SearchError(problem)| {
+                SearchError::new(format!("[[engine]] '{}': {problem}", file.name))
+            })?);
+        }
+        let mut sizes =
+            self.sizes.iter().map(|text| parse_size(text)).collect::<Result<Vec<_>, _>>()?;
+        let corpus = self.corpus.clone().unwrap_or_else(|| "synthetic".to_owned());
+        if sizes.is_empty() {
+            sizes.push(if corpus == "synthetic" { 64_000_000 } else { 0 });
+        }
+        // All of a text is the largest of its sizes.
+        sizes.sort_unstable_by_key(|bytes| if *bytes == 0 { u64::MAX } else { *bytes });
+        let spec = MatrixSpec {
+            engines,
+            corpus,
+            sizes,
+            groups: self.all_groups()?,
+            users: if self.users.is_empty() { vec![1, 5, 10, 20] } else { self.users.clone() },
+            order: self.order.unwrap_or_default(),
+            duration: self.duration.unwrap_or(Span::seconds(10)),
+            warmup: self.warmup.unwrap_or(Span::seconds(2)),
+            passes: self.passes,
+            repeat: self.repeat.unwrap_or(1),
+            timeout: self.timeout.unwrap_or(Span::seconds(60)),
+            think: self.think.unwrap_or_default(),
+            pace: self.pace.unwrap_or_default(),
+            profile: self.profile.clone(),
+            rows: self.rows.clone(),
+            checks: self.checks.clone(),
+            assertions: self.assertions.clone(),
+            refused: self.refused.unwrap_or_default(),
+            hits: self.hits,
+            headers: self.headers.clone(),
+            seed: self.seed.unwrap_or(1),
+            queries: queries.to_owned(),
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn all_groups(&self) -> Result<Vec<Group>, SearchError> {
+        if !self.groups.is_empty() {
+            if !self.shards.is_empty() || !self.distances.is_empty() {
+                return Err(SearchError::new(
+                    "groups name distances and shards together; leave out one or the other",
+                ));
+            }
+            return self.groups.iter().map(|text| parse_group(text)).collect();
+        }
+        let shards = if self.shards.is_empty() { &[1][..] } else { &self.shards };
+        let distances = if self.distances.is_empty() { &[2][..] } else { &self.distances };
+        Ok(distances
+            .iter()
+            .flat_map(|&distance| shards.iter().map(move |&shards| Group { distance, shards }))
+            .collect())
+    }
+}
+
+fn differ<T: Ord>(items: impl IntoIterator<Item = T>) -> bool {
+    let mut seen = BTreeSet::new();
+    items.into_iter().all(|item| seen.insert(item))
+}
+
+impl MatrixSpec {
+    /// The queries, with the matrix's own number of hits.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn list(&self) -> Result<Vec<Query>, SearchError> {
+        let mut queries = parse(&self.queries, "queries")?;
+        if let Some(hits) = self.hits {
+            queries.iter_mut().for_each(|query| query.size = hits);
+        }
+        Ok(queries)
+    }
+
+    fn check(&self) -> Result<(), SearchError> {
+        let cells = [self.engines.len(), self.sizes.len(), self.groups.len(), self.users.len()];
+        let groups = self.groups.iter().map(|group| (group.distance, group.shards));
+        let wrong = if self.engines.is_empty() {
+            "no engine; name one with --engine, such as --engine index or --engine mine=http://HOST:9200"
+        } else if cells.iter().any(|length| *length > LIST_MAX) {
+            "at most 64 engines, sizes, groups and numbers of users each"
+        } else if cells.iter().product::<usize>() > CELLS_MAX {
+            "more than 10,000 cells; make it several matrices"
+        } else if !differ(self.engines.iter().map(|engine| &engine.name)) {
+            "two engines have the same name; write NAME=KIND or NAME=URL to tell them apart"
+        } else if !differ(&self.sizes) {
+            "sizes: one comes twice"
+        } else if !differ(groups) {
+            "groups: one comes twice"
+        } else if !differ(&self.users) {
+            "users: one number comes twice"
+        } else if self.users.iter().any(|users| !(1..=USERS_MAX).contains(users)) {
+            "users: use 1 to 100,000"
+        } else if self.groups.iter().any(|group| !(1..=SHARDS_MAX).contains(&group.shards)) {
+            "shards: use 1 to 1024"
+        } else if self.groups.iter().any(|group| group.distance > DISTANCE_MAX) {
+            "distance: use 0 to 8"
+        } else if self.duration.ns == 0 || self.timeout.ns == 0 {
+            "duration and timeout must be more than 0; every wait has a limit"
+        } else if self.passes == Some(0) {
+            "passes: use at least 1"
+        } else if !(1..=100).contains(&self.repeat) {
+            "repeat: use 1 to 100"
+        } else if self.hits.is_some_and(|hits| hits > 10_000) {
+            "hits: use 0 to 10,000"
+        } else {
+            return self.check_load();
+        };
+        Err(SearchError::new(wrong))
+    }
+
+    /// Whether everything that belongs to users, rows, checks and assertions can be.
+    fn check_load(&self) -> Result<(), SearchError> {
+        let names: Vec<String> = self.list()?.into_iter().map(|query| query.name).collect();
+        for users in &self.users {
+            self.profile_of(*users)?;
+        }
+        HttpAsking::checks(Dialect::Elasticsearch, &self.checks)
+            .map_err(|error| SearchError::new(error.to_string()))?;
+        for assertion in &self.assertions {
+            if let Scope::Class(name) = &assertion.scope
+                && !names.contains(name)
+            {
+                return Err(SearchError::new(format!(
+                    "assertion '{assertion}': there is no query '{name}'; there are {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        let postgresql = self.engines.iter().any(|one| one.dialect == Dialect::Postgresql);
+        let other = |check: &&String| !check.starts_with("hits") && !check.starts_with("time");
+        if postgresql && self.rows.is_some() {
+            return Err(SearchError::new(
+                "rows fill HTTP requests, and PostgreSQL is asked without; leave one of them out",
+            ));
+        }
+        if let (true, Some(check)) = (postgresql, self.checks.iter().find(other)) {
+            return Err(SearchError::new(format!(
+                "check '{check}' looks at HTTP, and PostgreSQL has none; there it can be about hits and time"
+            )));
+        }
+        Ok(())
+    }
+
+    /// How the users of a cell come; none where all of them are there from the first moment.
+    ///
+    /// # Errors
+    /// When the profile cannot be read.
+    pub fn profile_of(&self, users: u32) -> Result<Option<UserProfile>, SearchError> {
+        let Some(text) = &self.profile else { return Ok(None) };
+        if !text.contains("{users}") && self.users.len() > 1 {
+            return Err(SearchError::new(format!(
+                "profile '{text}': write {{users}} where the number of users belongs, or ask for one number only"
+            )));
+        }
+        let filled = text.replace("{users}", &users.to_string());
+        filled.parse().map(Some).map_err(|error: ProfileError| {
+            SearchError::new(format!(
+                "profile '{filled}': column {}: {}",
+                error.column, error.problem
+            ))
+        })
+    }
+
+    /// What differs from another matrix, one short sentence each; empty when the two are the same.
+    #[must_use]
+    pub fn differences(&self, before: &MatrixSpec) -> Vec<String> {
+        let value = |spec: &MatrixSpec| serde_json::to_value(spec).unwrap_or_default();
+        let (now, before) = (value(self), value(before));
+        let Some(fields) = now.as_object() else { return Vec::new() };
+        fields
+            .iter()
+            .filter(|(name, value)| before.get(name.as_str()) != Some(value))
+            .map(|(name, value)| match name.as_str() {
+                "queries" => "the queries are others".to_owned(),
+                _ => {
+                    let was = before.get(name.as_str()).cloned().unwrap_or_default();
+                    format!("{name} was {was} and is {value}")
+                }
+            })
+            .collect()
+    }
+
+    /// Numbers of shards, each once, in the order of the groups.
+    #[must_use]
+    pub fn shards(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = Vec::new();
+        for group in &self.groups {
+            if !all.contains(&group.shards) {
+                all.push(group.shards);
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::*;
+
+const LIST: &str = "[[query]]\nname = \"all\"\nkind = \"all\"";
+
+fn resolved(text: &str) -> Result<MatrixSpec, SearchError> {
+    read(text, "m.toml")?.resolve(LIST)
+}
+
+#[test]
+fn a_file_says_what_flags_say() {
+    let spec = resolved(
+        "engines = [\"index\", \"far=http://10.0.0.5:9200/,opensearch\"]\nsizes = [\"10MB\", \"1MB\"]\n\
+         groups = [\"2x5\", \"4x1\"]\nusers = [1, 20]\norder = \"block\"\nduration = \"5s\"\n\
+         [[engine]]\nname = \"v\"\nurl = \"http://h:8080\"\ndialect = \"vespa\"\n\
+         [[engine]]\nname = \"slow\"\nserve = [\"search\", \"--fuzzy\", \"scan\"]\ndialect = \"elasticsearch\"",
+    )
+    .unwrap();
+    assert_eq!(spec.sizes, [1_000_000, 10_000_000], "tables go from small to large");
+    assert_eq!(spec.groups[1], Group { distance: 4, shards: 1 });
+    let names: Vec<_> = spec.engines.iter().map(|engine| engine.name.as_str()).collect();
+    assert_eq!(names, ["index", "far", "v", "slow"]);
+    assert_eq!(spec.engines[1].place, Place::Address("http://10.0.0.5:9200".to_owned()));
+    assert_eq!(spec.engines[2].dialect, Dialect::Vespa);
+    assert_eq!((spec.order, spec.duration), (Order::Block, Span::seconds(5)));
+    assert_eq!((spec.timeout, spec.repeat), (Span::seconds(60), 1));
+    assert_eq!(spec.shards(), [5, 1]);
+}
+
+#[test]
+fn a_profile_has_the_cells_number_of_users() {
+    let spec = resolved(
+        "engines = [\"index\"]\nusers = [2, 9]\nprofile = \"ramp {users} during 10s\"\n\
+         think = \"exponential 2s\"\npace = \"5s\"\nchecks = [\"hits>=1\"]\n\
+         assertions = [\"global p95 < 500ms\"]\n[rows]\nfile = \"a.csv\"\nper = \"user\"",
+    )
+    .unwrap();
+    let users = |n| spec.profile_of(n).unwrap().unwrap().users();
+    assert_eq!((users(2), users(9)), (2, 9));
+    assert_eq!(resolved("engines = [\"index\"]").unwrap().profile_of(3).unwrap(), None);
+}
+
+#[test]
+fn lists_multiply() {
+    let spec = resolved("engines = [\"index\"]\ndistances = [2, 4]\nshards = [5, 1]").unwrap();
+    let groups: Vec<_> = spec.groups.iter().map(|g| (g.distance, g.shards)).collect();
+    assert_eq!(groups, [(2, 5), (2, 1), (4, 5), (4, 1)]);
+    assert_eq!(spec.users, [1, 5, 10, 20]);
+}
+
+#[test]
+fn what_is_wrong_is_told_in_one_line() {
+    for (text, part) in [
+        ("", "no engine"),
+        ("engines = [\"lucene\"]", "'lucene' is no engine; there are index"),
+        ("engines = [\"http://h:1\"]", "give it a name"),
+        ("engines = [\"a=http://h:1,mysql\"]", "dialect 'mysql' is not known"),
+        ("engines = [\"index\", \"index\"]", "the same name"),
+        ("engines = [\"index\"]\nsizes = [\"1MB\", \"1MB\"]", "comes twice"),
+        ("engines = [\"index\"]\nsizes = [\"big\"]", "'big'"),
+        ("engines = [\"index\"]\ngroups = [\"2-5\"]", "DISTANCExSHARDS"),
+        ("engines = [\"index\"]\ngroups = [\"2x5\"]\nshards = [1]", "leave out one"),
+        ("engines = [\"index\"]\nusers = [0]", "users"),
+        ("engines = [\"index\"]\nshards = [0]", "shards"),
+        ("engines = [\"index\"]\ndistances = [9]", "distance"),
+        ("engines = [\"index\"]\nduration = \"0s\"", "more than 0"),
+        ("engines = [\"index\"]\nrepeat = 0", "repeat"),
+        ("engines = [\"index\"]\npasses = 0", "passes"),
+        ("[[engine]]\nname = \"x\"", "one of url, kind and serve"),
+        ("[[engine]]\nname = \"x\"\nserve = [\"null\"]", "needs a dialect"),
+        (
+            "engines = [\"index\"]\nprofile = \"ramp 10 during 1s\"",
+            "write {users} where the number",
+        ),
+        (
+            "engines = [\"index\"]\nprofile = \"ramp {users} in 1s\"",
+            "profile 'ramp 1 in 1s': column",
+        ),
+        ("engines = [\"index\"]\nchecks = [\"hits>>1\"]", "'hits>>1'"),
+        (
+            "engines = [\"index\"]\nassertions = [\"class nothing p95 < 1s\"]",
+            "there is no query 'nothing'; there are all",
+        ),
+        ("engines = [\"index\"]\nassertions = [\"p95 small\"]", "is no assertion"),
+        ("engines = [\"index\"]\nthink = \"long\"", "is no think time"),
+        ("engines = [\"postgresql\"]\nchecks = [\"/a=1\"]", "PostgreSQL has none"),
+        ("engines = [\"postgresql\"]\n[rows]\nfile = \"a.csv\"", "leave one of them out"),
+        ("users = 5", "m.toml:1"),
+        ("engines = [\"index\"]\nuser = [5]", "m.toml:2"),
+    ] {
+        let error = resolved(text).unwrap_err().to_string();
+        assert!(error.contains(part) && !error.contains('\n'), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_changed_matrix_says_what_changed() {
+    let before = resolved("engines = [\"index\"]").unwrap();
+    assert!(before.differences(&before.clone()).is_empty());
+    let text = serde_json::to_string(&before).unwrap();
+    let back: MatrixSpec = serde_json::from_str(&text).unwrap();
+    assert!(back.differences(&before).is_empty(), "also after it was written down");
+    let now = resolved("engines = [\"index\"]\nusers = [3]\nseed = 2").unwrap();
+    let told = now.differences(&before);
+    assert_eq!(told, ["users was [1,5,10,20] and is [3]", "seed was 1 and is 2"]);
+    let other =
+        MatrixSpec { queries: "[[query]]\nname=\"b\"\nkind=\"all\"".to_owned(), ..before.clone() };
+    assert_eq!(other.differences(&before), ["the queries are others"]);
+}

@@ -1,0 +1,60 @@
+//! Real engines, started by the matrix itself, beside the embedded ones.
+
+use super::{cells, list, reasons, record, search};
+use crate::engines::install;
+use crate::process::Place;
+use serde_json::Value;
+
+#[test]
+fn opensearch_is_measured_beside_the_embedded_engine_and_marked_as_clamped() {
+    install("opensearch");
+    let place = Place::busy();
+    let engines = ["--engine", "automaton", "--engine", "opensearch", "--groups", "2x2,4x2"];
+    let cell = ["--sizes", "500kB", "--duration", "1s", "--warmup", "500ms", "--users", "2"];
+    let ended = search(&place, &[&engines[..], &cell].concat()).expect(0);
+    assert!(ended.stderr.contains("opensearch: started in "), "{}", ended.stderr);
+    let record = record(&place);
+    record.expect_schema();
+    for one in cells(&record) {
+        assert!(one["ok_per_s"].as_f64().unwrap() > 0.0, "{one}");
+        assert!(one["server_cpu_s"].as_f64().unwrap() > 0.0, "{one}");
+        let clamped = one["engine"] == "opensearch" && one["distance"] == 4;
+        assert_eq!(one["marks"].to_string().contains("clamped to 2"), clamped, "{one}");
+    }
+    assert_eq!(list(&record, "engines")[1]["version"], "opensearch 2.19.1");
+    // To distance 2 both find what was planted; beyond it, only one of them.
+    let differ = list(&record, "disagreements");
+    assert!(!differ.is_empty() && differ.iter().all(|one| one["distance"] == 4), "{differ:?}");
+    for one in list(&record, "recall") {
+        let exact = one["found"] == one["expected"];
+        assert!(exact || (one["engine"] == "opensearch" && one["distance"] == 4), "{one}");
+    }
+}
+
+#[test]
+fn postgresql_loads_finds_what_was_planted_and_is_measured() {
+    let place = Place::new();
+    let engines = ["--engine", "postgresql", "--engine", "automaton", "--groups", "2x1,4x1,2x5"];
+    let cell = ["--sizes", "500kB", "--duration", "700ms", "--warmup", "200ms", "--users", "1,4"];
+    search(&place, &[&engines[..], &cell].concat()).expect(0);
+    let record = record(&place);
+    record.expect_schema();
+    for one in cells(&record) {
+        let beyond = one["engine"] == "postgresql" && one["shards"] == 5;
+        assert_eq!(one["ok_per_s"].is_null(), beyond, "{one}");
+        assert!(beyond || one["server_cpu_s"].as_f64().unwrap() > 0.0, "{one}");
+        assert!(!one["marks"].to_string().contains("clamped"), "{one}");
+    }
+    let told = "postgresql has no number of shards to choose";
+    assert!(reasons(&record).iter().all(|reason| reason.contains(told)));
+    let version = list(&record, "engines")[0]["version"].as_str().unwrap();
+    assert!(version.starts_with("postgresql 1"), "{version}");
+    let load = list(&record, "loads").iter().find(|load| load["engine"] == "postgresql").unwrap();
+    assert!(load["failed"] == 0 && load["index_bytes"].as_u64() > Some(500_000), "{load}");
+    let of_postgresql = |one: &&Value| one["engine"] == "postgresql";
+    let recall: Vec<&Value> = list(&record, "recall").iter().filter(of_postgresql).collect();
+    assert_eq!(recall.len(), 20, "ten queries at two distances");
+    assert!(recall.iter().all(|one| one["found"] == one["expected"]), "{recall:?}");
+    let differ = list(&record, "disagreements");
+    assert!(differ.is_empty(), "{differ:?}");
+}
