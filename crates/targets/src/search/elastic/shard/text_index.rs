@@ -112,8 +112,9 @@ impl TextIndex {
     /// When a file cannot be used.
     pub(crate) fn renewed(self, log: u64, blocks: usize) -> Result<Self, TantivyError> {
         let Self { folder, writer_bytes, writer, rows, .. } = self;
-        // The lock of the folder goes with the writer.
-        drop(writer);
+        // A merge that still writes would put files into the folder while it is removed. Whether it ends well is of no
+        // matter any more. The lock of the folder goes with the writer.
+        let _ = writer.wait_merging_threads();
         let renewed = Self::fresh(folder, log, blocks, writer_bytes)?;
         Ok(Self { rows, ..renewed })
     }
