@@ -75,8 +75,10 @@ impl TestServer {
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop.request();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let Some(thread) = self.thread.take() else { return };
+        // What ended the server before its time explains the test that failed for it.
+        if let Ok(Err(error)) = thread.join() {
+            eprintln!("the server at {} ended: {error}", self.address);
         }
     }
 }

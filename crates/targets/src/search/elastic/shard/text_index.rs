@@ -40,7 +40,7 @@ pub(crate) struct TextIndex {
 
 impl TextIndex {
     /// Opens the index with the position in the log up to which it covers it; makes it anew when it
-    /// is of another log or of too few columns.
+    /// is of another log, of too few columns, or not whole.
     ///
     /// # Errors
     /// When a file cannot be used.
@@ -55,8 +55,13 @@ impl TextIndex {
         let writer_bytes = (WRITER_BYTES / shards.max(1)).max(MIN_WRITER_BYTES);
         let folder = folder.to_owned();
         if let Some((index, covered)) = existing(&folder, log, log_length, blocks) {
-            let opened = Self::with(folder, log, blocks, writer_bytes, &index)?;
-            return Ok((opened, covered));
+            match Self::with(folder.clone(), log, blocks, writer_bytes, &index) {
+                Ok(opened) => return Ok((opened, covered)),
+                // Somebody else works in the folder: it is not ours to take away.
+                Err(error @ TantivyError::LockFailure(..)) => return Err(error),
+                // A process that ended while it took the folder away leaves a list of segments that are gone.
+                Err(_) => {}
+            }
         }
         Ok((Self::fresh(folder, log, blocks, writer_bytes)?, super::log::START))
     }

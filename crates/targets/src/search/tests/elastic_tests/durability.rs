@@ -110,6 +110,33 @@ fn fields_beyond_the_first_block_of_columns_are_found() {
     assert_eq!(all, expected);
 }
 
+#[test]
+fn a_text_index_that_is_not_whole_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents: Vec<_> = (0..20).map(|i| json!({"t": format!("word{i}")})).collect();
+    let running = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&running);
+    es.load("w", documents.iter().enumerate().map(|(i, d)| (format!("{i:02}"), d)));
+    running.stop();
+    // The end came while the folder was taken away, whose list of segments goes last.
+    let mut gone = 0;
+    for log in logs(folder.path()) {
+        for file in fs::read_dir(log.with_file_name("text")).unwrap() {
+            let file = file.unwrap().path();
+            if file.file_stem().is_some_and(|stem| stem.len() == 32) {
+                fs::remove_file(file).unwrap();
+                gone += 1;
+            }
+        }
+    }
+    assert!(gone > 0);
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    for i in 0..20 {
+        assert_eq!(es.ids("w", &json!({"match": {"t": format!("word{i}")}})), [format!("{i:02}")]);
+    }
+}
+
 /// Documents of which nothing is indexed, 20 KB each.
 fn large(round: usize) -> Vec<(String, Json)> {
     let text = "x".repeat(20_000);
