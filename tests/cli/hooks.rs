@@ -100,7 +100,7 @@ done
 fn the_real_mpstat_is_used_where_it_is_asked_for_and_there() {
     let real =
         "[[job.hooks]]\nname = \"cpu-mpstat\"\noptions = { args = [\"-u\", \"1\"], real = true }\n";
-    let (place, server) = (Place::alone(), Server::ok());
+    let (place, server) = (Place::busy(), Server::ok());
     std::fs::create_dir(place.path().join("bin")).unwrap();
     let program = place.file("bin/mpstat", MPSTAT);
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -154,7 +154,7 @@ fn cpu_s(pid: u32) -> f64 {
 
 #[test]
 fn a_limit_of_processors_holds_for_the_command_and_its_target() {
-    let place = Place::alone();
+    let place = Place::busy();
     let own = rustix::thread::sched_getaffinity(None).unwrap();
     let first = (0..1024).find(|&cpu| own.is_set(cpu)).unwrap();
     place.file(

@@ -97,7 +97,7 @@ fn the_catalogue_tells_itself() {
 
 #[test]
 fn hooks_go_around_a_run_and_their_files_into_its_record() {
-    let (place, server) = (Place::alone(), Server::ok());
+    let (place, server) = (Place::busy(), Server::ok());
     let url = format!("url={}", server.url());
     place.file("note.txt", "before");
     job(
@@ -142,7 +142,7 @@ fn hooks_go_around_a_run_and_their_files_into_its_record() {
 
 #[test]
 fn feedsims_job_takes_its_runners_flags_and_keeps_its_table() {
-    let place = Place::alone();
+    let place = Place::busy();
     let more = "-q 10 -d 2 -w 0 --scale 10 -i 1000 --slo p95=5s";
     let both = format!(r#"{{"num_instances": 2, "extra_args": "{more}"}}"#);
     let ended = place.run(["run", "feedsim_mini", "-i", &both, "--quiet"]);
@@ -190,7 +190,7 @@ fn a_role_asks_a_target_that_runs_elsewhere() {
 
 #[test]
 fn several_runs_of_a_job_are_told_together_and_as_benchpress_does() {
-    let (place, server) = (Place::alone(), Server::ok());
+    let (place, server) = (Place::busy(), Server::ok());
     let url = format!("url={}", server.url());
     job(&place, "");
     for rate in ["rate=100", "rate=200"] {
@@ -241,7 +241,7 @@ fn a_run_without_end_is_stopped_at_its_timeout_and_kept() {
 
 #[test]
 fn fbench_starts_a_search_server_and_leaves_nothing_running() {
-    let place = Place::alone();
+    let place = Place::busy();
     let vars =
         ["-i", "documents=300", "-i", "queries_each=5", "-i", "seconds=2", "-i", "clients=2"];
     let args = [&["run", "fbench", "--quiet"][..], &vars].concat();

@@ -231,7 +231,7 @@ fn fixed_rates_fill_feedsims_table_and_instances_step_together() {
 
 #[test]
 fn instances_that_do_not_do_the_same_are_called_out() {
-    let place = Place::alone();
+    let place = Place::busy();
     let whole = place.serve(&small(&[]));
     // One request at a time, so that it refuses what comes in between.
     let slow = place.serve(&["rank", "--scale", "9", "--wait", "200ms", "--in-flight-max", "1"]);

@@ -94,7 +94,7 @@ fn memory_is_flat_however_many_requests_there_are() {
 
 /// Memory of a run with this many connections, by its own record and from outside, bytes.
 fn with_connections(n: &str) -> (Record, u64) {
-    let place = Place::alone();
+    let place = Place::busy();
     let target = place.serve(&["null"]);
     let args = [
         "load",

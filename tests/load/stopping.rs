@@ -150,7 +150,7 @@ fn a_server_that_trickles_its_reply_is_cut_off() {
                 }),
             )
             .collect();
-    let (place, server) = (Place::alone(), Server::start(move |_| trickle.clone()));
+    let (place, server) = (Place::busy(), Server::start(move |_| trickle.clone()));
     let url = server.url();
     let args =
         ["load", &url, "--clients", "1", "--requests", "3", "--timeout", "300ms", "--json", "-"];

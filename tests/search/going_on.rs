@@ -75,7 +75,7 @@ fn an_engine_of_ours_that_dies_is_started_again_and_its_cell_marked() {
 
 #[test]
 fn an_engine_that_dies_takes_only_its_own_cells_with_it() {
-    let place = Place::alone();
+    let place = Place::busy();
     let dying = Engine::start(Faults { die_at: Some(60), ..Faults::default() });
     let sound = Engine::start(Faults::default());
     let (dying, sound) = (format!("dying={}", dying.url), format!("sound={}", sound.url));
