@@ -12,5 +12,5 @@ pub mod rank;
 mod session;
 pub mod vespa;
 
-pub use protocol::{Event, Fault, Protocol, Submission};
+pub use protocol::{Event, Fault, Layer, Protocol, Submission};
 pub use session::{Judgement, Sessions, Turn, UNTIL_CALLED};

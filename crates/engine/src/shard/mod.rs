@@ -11,6 +11,7 @@ mod lifecycle;
 mod replies;
 mod requests;
 mod samples;
+mod securing;
 
 use crate::net::{Net, RoundTrip, WaitMode};
 use crate::target::Target;

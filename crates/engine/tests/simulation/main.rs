@@ -10,6 +10,7 @@ mod closing;
 mod connecting;
 mod contract;
 mod multiplex;
+mod preamble;
 mod scene;
 mod scripted;
 
