@@ -58,7 +58,7 @@ pub struct SearchArgs {
     #[arg(value_name = "FILE.toml")]
     file: Option<PathBuf>,
 
-    /// index, automaton, scan, vespa-api, opensearch, elasticsearch, postgresql, NAME=KIND, or NAME=URL\[,DIALECT\].
+    /// index, automaton, scan, vespa-api, opensearch, elasticsearch, postgresql, NAME=KIND, NAME=URL, or NAME=URL,DIALECT.
     #[arg(long, value_name = "ENGINE", help_heading = "Matrix")]
     engine: Vec<String>,
     /// Text: synthetic (its answers are known), bundled, debian, or ndjson:FILE.
