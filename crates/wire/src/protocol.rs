@@ -39,9 +39,20 @@ pub trait Protocol {
         true
     }
 
+    /// The most requests that one connection ever takes at a time, where the codec knows.
+    fn depth(&self) -> u32 {
+        1
+    }
+
     /// How many more requests this connection takes now; 0 while a handshake of the protocol is under way,
     /// or when the connection may not be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;
+
+    /// Whether this connection is a good one for `request`, where another may be better: one to the host that leads the
+    /// partition of its key. A request is taken everywhere; it is a matter of speed.
+    fn suits(&self, _conn: &Self::Conn, _request: &Self::Request) -> bool {
+        true
+    }
 
     /// Appends the bytes of `request` to `out` and remembers what reply to expect for `tag`.
     fn submit(&self, conn: &mut Self::Conn, request: &Self::Request, tag: u32, out: &mut Vec<u8>);
@@ -148,6 +159,8 @@ pub enum Fault {
     },
     /// The bytes are not the protocol; the text says what was expected.
     Protocol(&'static str),
+    /// The peer will not have this client: its login was refused, and would be again. The text says why.
+    Refused(&'static str),
     /// The peer gave up a request, or the connection, and said why.
     Reset {
         /// Whether any byte of a reply had arrived.
@@ -165,6 +178,7 @@ impl Fault {
             Fault::Closed { began: false } | Fault::Reset { began: false, .. } => Failure::Reset,
             Fault::Closed { began: true } | Fault::Reset { began: true, .. } => Failure::Short,
             Fault::Protocol(_) => Failure::Protocol,
+            Fault::Refused(_) => Failure::Connect,
         }
     }
 
@@ -174,7 +188,7 @@ impl Fault {
         match self {
             Fault::Closed { began: false } => "closed before the first byte of a reply",
             Fault::Closed { began: true } => "closed before the end of the reply",
-            Fault::Protocol(why) | Fault::Reset { why, .. } => why,
+            Fault::Protocol(why) | Fault::Refused(why) | Fault::Reset { why, .. } => why,
         }
     }
 }
