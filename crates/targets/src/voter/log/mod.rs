@@ -154,7 +154,8 @@ impl Log {
     /// Waits a little for the next calls of those who have just been answered, so that they share the next write with the
     /// calls that wait already. Otherwise clients who wait for their answers fall into two halves, each of which waits while the
     /// other half is written.
-    fn gather(&self, answered: usize, most: Duration) {
+    /// False when they did not come.
+    fn gather(&self, answered: usize, most: Duration) -> bool {
         let mut queue = self.lock();
         queue.wanted = queue.calls + answered;
         queue.is_asleep = true;
@@ -164,8 +165,9 @@ impl Log {
             is_short
         };
         let waited = self.filled.wait_timeout_while(queue, most, is_short);
-        queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let (mut queue, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         (queue.wanted, queue.is_asleep) = (0, false);
+        !waited.timed_out()
     }
 
     /// Waits until there is something, or `most` has passed, and takes all of it.

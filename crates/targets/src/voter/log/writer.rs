@@ -16,10 +16,10 @@ use std::time::Duration;
 const SYNC_NS: u64 = 100_000_000;
 /// Zeros written ahead at a time.
 const FILL_BYTES: usize = 1 << 20;
-/// Answered callers are waited for so long, as a part of what the write took...
-const GATHER_PART: u64 = 2;
-/// ... and at most.
-const GATHER_NS_MAX: u64 = 1_000_000;
+/// Callers who were answered are waited for so long.
+const GATHER_NS: u64 = 1_000_000;
+/// After they did not come they are waited for only half as long as a write takes, so many times.
+const IMPATIENT_WRITES: u32 = 32;
 /// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_secs(60);
 /// A buffer that was longer is given back.
@@ -99,6 +99,7 @@ impl Writer {
         // Since when there is something that is not on the disk.
         let mut unsynced_ns = None;
         let mut ask_above = self.bytes_max;
+        let mut impatience = 0u32;
         while !taken.is_last {
             let wait = if unsynced_ns.is_some() { Duration::from_nanos(SYNC_NS) } else { IDLE };
             self.log.take(&mut taken, wait);
@@ -131,9 +132,13 @@ impl Writer {
                 self.shared.inboxes[batch.network].put(batch);
             }
             if self.log.is_sync && is_due && !taken.is_last {
-                // A part of what the write took: who waits waits that much longer, and the disk is asked less often.
-                let most = Duration::from_nanos((took_ns / GATHER_PART).min(GATHER_NS_MAX));
-                self.log.gather(taken.calls, most);
+                let most_ns = if impatience == 0 { GATHER_NS } else { GATHER_NS.min(took_ns / 2) };
+                let have_come = self.log.gather(taken.calls, Duration::from_nanos(most_ns));
+                impatience = if have_come || impatience > 0 {
+                    impatience.saturating_sub(1)
+                } else {
+                    IMPATIENT_WRITES
+                };
             }
             taken.records.clear();
             if taken.records.capacity() > KEPT_BYTES_MAX {
