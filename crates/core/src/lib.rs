@@ -25,3 +25,4 @@ pub mod slo;
 pub mod units;
 pub mod verdict;
 pub mod visit;
+pub mod voter;

@@ -11,6 +11,7 @@ mod protocol;
 pub mod rank;
 mod session;
 pub mod vespa;
+pub mod volt;
 
 pub use protocol::{Event, Fault, Protocol, Submission};
 pub use session::{Judgement, Sessions, Turn, UNTIL_CALLED};
