@@ -25,6 +25,11 @@ pub trait Protocol {
         true
     }
 
+    /// The most requests that one connection ever takes at a time, where the codec knows.
+    fn depth(&self) -> u32 {
+        1
+    }
+
     /// How many more requests this connection takes now; 0 while a handshake of the protocol is under way,
     /// or when the connection may not be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;
