@@ -73,6 +73,9 @@ impl Desk {
             tuner.full();
             return Turn::Rest { until_ns: UNTIL_CALLED };
         }
+        if self.asked == 0 {
+            self.voting.shard_begins();
+        }
         let item = self.slice.global(self.asked);
         self.asked += 1;
         self.under_way += 1;

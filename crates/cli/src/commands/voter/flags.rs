@@ -15,6 +15,7 @@ use plimsoll_core::clock::wall_us;
 use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
+use plimsoll_workloads::voter::TunedLatency;
 
 /// Calls in a burst where only the rhythm was named.
 const BURST: u32 = 100;
@@ -42,6 +43,15 @@ pub enum ModeFlag {
     Direct,
     /// Slots, and a bounded queue in front of them.
     Managed,
+}
+
+/// Whose latency is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TuneByFlag {
+    /// This client's.
+    Client,
+    /// The server's own, in whole milliseconds; PostgreSQL reports none.
+    Server,
 }
 
 /// Yes or no.
@@ -148,6 +158,9 @@ pub struct BenchFlags {
     /// Find the best load by itself: as many calls at a time as hold a limit, such as p99=10ms.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub auto_tune: Option<Slo>,
+    /// Whose latency is tuned by: this client's, from the intended start, or what the server reports.
+    #[arg(long, value_enum, default_value = "client", help_heading = "Load")]
+    pub tune_by: TuneByFlag,
     /// Search for the highest rate that holds a limit, with an interval and a certified answer; may be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub seek: Vec<Slo>,
@@ -211,6 +224,9 @@ pub struct BenchFlags {
     /// One process of several: prepares nothing, says when it is ready, and waits for its start on stdin.
     #[arg(long, hide = true)]
     pub gate: bool,
+    /// Which of several processes this is, I/N from 0/N.
+    #[arg(long, hide = true, value_name = "I/N")]
+    pub part: Option<String>,
 }
 
 /// The words without a flag, told apart.
@@ -296,6 +312,8 @@ impl BenchFlags {
         match (self.calls, self.duration) {
             (Some(calls), _) => shape.calls = Some(calls),
             (None, Some(_)) => shape.calls = None,
+            // A load that is tuned takes its time.
+            (None, None) if self.auto_tune.is_some() => shape.calls = None,
             (None, None) => {}
         }
         self.change_rhythm(shape)?;
@@ -427,6 +445,28 @@ impl BenchFlags {
         Ok(Slice { index: index - 1, of })
     }
 
+    /// Which of several processes this is.
+    ///
+    /// # Errors
+    /// When it is no part.
+    pub fn part(&self) -> Result<Slice> {
+        let Some(text) = &self.part else { return Ok(Slice::WHOLE) };
+        let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parts {
+            Some((index, of)) if index < of => Ok(Slice { index, of }),
+            _ => Err(usage(format!("--part '{text}': write I/N from 0/N"))),
+        }
+    }
+
+    /// Whose latency the load is tuned by.
+    #[must_use]
+    pub const fn tuned_latency(&self) -> TunedLatency {
+        match self.tune_by {
+            TuneByFlag::Client => TunedLatency::Client,
+            TuneByFlag::Server => TunedLatency::Server,
+        }
+    }
+
     /// When the calls begin, microseconds since the Unix epoch; `None` is at once.
     ///
     /// # Errors
@@ -445,8 +485,8 @@ impl BenchFlags {
         let several = self.processes > 1;
         let wrong = if sql_only && !is_sql {
             "--sql, --isolation and --retries are PostgreSQL's; name a postgres:// target"
-        } else if is_sql && shape.bench == Bench::Hello {
-            "hello is VoltDB's; PostgreSQL is measured with plimsoll voter"
+        } else if is_sql && self.tune_by == TuneByFlag::Server {
+            "--tune-by server: PostgreSQL reports no times with its answers; leave it out"
         } else if self.processes == 0 || self.processes > PROCESSES_MAX {
             "--processes: use a number from 1 to 64"
         } else if self.connections == Some(0) {
@@ -546,7 +586,7 @@ mod tests {
             ("--processes 0", "from 1 to 64"),
             ("--processes 3 --workers 2", "fewer than one"),
             ("--verbosity loud", "write quiet"),
-            ("HSD postgres://h", "hello is VoltDB's"),
+            ("--tune-by server --auto-tune p99=1ms postgres://h", "reports no times"),
         ];
         for (text, part) in cases {
             let told = shape(text).unwrap_err();
