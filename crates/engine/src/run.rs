@@ -62,6 +62,8 @@ pub struct RunEnd {
     pub rss_max_bytes: u64,
     /// Whether it was told to stop before its end.
     pub interrupted: bool,
+    /// Why the target would not have it, where a login was refused: the run ended with it.
+    pub refused: Option<&'static str>,
     /// What the sink could not keep.
     pub sink_error: Option<std::io::Error>,
 }
@@ -88,6 +90,7 @@ impl RunEnd {
         self.busiest = self.busiest.max(later.busiest);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
         self.interrupted |= later.interrupted;
+        self.refused = self.refused.or(later.refused);
         self.sink_error = self.sink_error.take().or(later.sink_error);
     }
 }
@@ -154,6 +157,7 @@ impl ShardPlan {
         let mut own = self.clone();
         own.slice = self.slice.cut(index, of);
         own.part.windows = self.part.windows.get(index as usize).cloned().into_iter().collect();
+        own.part.gauges = self.part.gauges.get(index as usize).cloned().into_iter().collect();
         own.connections = match self.model.clients() {
             // A client and its connection belong to the same shard.
             Some(clients) if clients == self.connections => {
@@ -372,7 +376,7 @@ fn assemble(
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
     let (mut client_elapsed_ns, mut busiest) = (0, 0.0f64);
-    let mut interrupted = false;
+    let (mut interrupted, mut refused) = (false, None);
     for end in ends {
         rest.merge(&end.rest);
         if let Some(own) = end.warmup {
@@ -388,6 +392,7 @@ fn assemble(
         client_elapsed_ns += end.client_elapsed_ns;
         busiest = busiest.max(end.busy);
         interrupted |= end.interrupted;
+        refused = refused.or(end.refused);
     }
     rest.from_ns = rest.from_ns.min(rest.to_ns);
     collected.take(&rest, sink, &mut |_| {});
@@ -404,6 +409,7 @@ fn assemble(
         busiest,
         rss_max_bytes: rss_max_bytes(),
         interrupted,
+        refused,
         sink_error: collected.sink_error,
     }
 }

@@ -81,6 +81,16 @@ impl PacedSchedule {
         }
     }
 
+    /// When it wants to be asked again, ns, as far as is known without looking at the backlog once more.
+    #[must_use]
+    pub fn upcoming_ns(&self) -> u64 {
+        if self.limit.is_some() && self.upcoming_burst() > self.burst {
+            u64::MAX
+        } else {
+            self.due_ns
+        }
+    }
+
     #[inline]
     pub(super) fn next(&mut self, now_ns: u64) -> Next {
         if self.is_over() {

@@ -84,8 +84,9 @@ impl Conn {
         request.put(self.calls.begin(tag), out);
     }
 
+    /// Gives up a call. A server that has not even answered the login meanwhile is given up with it.
     pub(super) fn cancel(&mut self, tag: u32) -> bool {
-        self.calls.give_up(tag) && self.stage != Stage::Dead
+        self.calls.give_up(tag) && self.stage == Stage::Open
     }
 
     #[inline]
@@ -131,6 +132,9 @@ impl Conn {
             ),
             Stage::Dead => return Err(Fault::Protocol("the connection has failed before")),
         };
+        if input.is_empty() {
+            return Ok(None);
+        }
         let found = if self.partial.is_empty() {
             match declared_bytes(input, most) {
                 Ok(Some(bytes)) if bytes <= input.len() => {
@@ -228,7 +232,7 @@ fn welcomed(body: &[u8]) -> Result<Host, Fault> {
             cluster_start_ms: welcome.cluster_start_ms,
             leader_address: welcome.leader_address,
         }),
-        Ok(LoginReply::Refused(code)) => Err(Fault::Protocol(LoginCode::text(code))),
+        Ok(LoginReply::Refused(code)) => Err(Fault::Refused(LoginCode::text(code))),
         Err(DecodeError::Version(2)) => {
             Err(Fault::Protocol("VoltDB asks for Kerberos, which plimsoll does not speak"))
         }

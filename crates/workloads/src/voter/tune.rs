@@ -4,7 +4,8 @@
 //! of 100 ms: while both are below the limit, a tenth more (at least five); when both are above it, a tenth less; when
 //! only the recent ones are, one less; when only they are not, one more. Here a window is late when more calls than the
 //! percentile allows came after the limit, and windows are added up by their calls, so that nothing is averaged. What was
-//! seen before a retreat says nothing of the load after it, and is forgotten.
+//! seen before a retreat says nothing of the load after it, and is forgotten; and where the limit lies is known by then, so that
+//! from then on it is only a hundredth more: a tenth would miss the limit every other window.
 
 use super::trace::WINDOW_NS;
 use plimsoll_core::clock::SECOND_NS;
@@ -21,6 +22,8 @@ const MEDIUM: usize = 25;
 const RECENT: usize = 5;
 /// A step is this part of what is allowed,
 const STEP_SHARE: f64 = 0.1;
+/// and after the first step back, this part upwards,
+const CLIMB_SHARE: f64 = 0.01;
 /// and at least so many, all shards together.
 const STEP_MIN: u32 = 5;
 /// A window is extended until it holds so many calls that could come late,
@@ -201,10 +204,12 @@ impl Tuner {
         self.from_ns = now_ns;
         let was_full = std::mem::take(&mut self.was_full);
         let step = (self.allowed * STEP_SHARE).max(self.step_min);
+        let one = self.step_min / f64::from(STEP_MIN);
         let change = match (self.is_late(RECENT), self.is_late(MEDIUM)) {
             (true, true) => -step,
-            (true, false) => -self.step_min / f64::from(STEP_MIN),
-            (false, true) => self.step_min / f64::from(STEP_MIN),
+            (true, false) => -one,
+            (false, true) => one,
+            (false, false) if self.retreats > 0 => (self.allowed * CLIMB_SHARE).max(one),
             (false, false) => step,
         };
         // More of what is not used would say nothing.
