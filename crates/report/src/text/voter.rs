@@ -355,8 +355,8 @@ pub struct Lap {
     pub client_ms: (f64, f64),
     /// The same of the times that the server reports, where it does.
     pub server_ms: Option<(f64, f64)>,
-    /// Calls that wait in the queue, where there is one.
-    pub queued: Option<u64>,
+    /// Where there is a queue: calls that wait in it, and the longest wait since the line before, ms.
+    pub queue: Option<(u64, f64)>,
 }
 
 impl Lap {
@@ -366,8 +366,9 @@ impl Lap {
         let server = self.server_ms.map_or(String::new(), |(mean, max)| {
             format!(", server avglat: {mean:>6.3}ms, maxlat: {max:>4.0}ms")
         });
-        let queued =
-            self.queued.map_or(String::new(), |queued| format!(", queued: {:>7}", count(queued)));
+        let queued = self.queue.map_or(String::new(), |(queued, wait_ms)| {
+            format!(", queued: {:>7}, maxwait: {wait_ms:>4.0}ms", count(queued))
+        });
         format!(
             "Client {client}: at {:>6.3}sec: lap {:>8} T/sec,  total {:>8} T/sec, success: {:>9}, fails: {}, \
              pending: {:>7}, avglat: {:>6.3}ms, maxlat: {}{server}{queued}",

@@ -139,6 +139,7 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
     plan.part.start_ns = before.start_ns;
     let end_early = Arc::new(AtomicBool::new(false));
     plan.part.end_early = Some(end_early.clone());
+    plan.part.gauges = (0..task.scenario.threads).map(|_| Arc::default()).collect();
     let about = About {
         plan: &plan,
         class_names: vec![task.class()],
@@ -184,6 +185,8 @@ fn calls<P: Protocol, F: Fn() -> P + Sync>(
         server_reports: matches!(task.database, Database::Volt(_)),
         give_up: task.give_up,
         lines: before.lines,
+        has_queue: task.shape.managed.is_some(),
+        gauges: &plan.part.gauges,
         end_early,
         done: &done,
     };

@@ -4,8 +4,10 @@ use crate::execute::{note, print_out};
 use plimsoll_core::bench_shape::{Shape, Verbosity};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::units::Span;
+use plimsoll_engine::gauge::{Gauge, Reading};
 use plimsoll_report::text::voter::Lap;
 use plimsoll_workloads::voter::{Voting, VotingNow};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -57,6 +59,10 @@ pub struct Watch<'a> {
     pub give_up: Span,
     /// Where the lines go.
     pub lines: Lines,
+    /// Whether calls may wait in a queue.
+    pub has_queue: bool,
+    /// How the shards stand.
+    pub gauges: &'a [Arc<Gauge>],
     /// Ends the schedule.
     pub end_early: &'a AtomicBool,
     /// Set when the run is over.
@@ -107,6 +113,7 @@ impl Watch<'_> {
     fn lap(&self, at_ns: u64, now: &VotingNow, (last_s, last): (f64, VotingNow)) -> Lap {
         let at_s = at_ns as f64 / 1e9;
         let ended = |look: &VotingNow| (look.answered() + look.failed) as f64;
+        let standing: Reading = Gauge::look_at_all(self.gauges);
         let server_ms =
             self.server_reports.then(|| (now.server_mean_ms(), now.server_max_ms as f64));
         Lap {
@@ -114,11 +121,12 @@ impl Watch<'_> {
             lap_per_s: (ended(now) - ended(&last)) / (at_s - last_s).max(1e-3),
             total_per_s: ended(now) / at_s.max(1e-3),
             success: now.answered(),
-            fails: now.failed,
+            // Calls that were turned away were never sent.
+            fails: now.failed + standing.refused(),
             pending: now.under_way(),
             client_ms: (now.client_mean_ms(), now.client_max_ns as f64 / MILLISECOND_NS as f64),
             server_ms,
-            queued: None,
+            queue: self.has_queue.then_some((standing.queued, standing.longest_wait_ns as f64 / 1e6)),
         }
     }
 

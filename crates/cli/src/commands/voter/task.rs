@@ -59,7 +59,12 @@ pub struct Task {
 }
 
 /// Connections of each process, and calls under way on each.
-fn connections(flags: &BenchFlags, shape: &Shape, database: &Database) -> (u32, u32) {
+fn connections(
+    flags: &BenchFlags,
+    shape: &Shape,
+    database: &Database,
+    processes: u32,
+) -> (u32, u32) {
     let slots = shape.managed.map(|managed| managed.slots);
     match database {
         Database::Volt(address) => {
@@ -73,10 +78,10 @@ fn connections(flags: &BenchFlags, shape: &Shape, database: &Database) -> (u32, 
                 _ => SQL_CONNECTIONS,
             };
             // The sum over all processes is what the server sees.
-            let own = flags.connections.unwrap_or((all / flags.processes.max(1)).max(1));
+            let own = flags.connections.unwrap_or((all / processes).max(1));
             let own = own.max(flags.cores);
             let waiting = match shape.rhythm {
-                Rhythm::Steady => shape.size.div_ceil(own * flags.processes.max(1)),
+                Rhythm::Steady => shape.size.div_ceil(own.saturating_mul(processes).max(1)),
                 _ => SQL_DEPTH,
             };
             (own, slots.unwrap_or(waiting).clamp(1, SQL_DEPTH))
@@ -122,8 +127,8 @@ impl Task {
             own_names.unwrap_or_else(|| CONTESTANTS[..count].iter().map(|&n| n.into()).collect());
         let database = Database::parse(targets)?;
         let part = flags.part()?;
-        let (own, depth) = connections(flags, &shape, &database);
         let processes = if part.of > 1 { part.of } else { flags.processes.max(1) };
+        let (own, depth) = connections(flags, &shape, &database, processes);
         let in_all = own.saturating_mul(processes);
         let load = load_of(&shape, in_all, depth);
         let settings = settings(flags, count as u32, &load, flags.slice()?)?;

@@ -117,11 +117,11 @@ fn a_rolling_line_has_both_latencies() {
         pending: 111,
         client_ms: (5.73, 25.0),
         server_ms: Some((0.286, 3.0)),
-        queued: Some(7),
+        queue: Some((7, 40.0)),
     };
     assert_eq!(
         lap.line("VSD"),
         "Client VSD: at  0.217sec: lap   19,339 T/sec,  total   19,368 T/sec, success:     4,203, fails: 0, pending:     \
-         111, avglat:  5.730ms, maxlat: 25.0 ms, server avglat:  0.286ms, maxlat:    3ms, queued:       7"
+         111, avglat:  5.730ms, maxlat: 25.0 ms, server avglat:  0.286ms, maxlat:    3ms, queued:       7, maxwait:   40ms"
     );
 }
