@@ -3,7 +3,7 @@
 use super::connection::State;
 use super::ending::ROUND_TRIPS_MAX;
 use super::flight::NOWHERE;
-use super::{Message, Rest, Shard, ShardEnd, ShardPlan};
+use super::{Message, Rest, Shard, ShardPlan};
 use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;

@@ -42,6 +42,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Next::Done => self.schedule_done = true,
             }
         }
+        // Also while every connection is busy: a backlog that has fallen far enough is seen when it has.
+        self.schedule.see_backlog(u64::from(self.flights.len()), self.clock.now_ns());
         u64::MAX
     }
 

@@ -6,6 +6,8 @@
 
 mod asker;
 mod books;
+mod bursts;
+mod calls;
 mod closing;
 mod connecting;
 mod contract;
