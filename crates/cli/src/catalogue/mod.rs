@@ -21,6 +21,7 @@ const FILES: [(&str, &str); 5] = [
     ("feedsim_default", include_str!("../../../../jobs/feedsim_default.toml")),
     ("feedsim_mini", include_str!("../../../../jobs/feedsim_mini.toml")),
     ("search-table", include_str!("../../../../jobs/search-table.toml")),
+    ("voter", include_str!("../../../../jobs/voter.toml")),
 ];
 
 /// The job that is code, since its second rate depends on the result of its first.

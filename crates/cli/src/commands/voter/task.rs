@@ -1,7 +1,7 @@
 //! What a client is to do, made from the flags before anything is sent.
 
 use super::address::Database;
-use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
+use super::flags::{BenchFlags, IsolationFlag, SqlFlag};
 use crate::postgres;
 use crate::prepare::{check_limits, plan_of};
 use crate::usage::usage;
@@ -50,8 +50,6 @@ pub struct Task {
     pub sql: SqlWay,
     /// What its transaction sees.
     pub isolation: Isolation,
-    /// Whether votes go to the host that owns their partition.
-    pub affinity: bool,
     /// When a run whose target has gone is given up.
     pub give_up: Span,
     /// Whether somebody else prepares, and says when to start.
@@ -182,7 +180,6 @@ impl Task {
             depth,
             sql,
             isolation,
-            affinity: flags.affinity == Switch::On,
             give_up: flags.give_up,
             gate: flags.gate,
         })
