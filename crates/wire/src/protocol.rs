@@ -34,6 +34,12 @@ pub trait Protocol {
     /// or when the connection may not be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;
 
+    /// Whether this connection is a good one for `request`, where another may be better: one to the host that leads the
+    /// partition of its key. A request is taken everywhere; it is a matter of speed.
+    fn suits(&self, _conn: &Self::Conn, _request: &Self::Request) -> bool {
+        true
+    }
+
     /// Appends the bytes of `request` to `out` and remembers what reply to expect for `tag`.
     fn submit(&self, conn: &mut Self::Conn, request: &Self::Request, tag: u32, out: &mut Vec<u8>);
 

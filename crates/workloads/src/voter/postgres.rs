@@ -150,8 +150,7 @@ pub fn vote_statements(way: SqlWay) -> Result<Vec<Statement>, RequestError> {
 
 /// Keeps two clients from making the same tables at the same time; it has no row, so that the first row is what was asked
 /// for.
-pub(super) const LOCK: &str =
-    "DO $$ BEGIN PERFORM pg_advisory_xact_lock(7023486553); END $$;\n";
+pub(super) const LOCK: &str = "DO $$ BEGIN PERFORM pg_advisory_xact_lock(7023486553); END $$;\n";
 
 const SCHEMA: &str = "\
 CREATE TABLE IF NOT EXISTS contestants (

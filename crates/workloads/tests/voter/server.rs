@@ -5,13 +5,41 @@ use plimsoll_core::rng::Rng;
 use plimsoll_engine::net::NetError;
 use plimsoll_engine::sim::{Act, Acts, Arrival, Peer};
 use plimsoll_wire::volt::{
-    Call, Kind, LoginCall, LoginReply, ResponseWriter, Status, Value, Welcome, frame_length,
+    Call, Kind, LoginCall, LoginReply, Response, ResponseWriter, Ring, Status, Topology, Value,
+    Welcome, frame_length,
 };
 use plimsoll_workloads::voter::GREETINGS;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::rc::Rc;
+
+/// Partitions of the cluster, dealt out to its hosts in turn.
+const PARTITIONS: u32 = 6;
+/// Hosts of the cluster: a port's number says which.
+const HOSTS: i32 = 2;
+
+/// What the cluster says of itself.
+pub fn topology() -> Topology {
+    let mut out = Vec::new();
+    let mut writer = ResponseWriter::success(&mut out, 1, 0);
+    let mut sites = writer.table(&[
+        ("Partition", Kind::Integer),
+        ("Sites", Kind::String),
+        ("Leader", Kind::String),
+    ]);
+    for partition in 0..PARTITIONS as i32 {
+        let leader = format!("{}:0", partition % HOSTS);
+        sites.row(&[Value::Integer(partition), Value::String(&leader), Value::String(&leader)]);
+    }
+    drop(sites);
+    let ring = Ring::even(PARTITIONS).to_bytes();
+    writer
+        .table(&[("HASHTYPE", Kind::String), ("HASHCONFIG", Kind::VarBinary)])
+        .row(&[Value::String("ELASTIC"), Value::VarBinary(&ring)]);
+    drop(writer);
+    Topology::read(&Response::read(&out[4..]).unwrap()).unwrap()
+}
 
 /// How many of a thousand calls end like this.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,9 +64,14 @@ pub struct Faults {
 
 pub struct Server {
     rng: Rng,
+    ring: Ring,
     faults: Faults,
     contestants: i32,
     held: HashMap<u64, (bool, Vec<u8>)>,
+    /// The host that each connection leads to.
+    hosts: HashMap<u64, i32>,
+    /// Votes that came to the host that leads their partition, and others.
+    pub at_leader: (u64, u64),
     opened: u64,
     /// Rows by telephone.
     pub votes: BTreeMap<i64, u64>,
@@ -57,9 +90,12 @@ impl Server {
     pub fn new(seed: u64, faults: Faults) -> Rc<RefCell<Self>> {
         Rc::new(RefCell::new(Self {
             rng: Rng::new(seed),
+            ring: Ring::even(PARTITIONS),
             faults,
             contestants: 6,
             held: HashMap::new(),
+            hosts: HashMap::new(),
+            at_leader: (0, 0),
             opened: 0,
             votes: BTreeMap::new(),
             by_contestant: BTreeMap::new(),
@@ -94,7 +130,7 @@ impl Server {
         0
     }
 
-    fn call(&mut self, body: &[u8], acts: &mut Acts) {
+    fn call(&mut self, connection: u64, body: &[u8], acts: &mut Acts) {
         let call = Call::read(body).unwrap();
         let (handle, ms) = (call.handle, self.rng.below(self.service_max_ms + 1));
         let (after_ns, ms) = (ms * MILLISECOND_NS, ms as i32);
@@ -116,6 +152,9 @@ impl Server {
             panic!("{params:?}")
         };
         let ballot = (phone, contestant, most);
+        let leads = self.hosts[&connection] == self.ring.partition_of_long(phone) % HOSTS;
+        let count = if leads { &mut self.at_leader.0 } else { &mut self.at_leader.1 };
+        *count += 1;
         let done = self.rng.below(2) == 0;
         if self.happens(self.faults.cut) {
             self.vote(ballot, done);
@@ -145,13 +184,13 @@ impl Server {
         acts.push((after_ns, Act::Bytes(out)));
     }
 
-    fn login(&mut self, body: &[u8], acts: &mut Acts) {
+    fn login(&mut self, connection: u64, body: &[u8], acts: &mut Acts) {
         assert!(LoginCall::read(body).unwrap().is_to_database());
         let reply = if self.faults.refuses {
             LoginReply::Refused(-1)
         } else {
             LoginReply::Welcome(Welcome {
-                host_id: 0,
+                host_id: self.hosts[&connection],
                 connection_id: 1,
                 cluster_start_ms: 1,
                 leader_address: [127, 0, 0, 1],
@@ -168,7 +207,8 @@ impl Server {
 }
 
 impl Peer for Server {
-    fn connecting(&mut self, connection: u64, _: SocketAddr, _: u64) -> Arrival {
+    fn connecting(&mut self, connection: u64, address: SocketAddr, _: u64) -> Arrival {
+        self.hosts.insert(connection, i32::from(address.port()) % HOSTS);
         self.opened += 1;
         if self.faults.connections.is_some_and(|most| self.opened > most) {
             return Arrival::Failed { after_ns: MILLISECOND_NS, error: NetError::Refused };
@@ -189,9 +229,9 @@ impl Peer for Server {
             }
             let body = &held[at + 4..at + length];
             if logged_in {
-                self.call(body, acts)
+                self.call(connection, body, acts);
             } else {
-                self.login(body, acts)
+                self.login(connection, body, acts);
             }
             logged_in = true;
             at += length;
