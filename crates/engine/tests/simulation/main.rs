@@ -12,6 +12,7 @@ mod closing;
 mod connecting;
 mod contract;
 mod multiplex;
+mod preamble;
 mod scene;
 mod scripted;
 
