@@ -11,7 +11,10 @@ fn two_processes_are_both_exact_and_start_together() {
     let place = Place::busy();
     let target = database(&place, &[]);
     // Votes of somebody else are no business of theirs.
-    run(&place, &["voter", &target.url, "--calls", "3000", "--workers", "20", "--seed", "9", "--quiet"]);
+    run(
+        &place,
+        &["voter", &target.url, "--calls", "3000", "--workers", "20", "--seed", "9", "--quiet"],
+    );
     let args = ["voter", &target.url, "--processes", "2", "--calls", "20001", "--workers", "20"];
     let ended = place.run(args);
     assert!(matches!(ended.code, Some(0 | 3)), "{}\n{}", ended.stdout, ended.stderr);
@@ -32,7 +35,10 @@ fn two_processes_are_both_exact_and_start_together() {
     assert_eq!(record.count("/voter/totals/transactions"), 20_001);
     let calls = |at: u32| record.count(&format!("/voter/processes/{at}/calls"));
     assert_eq!((calls(0), calls(1)), (10_001, 10_000));
-    assert!(record.number("/voter/totals/per_s") <= record.number("/voter/totals/sum_of_rates_per_s") * 1.000_001);
+    assert!(
+        record.number("/voter/totals/per_s")
+            <= record.number("/voter/totals/sum_of_rates_per_s") * 1.000_001
+    );
     assert!(record.number("/voter/totals/start_skew_ms") >= 0.0);
     // The histograms are those of all calls.
     assert_eq!(record.count("/latency_ms/response/count"), 20_001);
@@ -45,7 +51,8 @@ fn independent_clients_share_the_numbers_by_slices() {
     let target = database(&place, &[]);
     let url = target.url.clone();
     let start = |slice: &str| {
-        let args = ["voter", &url, "--slice", slice, "--calls", "5000", "--workers", "10", "--quiet"];
+        let args =
+            ["voter", &url, "--slice", slice, "--calls", "5000", "--workers", "10", "--quiet"];
         place.start([&args[..], &["--start-delay", "1s", "--json", "-", "--no-record"]].concat())
     };
     let both = [start("1/2"), start("2/2")];
@@ -61,7 +68,8 @@ fn independent_clients_share_the_numbers_by_slices() {
 fn a_process_that_dies_is_told_and_the_others_count() {
     let place = Place::busy();
     let target = database(&place, &[]);
-    let args = ["voter", &target.url, "--processes", "2", "--workers", "4", "--duration", "4s", "--quiet"];
+    let args =
+        ["voter", &target.url, "--processes", "2", "--workers", "4", "--duration", "4s", "--quiet"];
     let running = place.start([&args[..], &["--json", "-", "--no-record"]].concat());
     let limit = Duration::from_secs(30);
     let pid = running.wait_for_descendant("--part 1/2", limit);

@@ -28,7 +28,8 @@ fn functions_statements_and_processes_are_exact() {
         // Under read committed two transactions of one telephone may both pass the limit, and both are rows.
         expect_exact(&record);
     }
-    let strict = ["--workers", "16", "--seed", "6", "--sql", "statements", "--isolation", "serializable"];
+    let strict =
+        ["--workers", "16", "--seed", "6", "--sql", "statements", "--isolation", "serializable"];
     let record = run(&place, &[&few[..], &strict].concat());
     assert_eq!(record.text("/voter/check"), "ok");
     assert_eq!(record.0["voter"]["contestants"].as_array().unwrap().len(), 6);

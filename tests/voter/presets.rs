@@ -73,13 +73,16 @@ fn the_originals_words_make_the_originals_lines() {
 fn rolling_lines_have_both_latencies_and_go_where_they_are_wanted() {
     let place = Place::busy();
     let target = database(&place, &[]);
-    let common = ["voter", &target.url, "--workers", "5", "--duration", "600ms", "--dump-interval", "100ms"];
+    let common =
+        ["voter", &target.url, "--workers", "5", "--duration", "600ms", "--dump-interval", "100ms"];
     let line = |text: &str| {
         text.lines().find(|line| line.starts_with("Client VSD: at ")).map(str::to_owned)
     };
     let ended = place.run(common);
     let told = line(&ended.stderr).expect("a line on stderr");
-    for part in ["lap ", "total ", "success: ", "pending: ", ", avglat: ", "maxlat: ", "server avglat: "] {
+    for part in
+        ["lap ", "total ", "success: ", "pending: ", ", avglat: ", "maxlat: ", "server avglat: "]
+    {
         assert!(told.contains(part), "{part} is missing in {told}");
     }
     assert_eq!(line(&ended.stdout), None);
@@ -95,18 +98,39 @@ fn rolling_lines_have_both_latencies_and_go_where_they_are_wanted() {
 fn a_rate_a_tuned_load_and_the_load_line_are_counted_too() {
     let place = Place::busy();
     let target = database(&place, &[]);
-    let open = ["voter", &target.url, "--rate", "2000", "--arrivals", "poisson", "--duration", "1s", "--quiet"];
+    let open = [
+        "voter",
+        &target.url,
+        "--rate",
+        "2000",
+        "--arrivals",
+        "poisson",
+        "--duration",
+        "1s",
+        "--quiet",
+    ];
     let record = run(&place, &open);
     expect_exact(&record);
     assert!(record.count("/ledger/scheduled") > 1_500);
 
-    let tuned = ["voter", &target.url, "--auto-tune", "p99=50ms", "--duration", "2s", "--seed", "2", "--quiet"];
+    let tuned = [
+        "voter",
+        &target.url,
+        "--auto-tune",
+        "p99=50ms",
+        "--duration",
+        "2s",
+        "--seed",
+        "2",
+        "--quiet",
+    ];
     let record = run(&place, &tuned);
     expect_exact(&record);
     assert_eq!(record.text("/voter/auto_tune/goal"), "p99=50ms");
     assert!(record.count("/voter/auto_tune/windows") > 0);
 
-    let sought = ["voter", &target.url, "--seek", "p90=200ms", "--budget", "6s", "--seed", "3", "--quiet"];
+    let sought =
+        ["voter", &target.url, "--seek", "p90=200ms", "--budget", "6s", "--seed", "3", "--quiet"];
     let ended = place.run([&sought[..], &["--json", "-", "--no-record"]].concat());
     let record = Record::of(&ended);
     record.expect_balanced();

@@ -15,7 +15,7 @@ use job::Job;
 use std::path::Path;
 
 /// The jobs of `jobs/`, by the name of their file.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("fbench", include_str!("../../../../jobs/fbench.toml")),
     ("feedsim_autoscale", include_str!("../../../../jobs/feedsim_autoscale.toml")),
     ("feedsim_default", include_str!("../../../../jobs/feedsim_default.toml")),

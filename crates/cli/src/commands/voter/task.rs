@@ -13,6 +13,7 @@ use plimsoll_core::schedule::{LoadModel, Slice, Think};
 use plimsoll_core::units::Span;
 use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_engine::tls::Tls;
 use plimsoll_workloads::voter::{
     CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal,
 };
@@ -52,6 +53,8 @@ pub struct Task {
     pub isolation: Isolation,
     /// When a run whose target has gone is given up.
     pub give_up: Span,
+    /// TLS to PostgreSQL, where its address asks for it.
+    pub tls: Option<Tls>,
     /// Whether somebody else prepares, and says when to start.
     pub gate: bool,
 }
@@ -90,7 +93,9 @@ fn connections(
 /// The load as the engine runs it.
 fn load_of(shape: &Shape, in_all: u32, depth: u32) -> LoadModel {
     match &shape.rhythm {
-        Rhythm::Steady => LoadModel::Closed { clients: shape.size, think: Think::None, cycle_ns: 0 },
+        Rhythm::Steady => {
+            LoadModel::Closed { clients: shape.size, think: Think::None, cycle_ns: 0 }
+        }
         Rhythm::Burst => LoadModel::PacedBurst {
             size: shape.size,
             delay_ns: shape.delay.unwrap_or_default().ns,
@@ -119,12 +124,18 @@ impl Task {
         let (count, own_names) = flags.names()?;
         let is_sql = targets.iter().any(|target| postgres::is_address(target));
         if is_sql && own_names.is_some() {
-            return Err(usage("--names is VoltDB's; leave it out for postgres://, or use --contestants"));
+            return Err(usage(
+                "--names is VoltDB's; leave it out for postgres://, or use --contestants",
+            ));
         }
         let names =
             own_names.unwrap_or_else(|| CONTESTANTS[..count].iter().map(|&n| n.into()).collect());
         let database = Database::parse(targets)?;
         let part = flags.part()?;
+        let tls = match &database {
+            Database::Volt(_) => None,
+            Database::Postgres(sql) => sql.address.tls()?,
+        };
         let processes = if part.of > 1 { part.of } else { flags.processes.max(1) };
         let (own, depth) = connections(flags, &shape, &database, processes);
         let in_all = own.saturating_mul(processes);
@@ -181,6 +192,7 @@ impl Task {
             sql,
             isolation,
             give_up: flags.give_up,
+            tls,
             gate: flags.gate,
         })
     }
@@ -200,7 +212,7 @@ impl Task {
     /// This process's part of the plan.
     #[must_use]
     pub fn plan(&self) -> ShardPlan {
-        let whole = plan_of(&self.scenario, self.database.targets(), None, 1);
+        let whole = plan_of(&self.scenario, self.database.targets(), self.tls.clone(), 1);
         whole.cut(self.part.index, self.part.of)
     }
 
@@ -234,8 +246,9 @@ fn settings(
     };
     let retries = match flags.retries {
         None => RETRIES_MAX,
-        Some(retries) => u8::try_from(retries)
-            .map_err(|_| usage("--retries: use a number from 0 to 255"))?,
+        Some(retries) => {
+            u8::try_from(retries).map_err(|_| usage("--retries: use a number from 0 to 255"))?
+        }
     };
     Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), retries })
 }
