@@ -46,7 +46,8 @@ fn whoever_stops_it_gets_what_there_is_with_its_check() {
     let place = Place::busy();
     let target = database(&place, &[]);
     for processes in ["1", "2"] {
-        let args = ["voter", &target.url, "--workers", "8", "--duration", "30s", "--seed", processes];
+        let args =
+            ["voter", &target.url, "--workers", "8", "--duration", "30s", "--seed", processes];
         let more = ["--processes", processes, "--json", "-", "--no-record"];
         let running = place.start([&args[..], &more].concat());
         until("votes", Duration::from_secs(30), || running.stderr_so_far().contains("T/sec"));
