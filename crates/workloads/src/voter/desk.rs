@@ -61,6 +61,11 @@ impl Desk {
         &self.voting.seen[self.shard as usize]
     }
 
+    /// Which of all votes are this shard's.
+    pub(super) const fn slice(&self) -> Slice {
+        self.slice
+    }
+
     /// Whose turn it is: the number of the next call, or why there is none now.
     #[inline]
     pub(super) fn turn(&mut self) -> Turn {

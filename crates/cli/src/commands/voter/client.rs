@@ -1,7 +1,7 @@
 //! One client, from its first connection to the check of its writes.
 
 use super::address::Database;
-use super::contact::{Contact, volt_of};
+use super::contact::{Contact, routes, volt_of};
 use super::laps::{Lines, Watch};
 use super::seeking;
 use super::start::{wait_for, wall_of};
@@ -20,8 +20,8 @@ use plimsoll_engine::shard::ShardPlan;
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::voter::{
-    PostgresHello, PostgresVotes, VoltHello, VoltVotes, VoterTally, Voting, hello_statements,
-    vote_statements,
+    PostgresHello, PostgresVotes, Routes, VoltHello, VoltVotes, VoterTally, Voting,
+    hello_statements, vote_statements,
 };
 use serde_json::{Map, Value};
 use std::io::{BufRead, Write};
@@ -38,6 +38,8 @@ pub struct Before {
     pub rows: Option<u64>,
     /// When the first calls are due, ns; `None` is at once.
     pub start_ns: Option<u64>,
+    /// Which host a vote belongs to, where there are several.
+    pub routes: Option<Arc<Routes>>,
     /// Where the words about the phases go.
     pub lines: Lines,
 }
@@ -74,20 +76,31 @@ pub fn run(
     }
     let rows = if task.is_voter() { Some(contact.count(task.range())?) } else { None };
     drop(contact);
+    let routes = match &task.database {
+        Database::Volt(address) if task.affinity && task.is_voter() && address.hosts.len() > 1 => {
+            routes(address, &task.database.targets(), task.scenario.connect_timeout)?.map(Arc::new)
+        }
+        _ => None,
+    };
     let start_us = if task.gate { Some(gate(rows)?) } else { start_us()? };
     if let Some(start_us) = start_us {
         words.say(&format!("start at {} ...", plimsoll_core::clock::format_utc(start_us)));
     }
     let start_ns = start_us.map(wait_for).transpose()?;
     words.say("calls ...");
-    let before = Before { rows, start_ns, lines };
+    let before = Before { rows, start_ns, routes, lines };
     match &task.database {
         Database::Volt(address) => {
             let protocol = volt_of(address, task.depth);
             let is_voter = task.is_voter();
+            let routes = before.routes.clone();
             let make: Box<MakeSessions<_>> = Box::new(move |voting, shard, shards| {
                 if is_voter {
-                    Box::new(VoltVotes::new(voting.clone(), shard, shards))
+                    let votes = VoltVotes::new(voting.clone(), shard, shards);
+                    match &routes {
+                        Some(routes) => Box::new(votes.routed(routes.clone())),
+                        None => Box::new(votes),
+                    }
                 } else {
                     Box::new(VoltHello::new(voting.clone(), shard, shards))
                 }

@@ -10,10 +10,10 @@ use plimsoll_core::voter::{ContestantVotes, KeyRange};
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::target::Target;
 use plimsoll_wire::postgres::{self, Postgres};
-use plimsoll_wire::volt::{Login, Request, Response, Status, Value, Volt};
+use plimsoll_wire::volt::{Login, Request, Response, Status, Topology, Value, Volt};
 use plimsoll_wire::{Fault, Protocol};
 use plimsoll_workloads::voter::{
-    contestants_sql, count_sql, hello_inserts, hello_table, postgres_schema, results_of,
+    Routes, contestants_sql, count_sql, hello_inserts, hello_table, postgres_schema, results_of,
     results_sql,
 };
 use std::time::Duration;
@@ -116,6 +116,27 @@ impl Contact {
         };
         all.ok_or_else(|| anyhow::anyhow!("the results are not in the form of the voter's"))
     }
+}
+
+/// Which host leads which partition, by the targets of a run; nothing where there is one host, or where the cluster does
+/// not say: votes then go to any host, which passes them on.
+///
+/// # Errors
+/// A host that does not let us in.
+pub fn routes(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<Option<Routes>> {
+    let mut hosts = Vec::new();
+    let mut topology = None;
+    for target in targets {
+        let mut exchange = open_volt(address, target, limit)?;
+        let mut request = Request::default();
+        Topology::ask(&mut request);
+        topology = exchange.ask(&request, |reply| Topology::read(reply).ok())?;
+        match exchange.conn().host() {
+            Some(host) => hosts.push(host.id),
+            None => return Ok(None),
+        }
+    }
+    Ok(topology.and_then(|topology| Routes::new(topology, hosts)))
 }
 
 /// Says what went wrong with a connection that was just made.

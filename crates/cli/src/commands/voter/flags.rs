@@ -36,6 +36,15 @@ pub enum TuneByFlag {
     Server,
 }
 
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
 /// How a vote is said in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SqlFlag {
@@ -70,6 +79,9 @@ pub struct BenchFlags {
     /// Connections to each host; to PostgreSQL one a worker, at most 32.
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub connections: Option<u32>,
+    /// VoltDB: send each vote to the host that leads its partition, where there are several hosts.
+    #[arg(long, value_enum, default_value = "on", help_heading = "Target")]
+    pub affinity: Switch,
     /// PostgreSQL: how a vote is said.
     #[arg(long, value_enum, help_heading = "Target")]
     pub sql: Option<SqlFlag>,

@@ -1,7 +1,7 @@
 //! What a client is to do, made from the flags before anything is sent.
 
 use super::address::Database;
-use super::flags::{BenchFlags, IsolationFlag, SqlFlag};
+use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
 use crate::postgres;
 use crate::prepare::{check_limits, plan_of};
 use crate::usage::usage;
@@ -51,6 +51,8 @@ pub struct Task {
     pub sql: SqlWay,
     /// What its transaction sees.
     pub isolation: Isolation,
+    /// Whether votes go to the hosts that lead their partitions.
+    pub affinity: bool,
     /// When a run whose target has gone is given up.
     pub give_up: Span,
     /// TLS to PostgreSQL, where its address asks for it.
@@ -182,6 +184,7 @@ impl Task {
             depth,
             sql: way(flags.sql),
             isolation: isolation(flags.isolation),
+            affinity: flags.affinity == Switch::On,
             give_up: flags.give_up,
             tls,
             gate: flags.gate,
