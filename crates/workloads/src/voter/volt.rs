@@ -144,3 +144,41 @@ pub fn results_of(reply: &Response<'_>) -> Option<Vec<ContestantVotes>> {
     }
     Some(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_wire::volt::{Kind, ResponseWriter};
+
+    fn told(columns: &[(&str, Kind)], rows: &[[Value<'_>; 3]]) -> Option<Vec<ContestantVotes>> {
+        let mut out = Vec::new();
+        let mut response = ResponseWriter::success(&mut out, 7, 1);
+        let mut table = response.table(columns);
+        for row in rows {
+            table.row(row);
+        }
+        results_of(&Response::read(&out[4..]).unwrap())
+    }
+
+    #[test]
+    fn results_are_read_by_the_names_of_their_columns() {
+        let columns = [
+            ("CONTESTANT_NAME", Kind::String),
+            ("CONTESTANT_NUMBER", Kind::Integer),
+            ("TOTAL_VOTES", Kind::BigInt),
+        ];
+        let row = |name, number, votes| {
+            [Value::String(name), Value::Integer(number), Value::BigInt(votes)]
+        };
+        let all = told(&columns, &[row("B", 2, 9), row("A", 1, 3)]).unwrap();
+        let read: Vec<_> = all.iter().map(|c| (c.name.as_str(), c.number, c.votes)).collect();
+        assert_eq!(read, [("B", 2, 9), ("A", 1, 3)]);
+        assert_eq!(told(&columns, &[]), Some(Vec::new()), "nobody has voted yet");
+        assert_eq!(told(&columns, &[row("A", 1, -3)]), None);
+        let other = [("NAME", Kind::String), columns[1], columns[2]];
+        assert_eq!(told(&other, &[row("A", 1, 3)]), None);
+        let mut out = Vec::new();
+        ResponseWriter::failure(&mut out, 7, Status::UNEXPECTED_FAILURE, "no such procedure", 0);
+        assert_eq!(results_of(&Response::read(&out[4..]).unwrap()), None);
+    }
+}
