@@ -137,3 +137,17 @@ fn a_rate_a_tuned_load_and_the_load_line_are_counted_too() {
     assert_eq!(record.text("/voter/check"), "ok", "{:#}", record.0["voter"]);
     assert!(record.0["seek"]["curve"].as_array().is_some_and(|curve| !curve.is_empty()));
 }
+
+#[test]
+fn a_host_that_is_named_twice_has_twice_the_connections() {
+    let place = Place::busy();
+    let target = database(&place, &[]);
+    let both = format!("{},127.0.0.1:{}", target.url, target.port);
+    for (seed, affinity) in [("1", "on"), ("2", "off")] {
+        let args =
+            ["voter", &both, "--calls", "3000", "--workers", "20", "--seed", seed, "--quiet"];
+        let record = run(&place, &[&args[..], &["--affinity", affinity]].concat());
+        expect_exact(&record);
+        assert_eq!((record.ok(), record.count("/counters/connects")), (3000, 2));
+    }
+}
