@@ -112,12 +112,9 @@ mod tests {
             let sites = Value::String(&leader);
             table.row(&[Value::Integer(partition as i32), sites, Value::String(&leader)]);
         }
-        drop(table);
         let columns = [("HASHTYPE", Kind::String), ("HASHCONFIG", Kind::VarBinary)];
         let mut table = writer.table(&columns);
         table.row(&[Value::String("ELASTIC"), Value::VarBinary(&config)]);
-        drop(table);
-        drop(writer);
         Topology::read(&Response::read(&message[4..]).unwrap()).unwrap()
     }
 
