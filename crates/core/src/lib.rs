@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod assertion;
+pub mod bench_shape;
 pub mod clock;
 pub mod feed;
 pub mod histogram;

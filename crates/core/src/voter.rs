@@ -4,6 +4,7 @@
 //! may have left one or none. So the rows that a client finds in its own range of keys have grown by a number from an
 //! interval whose both ends are known exactly; any other number is a write that was lost, or one that nobody asked for.
 
+use crate::bench_shape::Shape;
 use crate::histogram::{Histogram, LatencySummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,9 +52,15 @@ pub struct VoterResult {
     /// All client processes together.
     #[serde(default)]
     pub totals: Totals,
-    /// The client processes, where there were several.
+    /// The client processes; one where nobody asked for several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<VoterProcess>,
+    /// What was asked for, as Erlvolt's words say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Shape>,
+    /// Hosts and ports of the database, in the order of the connections.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// Votes turned down by the rules of the game.
@@ -171,6 +178,35 @@ pub struct VoterProcess {
     pub check: WriteCheckKind,
     /// How many rows are missing, or too many.
     pub check_rows: u64,
+    /// What the client is called.
+    #[serde(default)]
+    pub client: String,
+    /// Calls that failed, were refused by the queue, or have no known end.
+    #[serde(default)]
+    pub fails: u64,
+    /// Rows in its key range before the first call; none where nobody counted.
+    #[serde(default)]
+    pub rows_before: Option<u64>,
+    /// And after the last one.
+    #[serde(default)]
+    pub rows_after: Option<u64>,
+    /// Why nothing is known of it, where it did not come to its end.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub died: String,
+}
+
+impl VoterProcess {
+    /// What its rows say.
+    #[must_use]
+    pub const fn write_check(&self) -> WriteCheck {
+        self.check.check(self.check_rows)
+    }
+
+    /// From its first call to its last answer, s.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.ended_us.saturating_sub(self.started_us) as f64 / 1e6
+    }
 }
 
 /// Client processes taken together.
@@ -333,10 +369,18 @@ impl VoterResult {
     /// The check of this record.
     #[must_use]
     pub const fn write_check(&self) -> WriteCheck {
-        match self.check {
+        self.check.check(self.check_rows)
+    }
+}
+
+impl WriteCheckKind {
+    /// The check, with how many rows are missing or too many.
+    #[must_use]
+    pub const fn check(self, rows: u64) -> WriteCheck {
+        match self {
             WriteCheckKind::Ok => WriteCheck::Ok,
-            WriteCheckKind::Missing => WriteCheck::Missing(self.check_rows),
-            WriteCheckKind::Surplus => WriteCheck::Surplus(self.check_rows),
+            WriteCheckKind::Missing => WriteCheck::Missing(rows),
+            WriteCheckKind::Surplus => WriteCheck::Surplus(rows),
             WriteCheckKind::NotChecked => WriteCheck::NotChecked,
         }
     }

@@ -105,6 +105,12 @@ impl<P: Protocol> Exchange<P> {
         Ok(Self { protocol, conn, line, buffer, unread: 0..0 })
     }
 
+    /// The codec's state: what a login has told, for instance.
+    #[must_use]
+    pub const fn conn(&self) -> &P::Conn {
+        &self.conn
+    }
+
     /// Whether TLS is spoken.
     #[must_use]
     pub fn is_secure(&self) -> bool {

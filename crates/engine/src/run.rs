@@ -15,6 +15,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 use thiserror::Error;
 
 /// A run that could not take place.
@@ -114,7 +115,7 @@ where
 {
     let shards = sessions.len().max(1) as u32;
     let cpu_before_ns = process_cpu_ns();
-    let start = StartLine::new(shards as usize);
+    let start = StartLine::new(shards as usize, plan.part.start_ns, stop.clone());
     let (sender, receiver) = channel();
     let mut spares = Vec::new();
     let ends = std::thread::scope(|scope| {
@@ -178,18 +179,34 @@ impl ShardPlan {
 /// Where shards wait for each other after their connections are open.
 struct StartLine {
     barrier: Barrier,
+    /// Agreed with others.
+    not_before_ns: u64,
     start_ns: AtomicU64,
+    stop: Arc<AtomicBool>,
 }
 
+/// Shards come from the start line so long before an agreed start, and wait for the rest with their own timers.
+const AHEAD_NS: u64 = 20 * MILLISECOND_NS;
+
 impl StartLine {
-    fn new(shards: usize) -> Self {
-        Self { barrier: Barrier::new(shards), start_ns: AtomicU64::new(0) }
+    fn new(shards: usize, not_before_ns: Option<u64>, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            barrier: Barrier::new(shards),
+            not_before_ns: not_before_ns.unwrap_or(0),
+            start_ns: AtomicU64::new(0),
+            stop,
+        }
     }
 
     /// Waits for the others and returns the start that all agree on.
     fn wait(&self) -> u64 {
         if self.barrier.wait().is_leader() {
-            self.start_ns.store(now_ns() + MILLISECOND_NS, Ordering::Release);
+            while now_ns() + AHEAD_NS < self.not_before_ns && !self.stop.load(Ordering::Relaxed) {
+                let left_ns = self.not_before_ns.saturating_sub(now_ns() + AHEAD_NS);
+                std::thread::sleep(Duration::from_nanos(left_ns.min(10 * MILLISECOND_NS)));
+            }
+            let start_ns = self.not_before_ns.max(now_ns() + MILLISECOND_NS);
+            self.start_ns.store(start_ns, Ordering::Release);
         }
         self.barrier.wait();
         self.agreed_ns()

@@ -23,3 +23,4 @@ mod serve_voter;
 pub mod split_file;
 pub mod system_check;
 pub mod visit;
+pub mod voter;

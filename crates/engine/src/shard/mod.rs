@@ -98,6 +98,9 @@ pub struct Part {
     pub drop_backlog: bool,
     /// Ends the schedule before its time when it is set; what is under way is waited for as usual.
     pub end_early: Option<Arc<AtomicBool>>,
+    /// When the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
+    /// processes wait for with their connections open.
+    pub start_ns: Option<u64>,
 }
 
 /// How long to wait, at most. All in ns.

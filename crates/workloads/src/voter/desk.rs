@@ -61,6 +61,11 @@ impl Desk {
         &self.voting.seen[self.shard as usize]
     }
 
+    /// Which of all votes are this shard's.
+    pub(super) const fn slice(&self) -> Slice {
+        self.slice
+    }
+
     /// Whose turn it is: the number of the next call, or why there is none now.
     #[inline]
     pub(super) fn turn(&mut self) -> Turn {
@@ -72,6 +77,9 @@ impl Desk {
         {
             tuner.full();
             return Turn::Rest { until_ns: UNTIL_CALLED };
+        }
+        if self.asked == 0 {
+            self.voting.shard_begins();
         }
         let item = self.slice.global(self.asked);
         self.asked += 1;

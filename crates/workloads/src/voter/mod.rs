@@ -16,6 +16,7 @@ mod desk;
 mod hello;
 mod names;
 mod postgres;
+mod routes;
 mod shared;
 mod tally;
 mod trace;
@@ -34,6 +35,7 @@ pub use postgres::{
     Isolation, PostgresVotes, RETRIES_MAX, SqlWay, contestants_sql, postgres_schema, results_sql,
     vote_statements,
 };
+pub use routes::Routes;
 pub use shared::{Settings, Voting, VotingNow};
 pub use tally::VoterTally;
 pub use trace::Trace;

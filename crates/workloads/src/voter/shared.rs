@@ -3,6 +3,7 @@
 use super::ballots::{BallotError, Ballots, Game};
 use super::tally::VoterTally;
 use super::tune::TuneGoal;
+use plimsoll_core::clock::now_ns;
 use plimsoll_core::voter::TuneResult;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -115,6 +116,8 @@ pub struct Voting {
     pub settings: Settings,
     pub(super) ballots: Ballots,
     pub(super) seen: Vec<Seen>,
+    /// When the first call was made, ns; the greatest number before.
+    first_ns: AtomicU64,
     ended: Mutex<VoterTally>,
     stopped: AtomicBool,
     trouble: Mutex<Option<String>>,
@@ -130,6 +133,7 @@ impl Voting {
             ballots: Ballots::new(settings.game.clone())?,
             settings,
             seen: (0..shards).map(|_| Seen::default()).collect(),
+            first_ns: AtomicU64::new(u64::MAX),
             ended: Mutex::default(),
             stopped: AtomicBool::new(false),
             trouble: Mutex::default(),
@@ -152,6 +156,12 @@ impl Voting {
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).clone()
+    }
+
+    /// When the first call was made, ns on the clock that measures.
+    #[must_use]
+    pub fn first_call_ns(&self) -> Option<u64> {
+        Some(self.first_ns.load(Ordering::Relaxed)).filter(|&at_ns| at_ns < u64::MAX)
     }
 
     /// Where it stands; the longest times begin anew with each look. Only one may look.
@@ -189,6 +199,11 @@ impl Voting {
     pub fn tuned(&self) -> Option<TuneResult> {
         let goal = self.settings.tune.as_ref()?;
         Some(lock(&self.ended).trace.result(goal))
+    }
+
+    /// A shard makes its first call.
+    pub(super) fn shard_begins(&self) {
+        self.first_ns.fetch_min(now_ns(), Ordering::Relaxed);
     }
 
     pub(super) fn shard_ended(&self, tally: &VoterTally) {

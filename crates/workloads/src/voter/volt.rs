@@ -1,6 +1,7 @@
 //! Votes over VoltDB's protocol.
 
 use super::desk::{Answer, Desk};
+use super::routes::{Dealer, Routes};
 use super::shared::Voting;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
@@ -13,20 +14,33 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct VoltVotes {
     desk: Desk,
+    /// Deals votes out to the hosts that own them, where there are several.
+    dealer: Option<Dealer>,
 }
 
 impl VoltVotes {
     /// Those of shard `shard` of `shards`.
     #[must_use]
     pub fn new(voting: Arc<Voting>, shard: u32, shards: u32) -> Self {
-        Self { desk: Desk::new(voting, shard, shards) }
+        Self { desk: Desk::new(voting, shard, shards), dealer: None }
+    }
+
+    /// The same, with each vote sent to the host that owns it. Which votes are made then depends on which host has room.
+    #[must_use]
+    pub fn routed(mut self, routes: Arc<Routes>) -> Self {
+        self.dealer = Some(Dealer::new(routes, self.desk.slice()));
+        self
     }
 }
 
 impl Sessions<Volt> for VoltVotes {
-    fn next(&mut self, _client: u32, _target: u32, request: &mut Request) -> Turn {
-        let turn = self.desk.turn();
-        if let Turn::Ask(what) = turn {
+    fn next(&mut self, _client: u32, target: u32, request: &mut Request) -> Turn {
+        let mut turn = self.desk.turn();
+        if let Turn::Ask(what) = &mut turn {
+            if let Some(dealer) = &mut self.dealer {
+                let desk = &self.desk;
+                what.item = dealer.deal(target, |item| desk.ballot(item));
+            }
             let ballot = self.desk.ballot(what.item);
             let contestant = Value::Integer(ballot.contestant);
             let most = Value::BigInt(self.desk.max_votes());
