@@ -8,9 +8,11 @@ mod maven;
 mod node;
 mod postgresql;
 mod supervise;
+mod voltdb;
 
 pub use node::{NodeServe, serve_node};
 pub use postgresql::{ClusterServe, Method, serve_cluster};
+pub use voltdb::{DatabaseServe, serve_database};
 
 use crate::catalogue::install::Installed;
 use crate::usage::usage;
@@ -32,6 +34,8 @@ pub enum Engine {
     Elasticsearch,
     /// PostgreSQL, from the distribution's packages.
     Postgresql,
+    /// VoltDB, the community's server, from its makers' jars.
+    Voltdb,
 }
 
 /// What `list` and `info` tell of an engine.
@@ -46,7 +50,8 @@ pub struct EngineState {
 
 impl Engine {
     /// All of them, in the order of the alphabet.
-    pub const ALL: [Engine; 3] = [Engine::Elasticsearch, Engine::OpenSearch, Engine::Postgresql];
+    pub const ALL: [Engine; 4] =
+        [Engine::Elasticsearch, Engine::OpenSearch, Engine::Postgresql, Engine::Voltdb];
 
     /// The word for it on the command line.
     #[must_use]
@@ -55,6 +60,7 @@ impl Engine {
             Engine::OpenSearch => "opensearch",
             Engine::Elasticsearch => "elasticsearch",
             Engine::Postgresql => "postgresql",
+            Engine::Voltdb => "voltdb",
         }
     }
 
@@ -72,6 +78,10 @@ impl Engine {
             Engine::Postgresql => {
                 "The database, one private cluster on loopback: from the distribution's packages."
             }
+            Engine::Voltdb => {
+                "The in-memory database in its community edition, one node on loopback with the schema of voter: its \
+                 own jars, resolved by Maven and checked."
+            }
         }
     }
 
@@ -83,7 +93,7 @@ impl Engine {
 
     /// All names.
     #[must_use]
-    pub fn names() -> [&'static str; 3] {
+    pub fn names() -> [&'static str; 4] {
         Self::ALL.map(Engine::name)
     }
 
@@ -134,6 +144,7 @@ impl Engine {
         match self {
             Engine::OpenSearch => Some(&jars::OPENSEARCH),
             Engine::Elasticsearch => Some(&jars::ELASTICSEARCH),
+            Engine::Voltdb => Some(&voltdb::VOLTDB),
             Engine::Postgresql => None,
         }
     }
