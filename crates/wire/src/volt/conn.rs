@@ -84,8 +84,9 @@ impl Conn {
         request.put(self.calls.begin(tag), out);
     }
 
+    /// Gives up a call. A server that has not even answered the login meanwhile is given up with it.
     pub(super) fn cancel(&mut self, tag: u32) -> bool {
-        self.calls.give_up(tag) && self.stage != Stage::Dead
+        self.calls.give_up(tag) && self.stage == Stage::Open
     }
 
     #[inline]
@@ -131,6 +132,9 @@ impl Conn {
             ),
             Stage::Dead => return Err(Fault::Protocol("the connection has failed before")),
         };
+        if input.is_empty() {
+            return Ok(None);
+        }
         let found = if self.partial.is_empty() {
             match declared_bytes(input, most) {
                 Ok(Some(bytes)) if bytes <= input.len() => {

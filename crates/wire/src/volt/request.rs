@@ -59,8 +59,9 @@ impl Request {
     pub fn call(&mut self, procedure: &str, params: &[Value<'_>]) {
         self.begin(procedure, &Form::default());
         for param in params {
-            self.param(param);
+            param.put_typed(&mut self.bytes);
         }
+        self.counted(params.len());
     }
 
     /// Becomes a call of this procedure without parameters yet, in this form.
@@ -99,7 +100,7 @@ impl Request {
     #[inline]
     pub fn param(&mut self, value: &Value<'_>) -> &mut Self {
         value.put_typed(&mut self.bytes);
-        self.counted()
+        self.counted(1)
     }
 
     /// Appends a null of this type.
@@ -109,13 +110,18 @@ impl Request {
     pub fn null(&mut self, kind: Kind) -> &mut Self {
         self.bytes.push(kind.code() as u8);
         put_null(kind, &mut self.bytes);
-        self.counted()
+        self.counted(1)
     }
 
+    /// So many parameters more are there now.
     #[inline]
-    fn counted(&mut self) -> &mut Self {
-        debug_assert!(self.count < i16::MAX as u16, "more parameters than can be counted");
-        self.count += 1;
+    fn counted(&mut self, more: usize) -> &mut Self {
+        let most = i16::MAX as usize;
+        debug_assert!(
+            usize::from(self.count) + more <= most,
+            "more parameters than can be counted"
+        );
+        self.count += more as u16;
         self.bytes[self.count_at..self.count_at + 2].copy_from_slice(&self.count.to_be_bytes());
         patch_length(0, &mut self.bytes);
         self

@@ -63,11 +63,16 @@ impl Ring {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(4 + 8 * self.tokens.len());
         bytes.extend_from_slice(&(self.tokens.len() as i32).to_be_bytes());
-        for (token, partition) in self.tokens.iter().zip(&self.partitions) {
+        for (token, partition) in self.tokens() {
             bytes.extend_from_slice(&token.to_be_bytes());
             bytes.extend_from_slice(&partition.to_be_bytes());
         }
         bytes
+    }
+
+    /// Its tokens in ascending order, each with its partition.
+    pub fn tokens(&self) -> impl Iterator<Item = (i32, i32)> + '_ {
+        self.tokens.iter().copied().zip(self.partitions.iter().copied())
     }
 
     /// The partition of a whole number of whatever width; null, the least of 64 bits, belongs to partition 0.
