@@ -26,3 +26,4 @@ mod search;
 mod seek;
 mod server;
 mod visit;
+mod voltdb;

@@ -66,7 +66,9 @@ impl Place {
     ) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.path());
-        for variable in ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE", "PGPASSWORD"] {
+        for variable in
+            ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE", "PGPASSWORD", "VOLTDB_PASSWORD"]
+        {
             command.env_remove(variable);
         }
         // Engines are installed beside the folders of the builds, and never into the user's own.
@@ -329,7 +331,8 @@ pub struct Target {
 impl Target {
     fn from_ready_line(process: Running, line: &str) -> Self {
         // The rank target names its address twice: for frames, then for HTTP.
-        let is_known = |word: &&str| ["http://", "postgres://"].iter().any(|s| word.starts_with(s));
+        let is_known =
+            |word: &&str| ["http://", "postgres://", "volt://"].iter().any(|s| word.starts_with(s));
         let urls: Vec<_> = line.split(' ').filter(is_known).map(str::to_owned).collect();
         let url = urls.first().unwrap_or_else(|| panic!("ready line {line:?}")).clone();
         let (_, address) = url.split_once("://").unwrap();

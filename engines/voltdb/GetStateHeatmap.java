@@ -7,7 +7,7 @@ import org.voltdb.VoltProcedure;
 import org.voltdb.VoltTable;
 import org.voltdb.VoltType;
 
-/** Who leads in each state, all of them where several do; and the votes that these states have given. */
+/** Who leads in each state, all of them where several do; and how many votes each contestant has. */
 public class GetStateHeatmap extends VoltProcedure {
     public final SQLStmt byState =
             new SQLStmt(
@@ -24,7 +24,7 @@ public class GetStateHeatmap extends VoltProcedure {
                         new VoltTable.ColumnInfo("STATE", VoltType.STRING),
                         new VoltTable.ColumnInfo("CONTESTANT_NUMBER", VoltType.INTEGER),
                         new VoltTable.ColumnInfo("NUM_VOTES", VoltType.BIGINT));
-        Map<Integer, Long> won = new TreeMap<>();
+        Map<Integer, Long> totals = new TreeMap<>();
         String state = null;
         long most = 0;
         while (all.advanceRow()) {
@@ -32,17 +32,17 @@ public class GetStateHeatmap extends VoltProcedure {
                 state = all.getString(0);
                 most = all.getLong(2);
             }
+            int contestant = (int) all.getLong(1);
+            totals.merge(contestant, all.getLong(2), Long::sum);
             if (all.getLong(2) == most) {
-                int contestant = (int) all.getLong(1);
                 winners.addRow(state, contestant, most);
-                won.merge(contestant, most, Long::sum);
             }
         }
         VoltTable sums =
                 new VoltTable(
                         new VoltTable.ColumnInfo("CONTESTANT_NUMBER", VoltType.INTEGER),
                         new VoltTable.ColumnInfo("C2", VoltType.BIGINT));
-        won.forEach((contestant, votes) -> sums.addRow(contestant, votes));
+        totals.forEach((contestant, votes) -> sums.addRow(contestant, votes));
         return new VoltTable[] {winners, sums};
     }
 }
