@@ -63,11 +63,12 @@ impl Server {
         let end_ns = now_ns() + READY_NS;
         loop {
             let line = std::fs::read_to_string(&ready).unwrap_or_default();
-            if let Some((_, address)) = line.trim_end().split_once("http://")
+            if let Some((kind, address)) = line.trim_end().split_once("://")
                 && line.ends_with('\n')
             {
+                let scheme = kind.rsplit(' ').next().unwrap_or("http");
                 server.address = address.to_owned();
-                server.url = format!("http://{address}/");
+                server.url = format!("{scheme}://{address}/");
                 return Ok(server);
             }
             server.still_starting(bench, end_ns)?;
