@@ -1,7 +1,7 @@
 //! Exit codes, decided in one place.
 
 use crate::signals::Stopped;
-use crate::usage::Usage;
+use crate::usage::{Unreachable, Usage};
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::schedule::ModelError;
 use plimsoll_core::verdict::VerdictKind;
@@ -51,6 +51,9 @@ pub fn of_error(error: &anyhow::Error) -> u8 {
         || error.is::<ModelError>()
         || matches!(error.downcast_ref(), Some(RunError::Model(_)))
         || error.is::<plimsoll_report::RecordError>();
+    if error.is::<Unreachable>() {
+        return TARGET_FAILED;
+    }
     match (usage, error.is::<Stopped>()) {
         (true, _) => USAGE,
         (_, true) => NOT_VALID,

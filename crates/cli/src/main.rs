@@ -41,6 +41,8 @@ plimsoll measures how much load a search, recommendation or database system hold
                      the highest rate that holds the limits, with an interval
   Engines compared   plimsoll search --engine mine=http://127.0.0.1:9200 --sizes 64MB,320MB
                      users x size x distance x shards: tables, reasons, recall, resumable
+  Votes, counted     plimsoll voter volt://127.0.0.1:21212 --preset VSD
+                     VoltDB's and PostgreSQL's transactions: every write checked, both latencies
   A whole corpus     plimsoll visit http://127.0.0.1:8080 --cluster NAME --out dump.ndjson.zst
                      all slices at once, counted to the last document, resumable
   Feed documents     plimsoll feed http://127.0.0.1:8080 dump.ndjson.zst --failed rest.ndjson
@@ -77,6 +79,8 @@ enum Command {
     Seek(Box<commands::seek::SeekArgs>),
     Search(Box<commands::search::SearchArgs>),
     Rank(Box<commands::rank::RankArgs>),
+    Voter(Box<commands::voter::VoterArgs>),
+    Hello(Box<commands::voter::HelloArgs>),
     Visit(Box<commands::visit::VisitArgs>),
     Feed(Box<commands::feed::FeedArgs>),
     Fbench(Box<fbench::FbenchArgs>),
@@ -99,6 +103,8 @@ impl Command {
             Command::SystemCheck(args) => commands::system_check::run(args),
             Command::Load(args) => load::run(args),
             Command::Rank(args) => commands::rank::run(args),
+            Command::Voter(args) => commands::voter::run(args),
+            Command::Hello(args) => commands::voter::hello(args),
             Command::Seek(args) => commands::seek::run(args),
             Command::Search(args) => commands::search::run(args),
             Command::Visit(args) => commands::visit::run(args),

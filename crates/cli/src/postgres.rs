@@ -92,8 +92,15 @@ impl Address {
         })
     }
 
+    /// The password, where there is one.
+    #[must_use]
+    pub fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+
     /// As it may be shown and kept.
-    fn shown(&self) -> String {
+    #[must_use]
+    pub fn shown(&self) -> String {
         let host =
             if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         format!("postgres://{}@{host}:{}/{}", self.user, self.port, self.database)

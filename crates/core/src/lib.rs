@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod assertion;
+pub mod bench_shape;
 pub mod clock;
 pub mod feed;
 pub mod histogram;
@@ -24,3 +25,4 @@ pub mod slo;
 pub mod units;
 pub mod verdict;
 pub mod visit;
+pub mod voter;

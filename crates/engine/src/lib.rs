@@ -5,6 +5,7 @@
 
 pub mod epoll;
 pub mod exchange;
+pub mod gauge;
 pub mod health;
 pub mod net;
 pub mod plant;

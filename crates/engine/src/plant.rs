@@ -149,6 +149,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
             // Late anyway: by the end of an order they have waited for a connection longer than their limit.
             drop_backlog: true,
             end_early: order.abort.map(|_| Arc::new(AtomicBool::new(false))),
+            ..Part::default()
         };
         plan
     }

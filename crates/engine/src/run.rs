@@ -15,6 +15,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 use thiserror::Error;
 
 /// A run that could not take place.
@@ -61,6 +62,8 @@ pub struct RunEnd {
     pub rss_max_bytes: u64,
     /// Whether it was told to stop before its end.
     pub interrupted: bool,
+    /// Why the target would not have it, where a login was refused: the run ended with it.
+    pub refused: Option<&'static str>,
     /// What the sink could not keep.
     pub sink_error: Option<std::io::Error>,
 }
@@ -87,6 +90,7 @@ impl RunEnd {
         self.busiest = self.busiest.max(later.busiest);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
         self.interrupted |= later.interrupted;
+        self.refused = self.refused.or(later.refused);
         self.sink_error = self.sink_error.take().or(later.sink_error);
     }
 }
@@ -111,7 +115,7 @@ where
 {
     let shards = sessions.len().max(1) as u32;
     let cpu_before_ns = process_cpu_ns();
-    let start = StartLine::new(shards as usize);
+    let start = StartLine::new(shards as usize, plan.part.start_ns, stop.clone());
     let (sender, receiver) = channel();
     let mut spares = Vec::new();
     let ends = std::thread::scope(|scope| {
@@ -153,6 +157,7 @@ impl ShardPlan {
         let mut own = self.clone();
         own.slice = self.slice.cut(index, of);
         own.part.windows = self.part.windows.get(index as usize).cloned().into_iter().collect();
+        own.part.gauges = self.part.gauges.get(index as usize).cloned().into_iter().collect();
         own.connections = match self.model.clients() {
             // A client and its connection belong to the same shard.
             Some(clients) if clients == self.connections => {
@@ -174,18 +179,34 @@ impl ShardPlan {
 /// Where shards wait for each other after their connections are open.
 struct StartLine {
     barrier: Barrier,
+    /// Agreed with others.
+    not_before_ns: u64,
     start_ns: AtomicU64,
+    stop: Arc<AtomicBool>,
 }
 
+/// Shards come from the start line so long before an agreed start, and wait for the rest with their own timers.
+const AHEAD_NS: u64 = 20 * MILLISECOND_NS;
+
 impl StartLine {
-    fn new(shards: usize) -> Self {
-        Self { barrier: Barrier::new(shards), start_ns: AtomicU64::new(0) }
+    fn new(shards: usize, not_before_ns: Option<u64>, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            barrier: Barrier::new(shards),
+            not_before_ns: not_before_ns.unwrap_or(0),
+            start_ns: AtomicU64::new(0),
+            stop,
+        }
     }
 
     /// Waits for the others and returns the start that all agree on.
     fn wait(&self) -> u64 {
         if self.barrier.wait().is_leader() {
-            self.start_ns.store(now_ns() + MILLISECOND_NS, Ordering::Release);
+            while now_ns() + AHEAD_NS < self.not_before_ns && !self.stop.load(Ordering::Relaxed) {
+                let left_ns = self.not_before_ns.saturating_sub(now_ns() + AHEAD_NS);
+                std::thread::sleep(Duration::from_nanos(left_ns.min(10 * MILLISECOND_NS)));
+            }
+            let start_ns = self.not_before_ns.max(now_ns() + MILLISECOND_NS);
+            self.start_ns.store(start_ns, Ordering::Release);
         }
         self.barrier.wait();
         self.agreed_ns()
@@ -355,7 +376,7 @@ fn assemble(
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
     let (mut client_elapsed_ns, mut busiest) = (0, 0.0f64);
-    let mut interrupted = false;
+    let (mut interrupted, mut refused) = (false, None);
     for end in ends {
         rest.merge(&end.rest);
         if let Some(own) = end.warmup {
@@ -371,6 +392,7 @@ fn assemble(
         client_elapsed_ns += end.client_elapsed_ns;
         busiest = busiest.max(end.busy);
         interrupted |= end.interrupted;
+        refused = refused.or(end.refused);
     }
     rest.from_ns = rest.from_ns.min(rest.to_ns);
     collected.take(&rest, sink, &mut |_| {});
@@ -387,6 +409,7 @@ fn assemble(
         busiest,
         rss_max_bytes: rss_max_bytes(),
         interrupted,
+        refused,
         sink_error: collected.sink_error,
     }
 }

@@ -84,6 +84,10 @@ impl Protocol for Postgres {
         conn.is_ready()
     }
 
+    fn depth(&self) -> u32 {
+        self.depth.max(1)
+    }
+
     fn capacity(&self, conn: &Conn) -> u32 {
         conn.capacity(self.depth)
     }

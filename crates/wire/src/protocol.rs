@@ -25,6 +25,11 @@ pub trait Protocol {
         true
     }
 
+    /// The most requests that one connection ever takes at a time, where the codec knows.
+    fn depth(&self) -> u32 {
+        1
+    }
+
     /// How many more requests this connection takes now; 0 while a handshake of the protocol is under way,
     /// or when the connection may not be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;
@@ -125,6 +130,8 @@ pub enum Fault {
     },
     /// The bytes are not the protocol; the text says what was expected.
     Protocol(&'static str),
+    /// The peer will not have this client: its login was refused, and would be again. The text says why.
+    Refused(&'static str),
     /// The peer gave up a request, or the connection, and said why.
     Reset {
         /// Whether any byte of a reply had arrived.
@@ -142,6 +149,7 @@ impl Fault {
             Fault::Closed { began: false } | Fault::Reset { began: false, .. } => Failure::Reset,
             Fault::Closed { began: true } | Fault::Reset { began: true, .. } => Failure::Short,
             Fault::Protocol(_) => Failure::Protocol,
+            Fault::Refused(_) => Failure::Connect,
         }
     }
 
@@ -151,7 +159,7 @@ impl Fault {
         match self {
             Fault::Closed { began: false } => "closed before the first byte of a reply",
             Fault::Closed { began: true } => "closed before the end of the reply",
-            Fault::Protocol(why) | Fault::Reset { why, .. } => why,
+            Fault::Protocol(why) | Fault::Refused(why) | Fault::Reset { why, .. } => why,
         }
     }
 }

@@ -33,8 +33,27 @@ pub trait Sessions<P: Protocol> {
         times: Times,
     ) -> Judgement;
 
-    /// Learns that a request failed without a complete reply.
+    /// Learns that a request failed without a complete reply: nobody knows whether the target has done it.
     fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times);
+
+    /// Learns that a request failed which the target has surely not done: no byte of it was handed to a connection, or the
+    /// target itself vouched for it. Who makes no difference hears of [`lost`](Sessions::lost).
+    fn undone(&mut self, client: u32, what: &Submission, failure: Failure, times: Times) {
+        self.lost(client, what, failure, times);
+    }
+
+    /// Whether a complete reply says that the target did nothing and shall be asked the same once more, as one request with
+    /// one response time. Asked before [`judge`](Sessions::judge), which hears only of the last reply; `tries` replies
+    /// were sent back so before. The request's time goes on.
+    fn again(
+        &mut self,
+        _client: u32,
+        _what: &Submission,
+        _reply: &P::Reply<'_>,
+        _tries: u8,
+    ) -> bool {
+        false
+    }
 
     /// Takes a piece of a reply's body as it arrives, where the request asked for that; `times.done_ns` is now.
     fn part(&mut self, _client: u32, _what: &Submission, _bytes: &[u8], _times: Times) {}

@@ -92,6 +92,10 @@ impl Protocol for Volt {
         conn.is_ready()
     }
 
+    fn depth(&self) -> u32 {
+        self.depth.max(1)
+    }
+
     #[inline]
     fn capacity(&self, conn: &Conn) -> u32 {
         conn.capacity(self.depth)

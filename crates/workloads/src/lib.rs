@@ -25,3 +25,4 @@ pub mod script;
 pub mod search;
 pub mod sql;
 pub mod visit;
+pub mod voter;

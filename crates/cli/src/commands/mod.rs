@@ -22,3 +22,4 @@ mod serve_rank;
 pub mod split_file;
 pub mod system_check;
 pub mod visit;
+pub mod voter;

@@ -129,8 +129,8 @@ impl ArrivalSchedule {
             LoadModel::Burst { size, every_ns } => {
                 Shape::Burst { size: u64::from((*size).max(1)), every_ns: *every_ns }
             }
-            LoadModel::Closed { .. } | LoadModel::Users { .. } => {
-                unreachable!("a model with askers has no arrivals of requests")
+            LoadModel::Closed { .. } | LoadModel::Users { .. } | LoadModel::PacedBurst { .. } => {
+                unreachable!("a model that waits for answers has no arrivals of its own")
             }
         };
         let mut schedule = Self {

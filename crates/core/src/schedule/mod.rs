@@ -10,11 +10,13 @@
 mod arrivals;
 mod closed;
 mod model;
+mod paced;
 mod users;
 
 pub use arrivals::ArrivalSchedule;
 pub use closed::ClosedSchedule;
 pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step, Think};
+pub use paced::PacedSchedule;
 pub use users::{
     Pause, PauseError, ProfileError, Stairs, USER_BYTES, UserProfile, UserSchedule, UserStep,
     UserTurn,
@@ -101,6 +103,8 @@ pub enum Schedule {
     Closed(ClosedSchedule),
     /// Intended starts that do not depend on the answers.
     Arrivals(ArrivalSchedule),
+    /// Bursts that wait for what is left of the one before.
+    Paced(PacedSchedule),
     /// Users who come, ask a number of requests, and leave.
     Users(UserSchedule),
 }
@@ -122,6 +126,9 @@ impl Schedule {
             LoadModel::Closed { clients, think, cycle_ns } => Schedule::Closed(
                 ClosedSchedule::new(*clients, *think, *cycle_ns, slice, limits, start_ns),
             ),
+            LoadModel::PacedBurst { size, delay_ns, limit } => Schedule::Paced(PacedSchedule::new(
+                *size, *delay_ns, *limit, slice, limits, start_ns,
+            )),
             LoadModel::Users { .. } => {
                 Schedule::Users(UserSchedule::new(model, slice, limits, seed, start_ns))
             }
@@ -135,7 +142,18 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.next(now_ns),
             Schedule::Arrivals(arrivals) => arrivals.next(now_ns),
+            Schedule::Paced(paced) => paced.next(now_ns),
             Schedule::Users(users) => users.next(now_ns),
+        }
+    }
+
+    /// Learns how many requests are behind at `now_ns`: those that wait in the managed queue, or those under way where
+    /// admission is direct. Bursts that wait for each other go by it; it is told before [`Schedule::next`] is asked and
+    /// after what was due has been let in.
+    #[inline]
+    pub fn see_backlog(&mut self, backlog: u64, now_ns: u64) {
+        if let Schedule::Paced(paced) = self {
+            paced.see_backlog(backlog, now_ns);
         }
     }
 
@@ -145,7 +163,7 @@ impl Schedule {
     pub fn user_turn(&self, client: u32) -> Option<UserTurn> {
         match self {
             Schedule::Users(users) => users.turn(client),
-            Schedule::Closed(_) | Schedule::Arrivals(_) => None,
+            Schedule::Closed(_) | Schedule::Arrivals(_) | Schedule::Paced(_) => None,
         }
     }
 
@@ -161,7 +179,7 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.ended(client, intended_ns, now_ns),
             Schedule::Users(users) => users.ended(client, intended_ns, now_ns),
-            Schedule::Arrivals(_) => {}
+            Schedule::Arrivals(_) | Schedule::Paced(_) => {}
         }
     }
 
@@ -170,6 +188,7 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.withdraw(),
             Schedule::Arrivals(arrivals) => arrivals.stop(),
+            Schedule::Paced(paced) => paced.stop(),
             Schedule::Users(users) => users.withdraw(),
         }
     }
@@ -180,7 +199,7 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.postpone(),
             Schedule::Users(users) => users.postpone(),
-            Schedule::Arrivals(_) => {}
+            Schedule::Arrivals(_) | Schedule::Paced(_) => {}
         }
     }
 
@@ -189,6 +208,7 @@ impl Schedule {
         match self {
             Schedule::Closed(closed) => closed.stop(),
             Schedule::Arrivals(arrivals) => arrivals.stop(),
+            Schedule::Paced(paced) => paced.stop(),
             Schedule::Users(users) => users.stop(),
         }
     }

@@ -36,6 +36,17 @@ pub enum LoadModel {
         /// From one burst to the next, ns.
         every_ns: u64,
     },
+    /// `size` requests at once; when no more than `limit` of them are behind (waiting in the managed queue, or under way
+    /// where admission is direct), `delay_ns` more, and then the next.
+    PacedBurst {
+        /// Requests in a burst.
+        size: u32,
+        /// From the moment at which the backlog has fallen to the next burst, ns; from burst to burst without a limit.
+        delay_ns: u64,
+        /// How many may be behind when the delay begins, over the whole run; without it nobody looks.
+        #[serde(default)]
+        limit: Option<u32>,
+    },
     /// A rate that changes: steps of constant or linearly changing rate, one after the other.
     Profile {
         /// The steps, in order.
@@ -118,6 +129,11 @@ pub enum ModelError {
          use a smaller size or a longer period"
     )]
     BurstRate(f64),
+    /// Bursts that wait for nothing.
+    #[error(
+        "bursts need a size of at least 1, and a delay above 0 or a limit of the backlog that the next one waits for"
+    )]
+    PacedBurst,
     /// A profile without load.
     #[error("a profile needs at least one step with a rate above 0 and a duration")]
     EmptyProfile,
@@ -127,6 +143,11 @@ pub enum ModelError {
 pub const RATE_MAX_PER_S: f64 = 1e7;
 /// Most clients, and most connections, of a run.
 pub const CLIENTS_MAX: u32 = 100_000;
+
+fn burst_rate_ok(size: u32, every_ns: u64) -> Result<(), ModelError> {
+    let rate_per_s = f64::from(size) / every_ns as f64 * 1e9;
+    if rate_per_s > RATE_MAX_PER_S { Err(ModelError::BurstRate(rate_per_s)) } else { Ok(()) }
+}
 
 impl LoadModel {
     /// Checks that the model can be run.
@@ -152,11 +173,14 @@ impl LoadModel {
                 if *size == 0 || *every_ns == 0 {
                     return Err(ModelError::Burst);
                 }
-                let rate_per_s = f64::from(*size) / *every_ns as f64 * 1e9;
-                if rate_per_s > RATE_MAX_PER_S {
-                    return Err(ModelError::BurstRate(rate_per_s));
+                burst_rate_ok(*size, *every_ns)
+            }
+            LoadModel::PacedBurst { size, delay_ns, limit } => {
+                if *size == 0 || (*delay_ns == 0 && limit.is_none()) {
+                    return Err(ModelError::PacedBurst);
                 }
-                Ok(())
+                // Where the backlog is waited for, the target sets the pace.
+                if limit.is_some() { Ok(()) } else { burst_rate_ok(*size, *delay_ns) }
             }
             LoadModel::Profile { steps, .. } => {
                 for step in steps {
@@ -198,7 +222,10 @@ impl LoadModel {
         match self {
             LoadModel::Closed { .. } => false,
             LoadModel::Users { profile, .. } => !profile.is_closed(),
-            LoadModel::Open { .. } | LoadModel::Burst { .. } | LoadModel::Profile { .. } => true,
+            LoadModel::Open { .. }
+            | LoadModel::Burst { .. }
+            | LoadModel::PacedBurst { .. }
+            | LoadModel::Profile { .. } => true,
         }
     }
 
@@ -217,7 +244,10 @@ impl LoadModel {
                 let at_once = profile.is_closed() || profile.is_at_once();
                 at_once && *think == Pause::None && pace.ns == 0
             }
-            LoadModel::Open { .. } | LoadModel::Burst { .. } | LoadModel::Profile { .. } => false,
+            LoadModel::Open { .. }
+            | LoadModel::Burst { .. }
+            | LoadModel::PacedBurst { .. }
+            | LoadModel::Profile { .. } => false,
         }
     }
 

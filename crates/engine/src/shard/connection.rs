@@ -10,6 +10,8 @@ use std::io::{Read, Write};
 const BACKOFF_MIN_NS: u64 = 10_000_000;
 /// Longest pause, ns.
 const BACKOFF_MAX_NS: u64 = 200_000_000;
+/// Bytes of requests that wait for each other.
+pub(super) const OUTGOING_BYTES: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -34,6 +36,8 @@ pub(super) struct Connection<P: Protocol> {
     pub tried: usize,
     pub tls: Option<Box<ClientConnection>>,
     pub codec: Option<P::Conn>,
+    /// Requests encoded in this round and not handed to the network yet, before TLS.
+    outgoing: Vec<u8>,
     /// Bytes that the kernel has not taken.
     unsent: Vec<u8>,
     /// Requests submitted and not ended, by tag.
@@ -80,6 +84,7 @@ impl<P: Protocol> Connection<P> {
             tried: 0,
             tls: None,
             codec: None,
+            outgoing: Vec::new(),
             unsent: Vec::new(),
             under_way: Vec::new(),
             opening_for: None,
@@ -95,6 +100,7 @@ impl<P: Protocol> Connection<P> {
         self.state = State::Closed;
         self.tls = None;
         self.codec = None;
+        self.outgoing = Vec::new();
         self.unsent = Vec::new();
         self.carried = 0;
         self.tried = 0;
@@ -110,7 +116,19 @@ impl<P: Protocol> Connection<P> {
         self.backoff_ns = 0;
     }
 
-    /// Sends plain bytes through TLS where there is TLS. `cipher` is scratch space.
+    /// Keeps bytes that can wait for others of this round, which go out together: one call of the network costs more than
+    /// a small request. True when there are so many that they should go.
+    pub fn keep(&mut self, plain: &[u8]) -> bool {
+        self.outgoing.extend_from_slice(plain);
+        self.outgoing.len() >= OUTGOING_BYTES
+    }
+
+    /// Whether bytes were kept.
+    pub fn has_kept(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Sends plain bytes, behind those that were kept, through TLS where there is TLS. `cipher` is scratch space.
     pub fn write<N: Net>(
         &mut self,
         key: u32,
@@ -118,6 +136,16 @@ impl<P: Protocol> Connection<P> {
         plain: &[u8],
         cipher: &mut Vec<u8>,
     ) -> Result<(), LayerError> {
+        if !self.outgoing.is_empty() {
+            let mut kept = std::mem::take(&mut self.outgoing);
+            kept.extend_from_slice(plain);
+            let written = self.write(key, net, &kept, cipher);
+            kept.clear();
+            if kept.capacity() <= 2 * OUTGOING_BYTES {
+                self.outgoing = kept;
+            }
+            return written;
+        }
         if self.tls.is_none() {
             return self.write_raw(key, net, plain).map_err(LayerError::Net);
         }

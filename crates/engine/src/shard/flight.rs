@@ -13,7 +13,11 @@ pub(super) struct Flight<P: Protocol> {
     /// Whether the connection had carried a request before this one.
     pub on_kept_connection: bool,
     pub retried: bool,
-    /// How often it was sent again because its peer vouched that it had not looked at it.
+    /// Whether the target may have done it: it was encoded for a connection, and nobody has vouched that it was not done.
+    pub may_be_done: bool,
+    /// Where it stands in its connection's list.
+    pub place: u32,
+    /// How often it was sent again because its peer vouched that it had not looked at it, or had undone it.
     pub resent: u8,
     pub measured: bool,
 }
@@ -55,6 +59,8 @@ impl<P: Protocol> Flights<P> {
             times: Times::default(),
             on_kept_connection: false,
             retried: false,
+            may_be_done: false,
+            place: 0,
             resent: 0,
             measured: true,
         });

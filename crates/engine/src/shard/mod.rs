@@ -6,12 +6,14 @@
 
 mod closed;
 mod connection;
+mod ending;
 mod flight;
 mod lifecycle;
 mod replies;
 mod requests;
 mod samples;
 
+use crate::gauge::{Gauge, Reading};
 use crate::net::{Net, RoundTrip, WaitMode};
 use crate::target::Target;
 use crate::tls::Tls;
@@ -89,10 +91,15 @@ pub struct Part {
     pub offset_ns: u64,
     /// Counts by when requests were due, one a shard; empty where nobody asks for them.
     pub windows: Vec<Arc<WindowCounts>>,
+    /// How the shards stand, one a shard; empty where nobody looks.
+    pub gauges: Vec<Arc<Gauge>>,
     /// Drops what is due and not sent at the end instead of sending it while a timeout lasts.
     pub drop_backlog: bool,
     /// Ends the schedule before its time when it is set; what is under way is waited for as usual.
     pub end_early: Option<Arc<AtomicBool>>,
+    /// When the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
+    /// processes wait for with their connections open.
+    pub start_ns: Option<u64>,
 }
 
 /// How long to wait, at most. All in ns.
@@ -132,6 +139,8 @@ pub struct ShardEnd {
     pub busy: f64,
     /// Whether it was told to stop.
     pub interrupted: bool,
+    /// Why the target would not have it, where a login was refused: the run ended with it.
+    pub refused: Option<&'static str>,
 }
 
 /// A connection that pauses after a failure, a client that was turned away, or both together.
@@ -167,7 +176,9 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     /// Clients that rest until their sessions call for them, with the intended start of what they asked last, ns.
     uncalled: VecDeque<(u32, u64)>,
     flights: Flights<P>,
-    /// Requests that a peer has not looked at, to be sent once more.
+    /// Connections with requests that are not handed to the network yet.
+    unflushed: Vec<u32>,
+    /// Requests that a peer has not looked at, or has undone, to be sent once more.
     unprocessed: VecDeque<u32>,
     next_scan_ns: u64,
     /// Bytes to send, before TLS.
@@ -199,6 +210,10 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     outbox: Outbox,
     stop: Arc<AtomicBool>,
     interrupted: bool,
+    /// Why a login was refused.
+    refused: Option<&'static str>,
+    /// How it stands, for its gauge.
+    standing: Reading,
 }
 
 /// Where a shard's messages go; returns an empty interval for later use when there is one.
@@ -224,7 +239,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
                 // Without a slot nothing would ever be sent, and one without a connection sends nothing:
                 // counted as free it would let more wait than the queue holds.
-                let slots = slots.min(plan.connections).max(1);
+                let places = plan.connections.saturating_mul(protocol.depth().max(1));
+                let slots = slots.min(places).max(1);
                 (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
             }
         };
@@ -257,6 +273,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             resting: BinaryHeap::new(),
             uncalled: VecDeque::new(),
             flights: Flights::new(),
+            unflushed: Vec::new(),
             unprocessed: VecDeque::new(),
             next_scan_ns: u64::MAX,
             plain: Vec::with_capacity(4096),
@@ -282,6 +299,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             outbox,
             stop,
             interrupted: false,
+            refused: None,
+            standing: Reading::default(),
             plan,
         })
     }
@@ -304,7 +323,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.expire(now_ns);
             }
             let next_due_ns = self.dispatch();
+            self.flush();
             let now_ns = self.clock.now_ns();
+            self.show_standing();
             self.tick(now_ns);
             if self.is_over(now_ns) {
                 break;
@@ -314,6 +335,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.take_completions();
         }
         Ok(self.finish())
+    }
+
+    /// Shows how the shard stands, where somebody looks.
+    fn show_standing(&mut self) {
+        let Some(gauge) = self.plan.part.gauges.first() else { return };
+        self.standing.under_way = u64::from(self.flights.len());
+        self.standing.queued = self.managed.as_ref().map_or(0, ManagedQueue::len) as u64;
+        gauge.show(&self.standing);
+        self.standing.longest_wait_ns = 0;
     }
 
     /// When the next thing happens that no completion announces.

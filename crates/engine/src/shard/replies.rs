@@ -137,6 +137,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 let connection = &mut self.connections[key as usize];
                 let _ = connection.write(key, &mut self.net, &acks, &mut self.cipher);
                 self.lose(key, fault.failure(), fault_text(fault));
+                if let Fault::Refused(why) = fault {
+                    self.turned_out(why);
+                }
             }
         }
         self.plain = acks;
@@ -200,11 +203,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// The peer gave up one request of a connection that goes on.
     fn given_up(&mut self, key: u32, tag: u32, fault: Fault, unprocessed: bool, now_ns: u64) {
-        self.connections[key as usize].under_way.retain(|&other| other != tag);
+        self.take_off(key, tag);
         let flight = self.flights.get_mut(tag);
         let (client, intended_ns) = (flight.client, flight.times.intended_ns);
         if unprocessed && flight.resent < RESENT_MAX {
             flight.connection = NOWHERE;
+            flight.may_be_done = false;
             return self.unprocessed.push_back(tag);
         }
         self.settle_lost(tag, fault.failure(), fault_text(fault), now_ns);
@@ -216,6 +220,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let flight = self.flights.get_mut(tag);
         flight.times.done_ns = now_ns;
         let (what, times, client) = (flight.what, flight.times, flight.client);
+        let resent = flight.resent;
+        if self.sessions.again(client, &what, reply, resent) && resent < u8::MAX {
+            self.take_off(key, tag);
+            let flight = self.flights.get_mut(tag);
+            flight.connection = NOWHERE;
+            flight.may_be_done = false;
+            return self.unprocessed.push_back(tag);
+        }
         let judgement = self.sessions.judge(client, &what, reply, times);
         if let Outcome::Failed(kind) = judgement.outcome
             && self.may_tell(kind)
@@ -223,8 +235,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let (reason, text) = self.sessions.explain(&what, reply);
             self.tell_failure(tag, kind, judgement.status, reason, text);
         }
-        let connection = &mut self.connections[key as usize];
-        connection.under_way.retain(|&other| other != tag);
+        self.take_off(key, tag);
         self.settle(tag, judgement);
         self.client_goes_on(client, times.intended_ns, now_ns);
     }
@@ -259,6 +270,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 ok: judgement.outcome == Outcome::Ok,
             });
         }
+        match judgement.outcome {
+            Outcome::Ok => self.standing.ok += 1,
+            Outcome::Failed(_) => self.standing.failed += 1,
+        }
         let recorder = self.recorder_of(measured);
         recorder.ended(&Ended {
             class: what.class,
@@ -292,7 +307,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let flight = self.flights.get_mut(tag);
         flight.times.done_ns = now_ns;
         let (what, times, client) = (flight.what, flight.times, flight.client);
-        self.sessions.lost(client, &what, failure, times);
+        // Where there was no connection, nothing can have been done over it.
+        if flight.may_be_done && failure != Failure::Connect {
+            self.sessions.lost(client, &what, failure, times);
+        } else {
+            self.sessions.undone(client, &what, failure, times);
+        }
         if self.may_tell(failure) {
             self.tell_failure(tag, failure, 0, reason.to_owned(), String::new());
         }

@@ -1,18 +1,20 @@
 //! From due to sent.
 
 use super::closed::ClosedConnections;
-use super::connection::State;
+use super::connection::{OUTGOING_BYTES, State};
 use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::{Recorder, Times};
-use plimsoll_core::schedule::Next;
+use plimsoll_core::schedule::{Next, Schedule};
 use plimsoll_wire::{Protocol, Turn, UNTIL_CALLED};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
+/// Why a request is lost that could not be sent.
+const BROKE: &str = "the connection broke while sending";
 /// How long a client or a user waits after its request was refused, ns.
 const REFUSED_PAUSE_NS: u64 = 10_000_000;
 
@@ -25,6 +27,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         while !self.schedule_done && (self.dedicated || self.has_idle()) {
             let now_ns = self.clock.now_ns();
+            self.schedule.see_backlog(u64::from(self.flights.len()), now_ns);
             match self.schedule.next(now_ns) {
                 Next::Send { intended_ns, client } => {
                     let due = Due { intended_ns, client };
@@ -61,6 +64,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         while let Some(late) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
             let recorder = self.recorder_for(late.intended_ns, late.client);
             recorder.interval_mut().ledger.refused.queue_timeout += 1;
+            self.standing.queue_timeout += 1;
             self.turned_away(late, now_ns);
         }
         while self.has_idle() {
@@ -70,9 +74,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             };
             let Some(key) = self.pick(due.client) else { break };
             let now_ns = self.clock.now_ns();
+            let waited_ns = now_ns.saturating_sub(due.intended_ns);
+            self.standing.longest_wait_ns = self.standing.longest_wait_ns.max(waited_ns);
             self.begin(due, key, now_ns);
         }
-        next_due_ns
+        self.look_at_backlog(next_due_ns)
+    }
+
+    /// Tells the schedule how many wait, now that all who could go have gone; says when it wants to be asked again, ns.
+    fn look_at_backlog(&mut self, next_due_ns: u64) -> u64 {
+        let queued = self.managed.as_ref().map_or(0, |queue| queue.len() as u64);
+        self.schedule.see_backlog(queued, self.clock.now_ns());
+        match &self.schedule {
+            Schedule::Paced(paced) if !self.schedule_done => paced.upcoming_ns(),
+            _ => next_due_ns,
+        }
     }
 
     /// Puts a due request into the managed queue, or refuses it. It is counted when it leaves the queue, so
@@ -83,6 +99,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if queue.offer(due, under_way) == Offer::Refused {
             let recorder = self.recorder_for(due.intended_ns, due.client);
             recorder.interval_mut().ledger.refused.queue_full += 1;
+            self.standing.queue_full += 1;
             self.turned_away(due, now_ns);
         }
     }
@@ -219,6 +236,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.times = Times { intended_ns: due.intended_ns, sent_ns: now_ns, done_ns: 0 };
         flight.on_kept_connection = false;
         flight.retried = false;
+        flight.may_be_done = false;
         flight.resent = 0;
         flight.measured = measured;
         let connection = &self.connections[key as usize];
@@ -234,6 +252,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let waited = could_start_ns > could_ask_ns && shares_connections;
         let opened = connection.state == State::Open;
         self.count_due(due.intended_ns);
+        self.standing.sent += 1;
         let recorder = self.recorder_of(measured);
         recorder.scheduled(1);
         recorder.sent(what.class, could_start_ns, now_ns);
@@ -341,6 +360,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let flight = self.flights.get_mut(tag);
         self.plain.clear();
         self.protocol.submit(codec, &flight.request, tag, &mut self.plain);
+        flight.place = connection.under_way.len() as u32;
+        flight.may_be_done = true;
         connection.under_way.push(tag);
         let kept = connection.carried > 0;
         connection.carried += 1;
@@ -353,19 +374,40 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.deadline_ns(now_ns, self.plan.timeouts.request_ns)
         };
         self.flights.set_deadline(tag, deadline_ns);
-        let plain = std::mem::take(&mut self.plain);
-        let written =
-            self.connections[key as usize].write(key, &mut self.net, &plain, &mut self.cipher);
         self.scan_by(deadline_ns);
+        let plain = std::mem::take(&mut self.plain);
         let counters = &mut self.recorder_of(measured).interval_mut().counters;
         counters.bytes_sent += plain.len() as u64;
         counters.reused += u64::from(kept);
-        self.plain = plain;
-        if written.is_err() {
+        let has_room = self.has_room(key);
+        let connection = &mut self.connections[key as usize];
+        if has_room && plain.len() < OUTGOING_BYTES {
+            // More may follow in this round, and go with it.
+            if !connection.has_kept() {
+                self.unflushed.push(key);
+            }
+            if connection.keep(&plain) {
+                self.flush();
+            }
+        } else if connection.write(key, &mut self.net, &plain, &mut self.cipher).is_err() {
             // What the peer may have said before it went was not said to this request.
-            self.lose(key, Failure::Reset, "the connection broke while sending");
-        } else if self.has_room(key) {
+            self.lose(key, Failure::Reset, BROKE);
+        }
+        self.plain = plain;
+        if self.has_room(key) {
             self.give_back(key);
+        }
+    }
+
+    /// Hands the requests that waited for each other to the network.
+    pub(super) fn flush(&mut self) {
+        while let Some(key) = self.unflushed.pop() {
+            let connection = &mut self.connections[key as usize];
+            if connection.has_kept()
+                && connection.write(key, &mut self.net, &[], &mut self.cipher).is_err()
+            {
+                self.lose(key, Failure::Reset, BROKE);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod search;
 mod seek;
 pub(crate) mod tables;
 mod visit;
+pub mod voter;
 
 use crate::plain::printable;
 use number::{bytes, count, percent, significant, time};
@@ -59,6 +60,14 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
     }
     page.line(&when, Tone::Plain);
     page.blank();
+    if let Some(voter) = voter::result(record) {
+        voter::page(&mut page, record, &voter);
+        let head = page.finish();
+        // The times of a search are those of very different loads.
+        let is_sought = record.job_results.contains_key("seek");
+        let rest = if is_sought { books } else { figures };
+        return head + &rest(record, folder, style);
+    }
     if let Some(finding) = seek::finding(record) {
         seek::line(&mut page, &finding);
         page.blank();

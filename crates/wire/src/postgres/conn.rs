@@ -397,6 +397,7 @@ impl Conn {
                 self.stage = Stage::Dead;
                 Ok(Some(Step::Reply { tag, consumed: at, reusable: false }))
             }
+            None if !self.is_ready() => Err(Fault::Refused(why)),
             None => Err(Fault::Reset { began: false, why }),
         }
     }

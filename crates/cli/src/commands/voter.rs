@@ -1,0 +1,110 @@
+//! `plimsoll voter` and `plimsoll hello`: the phone election that VoltDB is measured with, and hello world.
+
+mod address;
+mod client;
+mod contact;
+mod flags;
+mod laps;
+mod processes;
+mod seeking;
+mod start;
+mod stranger;
+mod task;
+
+use crate::embedded::Embedded;
+use crate::execute::{Output, code, print_out, style, write_json};
+use crate::keeping::Finished;
+use anyhow::Result;
+use clap::Args;
+use flags::BenchFlags;
+use plimsoll_core::bench_shape::{Bench, Rhythm};
+use task::Task;
+
+const EXAMPLES: &str = "\
+Examples:
+  A database of plimsoll's own, started and ended by the command; 200 workers, 100,000 votes:
+    plimsoll voter
+  Erlvolt's bursts against a cluster, and its own words:
+    plimsoll voter VBD volt://db1,db2:21212
+    plimsoll voter run VSD voter 100000 steady 200 x direct x x x nonverbose 500
+  PostgreSQL, one function call a vote:
+    PGPASSWORD=... plimsoll voter postgres://me@db/votes --workers 64
+  Two processes with telephone numbers of their own, started on the same full minute:
+    plimsoll voter --processes 2 --start-delay 60s volt://db1
+  The best load by itself, and the certified answer:
+    plimsoll voter --auto-tune p99=10ms
+    plimsoll voter --seek p99=10ms --budget 2m
+
+Exit codes: 0 fine, 2 a limit was missed, 3 not valid (writes wrong, partial), 4 the target failed, 64 wrong usage.";
+
+/// Run the voter benchmark: votes as transactions, counted to the last row.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct VoterArgs {
+    #[command(flatten)]
+    flags: BenchFlags,
+}
+
+/// Run the hello world benchmark: reads of one row.
+#[derive(Args, Debug)]
+#[command(after_help = "The flags are those of plimsoll voter; the preset is HSD.")]
+pub struct HelloArgs {
+    #[command(flatten)]
+    flags: BenchFlags,
+}
+
+/// Runs `plimsoll voter`.
+///
+/// # Errors
+/// Wrong usage, a database that is not there or not ready, or a program failure.
+pub fn run(args: &VoterArgs) -> Result<u8> {
+    bench(&args.flags, Bench::Voter)
+}
+
+/// Runs `plimsoll hello`.
+///
+/// # Errors
+/// As [`run`].
+pub fn hello(args: &HelloArgs) -> Result<u8> {
+    bench(&args.flags, Bench::Hello)
+}
+
+fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
+    let (shape, mut targets) = flags.shape(bench)?;
+    flags.check(&shape, &targets)?;
+    flags.start_us()?;
+    let output = flags.output.output();
+    output.check()?;
+    let own = targets.is_empty();
+    if own {
+        // Everything else is looked at before a database is started.
+        targets.push("volt://127.0.0.1".to_owned());
+    }
+    let mut task = Task::new(flags, shape, &targets)?;
+    if matches!(task.shape.rhythm, Rhythm::Sought { .. }) {
+        seeking::goal(&task)?;
+    }
+    // From here on Ctrl-C ends the benchmark in order, its database included.
+    crate::signals::stop_flag()?;
+    let _embedded = if own {
+        let embedded = Embedded::start(&["voter", "--port", "0"].map(str::to_owned), &[])?;
+        task = Task::new(flags, task.shape, &[embedded.url.clone()])?;
+        Some(embedded)
+    } else {
+        None
+    };
+    let finished = if flags.processes > 1 {
+        processes::run(flags, &task, &output)?
+    } else {
+        client::run(&task, &output, &|| flags.start_us())?
+    };
+    print(&finished, &output)
+}
+
+fn print(finished: &Finished, output: &Output) -> Result<u8> {
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(finished))
+}

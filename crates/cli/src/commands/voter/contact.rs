@@ -1,0 +1,243 @@
+//! What is asked of the database before the calls and after them, on a connection of its own.
+
+use super::address::{Database, PostgresAddress, VoltAddress};
+use super::stranger::looks_like;
+use crate::usage::{unreachable, usage};
+use anyhow::{Result, bail};
+use plimsoll_core::bench_shape::Bench;
+use plimsoll_core::units::Span;
+use plimsoll_core::voter::{ContestantVotes, KeyRange};
+use plimsoll_engine::exchange::{Exchange, ExchangeError};
+use plimsoll_engine::target::Target;
+use plimsoll_wire::postgres::{self, Postgres};
+use plimsoll_wire::volt::{Login, Request, Response, Status, Value, Volt};
+use plimsoll_wire::{Fault, Protocol};
+use plimsoll_workloads::voter::{
+    contestants_sql, count_sql, hello_inserts, hello_table, postgres_schema, results_of,
+    results_sql,
+};
+use std::time::Duration;
+
+/// Longest answer to a count or to the making of tables: both look at every partition.
+const ANSWER_WITHIN: Span = Span::seconds(60);
+
+/// A connection on which one asks and waits.
+pub enum Contact {
+    /// To a server of VoltDB's protocol.
+    Volt(Exchange<Volt>),
+    /// To PostgreSQL.
+    Sql(Exchange<Postgres>),
+}
+
+/// The codec of calls to VoltDB, with so many under way on a connection.
+#[must_use]
+pub fn volt_of(address: &VoltAddress, depth: u32) -> Volt {
+    Volt::new(Login::new(&address.user, &address.password)).with_depth(depth)
+}
+
+fn patience(span: Span) -> Duration {
+    Duration::from_nanos(span.ns)
+}
+
+impl Contact {
+    /// Logs in at every host, and keeps the first connection.
+    ///
+    /// # Errors
+    /// Nobody listens (the target failed), or whoever listens does not let us in, or is no database of this kind.
+    pub fn open(database: &Database, connect_timeout: Span) -> Result<Self> {
+        let targets = database.targets();
+        match database {
+            Database::Volt(address) => {
+                let mut first = None;
+                for (index, target) in targets.iter().enumerate() {
+                    // One that is named twice is asked once.
+                    if targets[..index].contains(target) {
+                        continue;
+                    }
+                    let exchange = open_volt(address, target, connect_timeout)?;
+                    first.get_or_insert(exchange);
+                }
+                first.map(Self::Volt).ok_or_else(|| usage("no target; name a host"))
+            }
+            Database::Postgres(address) => {
+                let target = targets.first().ok_or_else(|| usage("no target; name a host"))?;
+                open_sql(address, target, connect_timeout).map(Self::Sql)
+            }
+        }
+    }
+
+    /// Makes ready what the benchmark needs: the schema where it can, the contestants, the greetings.
+    ///
+    /// # Errors
+    /// The database refuses, or has not the procedures.
+    pub fn prepare(&mut self, bench: Bench, names: &[String]) -> Result<()> {
+        match (self, bench) {
+            (Self::Volt(exchange), Bench::Voter) => initialize(exchange, names),
+            (Self::Volt(exchange), Bench::Hello) => greet(exchange),
+            (Self::Sql(exchange), Bench::Voter) => {
+                sql(exchange, &postgres_schema())?;
+                sql(exchange, &contestants_sql(names.len() as u32)).map(drop)
+            }
+            (Self::Sql(exchange), Bench::Hello) => sql(exchange, &hello_table()).map(drop),
+        }
+    }
+
+    /// How many rows the key range holds.
+    ///
+    /// # Errors
+    /// The database does not answer, or refuses.
+    pub fn count(&mut self, range: KeyRange) -> Result<u64> {
+        let text = count_sql(range)?;
+        let rows = match self {
+            Self::Volt(exchange) => {
+                let mut request = Request::default();
+                request.call("@AdHoc", &[Value::String(&text)]);
+                volt(exchange, &request, |reply| reply.long())?.and_then(|n| u64::try_from(n).ok())
+            }
+            Self::Sql(exchange) => sql(exchange, &text)?.and_then(|text| text.parse().ok()),
+        };
+        rows.ok_or_else(|| anyhow::anyhow!("the count of the votes was answered with no number"))
+    }
+
+    /// The contestants with their votes, most first.
+    ///
+    /// # Errors
+    /// As [`Contact::count`].
+    pub fn results(&mut self) -> Result<Vec<ContestantVotes>> {
+        let all = match self {
+            Self::Volt(exchange) => {
+                let mut request = Request::default();
+                request.call("Results", &[]);
+                volt(exchange, &request, |reply| results_of(reply))?
+            }
+            Self::Sql(exchange) => {
+                sql(exchange, results_sql())?.and_then(|text| serde_json::from_str(&text).ok())
+            }
+        };
+        all.ok_or_else(|| anyhow::anyhow!("the results are not in the form of the voter's"))
+    }
+}
+
+/// Says what went wrong with a connection that was just made.
+fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> anyhow::Error {
+    match error {
+        ExchangeError::Unresolved(_) | ExchangeError::Connect { .. } => unreachable(format!(
+            "{shown}: nobody listens ({error}); start the database, or leave the target out for one of plimsoll's own"
+        )),
+        ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
+            usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
+        }
+        error => usage(format!(
+            "{shown}: {}:{} is not what was expected: {}; check the port ({error})",
+            target.host,
+            target.port,
+            looks_like(target, hello)
+        )),
+    }
+}
+
+fn open_volt(address: &VoltAddress, target: &Target, limit: Span) -> Result<Exchange<Volt>> {
+    let protocol = volt_of(address, 1);
+    let hello = protocol.login.message().to_vec();
+    let shown = format!("volt://{}:{}", target.host, target.port);
+    let mut ping = Request::default();
+    ping.call("@Ping", &[]);
+    let asked = Exchange::connect(protocol.clone(), target, patience(limit))
+        .and_then(|mut exchange| exchange.ask(&ping, |_| ()));
+    asked.map_err(|error| refused(error, target, &shown, &hello))?;
+    // Answers may take longer than a connection.
+    Exchange::connect(protocol, target, patience(ANSWER_WITHIN))
+        .map_err(|error| refused(error, target, &shown, &hello))
+}
+
+fn open_sql(address: &PostgresAddress, target: &Target, limit: Span) -> Result<Exchange<Postgres>> {
+    let protocol = address.address.protocol(ANSWER_WITHIN, &[])?;
+    let mut hello = Vec::new();
+    protocol.open(&mut hello);
+    let mut request = postgres::Request::default();
+    request.query("SELECT 1")?;
+    let asked = Exchange::connect(protocol.clone(), target, patience(limit)).and_then(|mut one| {
+        one.ask(&request, |reply| reply.error.map(|error| error.message().into_owned()))
+    });
+    match asked {
+        Ok(None) => {}
+        Ok(Some(why)) => {
+            return Err(usage(format!(
+                "{}: {why}; check user, PGPASSWORD and database",
+                address.shown
+            )));
+        }
+        Err(error) => return Err(refused(error, target, &address.shown, &hello)),
+    }
+    Exchange::connect(protocol, target, patience(ANSWER_WITHIN))
+        .map_err(|error| refused(error, target, &address.shown, &hello))
+}
+
+/// Asks VoltDB, and takes from a success what is wanted.
+fn volt<T>(
+    exchange: &mut Exchange<Volt>,
+    request: &Request,
+    read: impl FnOnce(&Response<'_>) -> T,
+) -> Result<T> {
+    let answer = exchange.ask(request, |reply| {
+        if reply.is_success() {
+            return Ok(read(reply));
+        }
+        let why = reply.status_text.unwrap_or_else(|| Status::name(reply.status));
+        Err(why.lines().next().unwrap_or_default().trim().to_owned())
+    })?;
+    answer.map_err(|why| {
+        if why.contains("was not found") {
+            return usage(format!(
+                "{why}: the schema is missing; load it with plimsoll serve voltdb, or use plimsoll serve voter"
+            ));
+        }
+        anyhow::anyhow!("the database said: {why}")
+    })
+}
+
+/// Asks PostgreSQL in the simple protocol; the first value of the last row.
+fn sql(exchange: &mut Exchange<Postgres>, text: &str) -> Result<Option<String>> {
+    let mut request = postgres::Request::default();
+    request.query(text)?;
+    let answer = exchange.ask(&request, |reply| match reply.error {
+        Some(error) => Err(error.message().into_owned()),
+        None => Ok(reply.value(0).map(|value| String::from_utf8_lossy(value).into_owned())),
+    })?;
+    answer.map_err(|why| anyhow::anyhow!("the database said: {why}"))
+}
+
+fn initialize(exchange: &mut Exchange<Volt>, names: &[String]) -> Result<()> {
+    let csv = names.join(",");
+    let count = Value::Integer(names.len() as i32);
+    let mut request = Request::default();
+    request.call("Initialize", &[count, Value::String(&csv)]);
+    let there = volt(exchange, &request, |reply| reply.long())?;
+    if there.is_none_or(|there| there < 1) {
+        bail!("Initialize was answered with no number of contestants");
+    }
+    // Calls of a procedure that is not there would all fail: better to know now. Nobody is number 0.
+    request.call("Vote", &[Value::BigInt(0), Value::Integer(0), Value::BigInt(1)]);
+    volt(exchange, &request, |_| ())
+}
+
+/// Puts the greetings in; one that is there is there from an earlier run.
+fn greet(exchange: &mut Exchange<Volt>) -> Result<()> {
+    for request in hello_inserts() {
+        let why = exchange.ask(&request, |reply| {
+            (!reply.is_success()).then(|| reply.status_text.unwrap_or_default().to_owned())
+        })?;
+        let is_there = |why: &String| why.to_ascii_uppercase().contains("CONSTRAINT");
+        match why.filter(|why| !is_there(why)) {
+            None => {}
+            Some(why) if why.contains("was not found") => {
+                return Err(usage(format!(
+                    "{}: the hello schema is missing; load it with plimsoll serve voltdb, or use plimsoll serve voter",
+                    why.trim()
+                )));
+            }
+            Some(why) => bail!("the database said: {}", why.trim()),
+        }
+    }
+    Ok(())
+}

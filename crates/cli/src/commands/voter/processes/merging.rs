@@ -1,0 +1,211 @@
+//! The records of several processes, taken together: histograms by their cells, counts by sum, time by the wall.
+
+use super::Ended;
+use crate::commands::voter::client::section;
+use crate::commands::voter::task::Task;
+use crate::keeping::{JobEnd, Keeping};
+use crate::signals;
+use anyhow::{Context, Result};
+use plimsoll_core::histogram::Histogram;
+use plimsoll_core::interval::{ClassPart, Interval};
+use plimsoll_core::ledger::Ledger;
+use plimsoll_core::record::RunRecord;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::voter::{
+    KeyRange, ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck,
+};
+use plimsoll_engine::run::RunEnd;
+
+/// One run of all processes.
+///
+/// # Errors
+/// A record that cannot be read.
+pub fn together(task: &Task, ended: &[Ended], keeping: Keeping<'_>) -> Result<JobEnd> {
+    let mut totals = Interval::new(1);
+    let mut result = VoterResult {
+        shape: Some(task.shape.clone()),
+        hosts: task.database.hosts(),
+        key_range: task.range(),
+        rows_before: Some(0),
+        rows_after: Some(0),
+        ..VoterResult::default()
+    };
+    let mut server = Histogram::new();
+    let mut health = Health::default();
+    for one in ended {
+        let record = match &one.record {
+            Ok(record) => record,
+            Err(why) => {
+                result.rows_after = None;
+                result.rows_before = add(result.rows_before, one.rows_before);
+                result.processes.push(died(one, why));
+                continue;
+            }
+        };
+        totals.merge(&interval(record, &task.class())?);
+        health.add(record);
+        let own = voter_of(record)
+            .with_context(|| format!("the record of {} has no section voter", one.name))?;
+        take(&mut result, &own, &mut server)?;
+    }
+    if !task.is_voter() {
+        (result.rows_before, result.rows_after) = (None, None);
+        result.check_reason = "hello only reads".to_owned();
+    }
+    result.server = ServerTimes::from(&server);
+    result.set_check(WriteCheck::all(result.processes.iter().map(VoterProcess::write_check)));
+    let alive: Vec<VoterProcess> =
+        result.processes.iter().filter(|process| process.died.is_empty()).cloned().collect();
+    result.totals = Totals::of(&alive);
+    totals.to_ns = (result.totals.wall_s * 1e9) as u64;
+    let sink_error = keeping.sink.interval(&totals).err();
+    let verdict = verdict(task, ended, &result, &totals);
+    let end = RunEnd {
+        totals,
+        warmup: None,
+        slowest: Vec::new(),
+        network: None,
+        measured_s: result.totals.wall_s,
+        client_elapsed_ns: 0,
+        start_ns: 0,
+        cpu_s: health.cpu_s,
+        busiest: health.busiest,
+        rss_max_bytes: health.rss_bytes,
+        interrupted: signals::is_stopped(),
+        refused: None,
+        sink_error,
+    };
+    Ok(JobEnd { end, results: section(&result), verdict, warnings: Vec::new() })
+}
+
+/// The generators' own health: CPU and memory add up, and the busiest thread is the busiest of all.
+#[derive(Default)]
+struct Health {
+    cpu_s: f64,
+    busiest: f64,
+    rss_bytes: u64,
+}
+
+impl Health {
+    fn add(&mut self, record: &RunRecord) {
+        self.cpu_s += record.generator.cpu_s;
+        self.busiest = self.busiest.max(record.generator.busiest_thread);
+        self.rss_bytes += record.generator.rss_max_bytes;
+    }
+}
+
+fn voter_of(record: &RunRecord) -> Option<VoterResult> {
+    serde_json::from_value(record.job_results.get("voter")?.clone()).ok()
+}
+
+fn add(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one?.saturating_add(other?))
+}
+
+/// A process without a record.
+fn died(one: &Ended, why: &str) -> VoterProcess {
+    VoterProcess {
+        index: one.index,
+        client: one.name.clone(),
+        rows_before: one.rows_before,
+        died: why.to_owned(),
+        ..VoterProcess::default()
+    }
+}
+
+fn take(result: &mut VoterResult, own: &VoterResult, server: &mut Histogram) -> Result<()> {
+    result.accepted += own.accepted;
+    result.rejected.contestant += own.rejected.contestant;
+    result.rejected.limit += own.rejected.limit;
+    result.unknown += own.unknown;
+    result.retries += own.retries;
+    for (what, count) in &own.errors {
+        *result.errors.entry(what.clone()).or_default() += count;
+    }
+    result.rows_before = add(result.rows_before, own.rows_before);
+    result.rows_after = add(result.rows_after, own.rows_after);
+    if !own.check_reason.is_empty() {
+        result.check_reason.clone_from(&own.check_reason);
+    }
+    if !own.server.histogram.is_empty() {
+        server.merge(&Histogram::decode(&own.server.histogram)?);
+    }
+    // Whoever asked last saw all votes.
+    let votes = |one: &VoterResult| one.contestants.iter().map(|c| c.votes).sum::<u64>();
+    if votes(own) >= votes(result) {
+        result.contestants.clone_from(&own.contestants);
+    }
+    result.processes.extend(own.processes.iter().cloned());
+    Ok(())
+}
+
+/// What a process measured, from its record.
+fn interval(record: &RunRecord, class: &str) -> Result<Interval> {
+    let histogram = |name: &str| match record.histograms.get(name) {
+        Some(text) => Histogram::decode(text).map_err(anyhow::Error::from),
+        None => Ok(Histogram::new()),
+    };
+    let own = record.classes.get(class);
+    let part = ClassPart {
+        ledger: own.map_or_else(Ledger::default, |own| Ledger {
+            sent: own.sent,
+            ok: own.ok,
+            failed: own.failed,
+            ..Ledger::default()
+        }),
+        service_min_ns: (record.latency_ms.service.min * 1e6) as u64,
+        service_max_ns: (record.latency_ms.service.max * 1e6) as u64,
+        failed_min_ns: (record.latency_ms.failed.min * 1e6) as u64,
+        response: histogram(&format!("{class}/response"))?,
+        service: histogram(&format!("{class}/service"))?,
+        failed: histogram(&format!("{class}/failed"))?,
+        ..ClassPart::default()
+    };
+    Ok(Interval {
+        to_ns: (record.duration_s * 1e9) as u64,
+        ledger: record.ledger,
+        counters: record.counters,
+        lag: histogram("lag")?,
+        statuses: record.statuses.clone(),
+        classes: vec![part],
+        ..Interval::default()
+    })
+}
+
+/// The verdict where the usual one does not fit: somebody died, or has a verdict of its own that is none of speed.
+fn verdict(
+    task: &Task,
+    ended: &[Ended],
+    result: &VoterResult,
+    totals: &Interval,
+) -> Option<Verdict> {
+    if totals.ledger.ok == 0 && ended.iter().all(|one| one.record.is_ok()) {
+        return None;
+    }
+    let mut kind = VerdictKind::Partial;
+    let mut reasons = Vec::new();
+    if task.is_voter() && result.write_check().is_wrong() {
+        kind = VerdictKind::Void;
+        reasons.push(format!(
+            "check writes: {}: the database does not hold what it acknowledged",
+            result.write_check()
+        ));
+    }
+    for one in ended {
+        match &one.record {
+            Err(why) => reasons.push(format!("{}: {why}", one.name)),
+            Ok(record) => match record.verdict.kind {
+                VerdictKind::Valid | VerdictKind::GeneratorLimited => {}
+                VerdictKind::Void if kind == VerdictKind::Void => {}
+                _ => {
+                    if record.verdict.kind == VerdictKind::Void {
+                        kind = VerdictKind::Void;
+                    }
+                    let own = record.verdict.reasons.join("; ");
+                    reasons.push(format!("{}: {}: {own}", one.name, record.verdict.kind.name()));
+                }
+            },
+        }
+    }
+    (!reasons.is_empty()).then_some(Verdict { kind, reasons })
+}

@@ -1,0 +1,116 @@
+//! The highest rate of calls that holds a limit: the search of `plimsoll seek`, and the writes of all its parts checked.
+
+use super::client::{Before, Counted, MakeSessions, conclude, section, verdict};
+use super::task::Task;
+use crate::commands::goal::{Wish, timeout};
+use crate::commands::method::{Method, results, unless_dead, verdict_of};
+use crate::keeping::{JobEnd, Keeping};
+use crate::search_progress::SearchProgress;
+use crate::usage::usage;
+use anyhow::Result;
+use plimsoll_core::schedule::Arrivals;
+use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::search::seek;
+use plimsoll_core::verdict::VerdictKind;
+use plimsoll_engine::plant::{EnginePlant, PlantPlan};
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_wire::Protocol;
+use plimsoll_workloads::voter::{VoterTally, Voting};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Rate to begin with, calls per second.
+pub const START_PER_S: f64 = 200.0;
+/// Highest rate to offer.
+const MOST_PER_S: f64 = 2e6;
+
+/// What is sought, and the longest response time of each limit, ns.
+///
+/// # Errors
+/// A limit that cannot be sought, or a budget that makes no sense.
+pub fn goal(task: &Task) -> Result<(Goal, Vec<u64>)> {
+    let wish = Wish {
+        slo: &task.scenario.slo,
+        budget: task.scenario.length(),
+        width: "5%",
+        confidence: "95%",
+        seed: task.scenario.seed,
+        start_per_s: START_PER_S,
+        most_per_s: MOST_PER_S,
+        method: Method::Plimsoll,
+    };
+    wish.goal()
+}
+
+/// The votes of all parts of a search: each part has a seed, and so telephones, of its own.
+#[derive(Default)]
+struct Parts {
+    ended: VoterTally,
+    /// The part under way, or the last one.
+    current: Option<Arc<Voting>>,
+    first_ns: Option<u64>,
+}
+
+impl Parts {
+    /// Adds up the part that has ended.
+    fn close(&mut self) {
+        if let Some(voting) = self.current.take() {
+            self.ended.merge(&voting.tally());
+            self.first_ns = self.first_ns.or(voting.first_call_ns());
+        }
+    }
+}
+
+/// Searches.
+///
+/// # Errors
+/// When no load could be offered at all.
+pub fn search<P: Protocol, F: Fn() -> P + Sync>(
+    task: &Task,
+    before: &Before,
+    base: &ShardPlan,
+    quiet: bool,
+    protocol: &F,
+    make: &MakeSessions<P>,
+    keeping: Keeping<'_>,
+) -> Result<JobEnd> {
+    let (goal, limits_ns) = goal(task)?;
+    let mut base = base.clone();
+    base.timeouts.request_ns = base.timeouts.request_ns.max(timeout(&goal).ns);
+    let shards = task.scenario.threads;
+    let plan =
+        PlantPlan { base, arrivals: Arrivals::Poisson, limits_ns, connections_fixed: true, shards };
+    let parts = RefCell::new(Parts::default());
+    let mut sessions = |seed: u64| {
+        let mut parts = parts.borrow_mut();
+        parts.close();
+        let mut settings = task.settings.clone();
+        settings.game.seed = seed;
+        // These rules were taken before.
+        let Ok(voting) = Voting::new(settings, shards).map(Arc::new) else { return Vec::new() };
+        parts.current = Some(voting.clone());
+        (0..shards).map(|shard| make(&voting, shard, shards)).collect()
+    };
+    let progress = SearchProgress::new(&goal, quiet);
+    let mut second = |interval: &_| progress.second(interval);
+    let mut plant =
+        EnginePlant::new(plan, protocol, &mut sessions, keeping.sink, &mut second, keeping.stop);
+    let finding = seek(&mut plant, &goal, &mut |event| progress.event(event));
+    progress.done();
+    let end =
+        plant.finish()?.ok_or_else(|| usage("--budget: too short for a single call"))?;
+    let mut parts = parts.into_inner();
+    parts.close();
+    let counted =
+        Counted { tally: parts.ended, tuned: None, first_ns: parts.first_ns, trouble: None };
+    let (result, _) = conclude(task, before, &end, counted);
+    let of_search = unless_dead(verdict_of(&finding), &end);
+    let of_writes = verdict(task, &result, None, &end);
+    let judged = match of_writes {
+        Some(own) if of_search.kind == VerdictKind::Valid || own.kind == VerdictKind::Void => own,
+        _ => of_search,
+    };
+    let mut all = results(&finding);
+    all.extend(section(&result));
+    Ok(JobEnd { end, results: all, verdict: Some(judged), warnings: Vec::new() })
+}

@@ -1,0 +1,388 @@
+//! The page of the voter benchmark: Erlvolt's lines, with what they leave open said beside them.
+
+use super::number::{count, counted, percent, significant, time};
+use super::page::{Page, Tone};
+use super::seek;
+use crate::plain::printable;
+use plimsoll_core::bench_shape::{Bench, Shape, Verbosity};
+use plimsoll_core::clock::format_utc;
+use plimsoll_core::record::RunRecord;
+use plimsoll_core::voter::{TuneResult, VoterProcess, VoterResult, WriteCheck};
+
+/// Columns that a contestant's name has, dots included.
+const NAME_WIDTH: usize = 18;
+/// Columns that a contestant's votes have.
+const VOTES_WIDTH: usize = 11;
+/// Most signs of a bar; each stands for a thousand calls a second up to there.
+const BAR_MAX: u64 = 200;
+/// Points of a tuned load on the page; the record holds all.
+const TRACE_MAX: usize = 12;
+
+/// What the benchmark came to, where the record is one of it.
+pub fn result(record: &RunRecord) -> Option<VoterResult> {
+    record.job_results.get("voter").and_then(|found| serde_json::from_value(found.clone()).ok())
+}
+
+/// The phases and their results, and the lines in which the clients are summed up.
+pub fn page(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
+    let shape = voter.shape.as_ref();
+    let verbosity = shape.map_or(Verbosity::Verbose, |shape| shape.verbosity);
+    let rule = "-".repeat(page.width());
+    if verbosity >= Verbosity::Verbose {
+        let client = shape.map_or("voter", |shape| &shape.client);
+        page.line(
+            &format!("Plimsoll Bench {} (client '{client}')", record.tool.version),
+            Tone::Strong,
+        );
+        page.line(&rule, Tone::Plain);
+    }
+    if let Some(shape) = shape.filter(|_| verbosity >= Verbosity::NonVerbose) {
+        page.line(&shape.to_string(), Tone::Plain);
+    }
+    if verbosity >= Verbosity::Verbose {
+        phases(page, record, voter);
+    }
+    if let Some(finding) = seek::finding(record) {
+        page.blank();
+        seek::line(page, &finding);
+    }
+    if let Some(tuned) = &voter.auto_tune {
+        tune(page, tuned);
+    }
+    if let Some(shape) = shape.filter(|_| verbosity >= Verbosity::Verbose) {
+        page.line(&shape.to_string(), Tone::Plain);
+        page.line(&rule, Tone::Plain);
+    }
+    overall(page, record, voter);
+    page.blank();
+    answers(page, voter);
+    if verbosity < Verbosity::Verbose {
+        page.entry("Writes", &told(voter.write_check(), voter), tone_of(voter.write_check()));
+    }
+    page.blank();
+}
+
+fn phases(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
+    page.line(&format!("Hosts: {}", printable(&voter.hosts.join(" "))), Tone::Plain);
+    let connections = counted(record.counters.connects, "connection");
+    page.line(&format!("connect ... {connections}"), Tone::Plain);
+    let prepared = match voter.rows_before {
+        Some(rows) => format!("ok; {} in the key range{}", rows_of(rows), range_of(voter)),
+        None => "ok".to_owned(),
+    };
+    page.line(&format!("preparation ... {prepared}"), Tone::Plain);
+    let ledger = &record.ledger;
+    page.line(
+        &format!(
+            "calls ... {} of {} answered in {} s",
+            count(ledger.ok),
+            count(ledger.scheduled),
+            significant(record.duration_s)
+        ),
+        Tone::Plain,
+    );
+    let unfinished = match ledger.unfinished {
+        0 => "ok".to_owned(),
+        n => format!("{} had no end", counted(n, "call")),
+    };
+    page.line(&format!("cool down ... {unfinished}"), Tone::Plain);
+    for text in checks(voter) {
+        page.line(&format!("check writes ... {}", text.0), text.1);
+    }
+    if !voter.contestants.is_empty() {
+        contestants(page, voter);
+    }
+    page.line("close ... ok", Tone::Plain);
+}
+
+fn contestants(page: &mut Page<'_>, voter: &VoterResult) {
+    let votes: u64 = voter.contestants.iter().map(|one| one.votes).sum();
+    let head = format!(
+        "results ...  votes: {:>VOTES_WIDTH$} ({})",
+        count(votes),
+        counted(voter.contestants.len() as u64, "contestant")
+    );
+    page.line(&head, Tone::Plain);
+    for one in &voter.contestants {
+        let name = printable(&one.name);
+        page.line(&format!("{name:.>NAME_WIDTH$}: {:>VOTES_WIDTH$}", count(one.votes)), Tone::Plain);
+    }
+}
+
+/// One line a key range.
+fn checks(voter: &VoterResult) -> Vec<(String, Tone)> {
+    if voter.processes.len() < 2 {
+        let check = voter.write_check();
+        return vec![(told(check, voter), tone_of(check))];
+    }
+    let one = |process: &VoterProcess| {
+        let check = process.write_check();
+        let of = VoterResult {
+            accepted: process.accepted,
+            unknown: process.unknown,
+            rows_before: process.rows_before,
+            rows_after: process.rows_after,
+            check_reason: process.died.clone(),
+            ..VoterResult::default()
+        };
+        (format!("'{}' {}", printable(&process.client), told(check, &of)), tone_of(check))
+    };
+    voter.processes.iter().map(one).collect()
+}
+
+fn tone_of(check: WriteCheck) -> Tone {
+    match check {
+        WriteCheck::Ok => Tone::Good,
+        WriteCheck::NotChecked => Tone::Warn,
+        WriteCheck::Missing(_) | WriteCheck::Surplus(_) => Tone::Bad,
+    }
+}
+
+fn rows_of(rows: u64) -> String {
+    format!("{} row{}", count(rows), if rows == 1 { "" } else { "s" })
+}
+
+fn range_of(voter: &VoterResult) -> String {
+    match voter.key_range.of {
+        0 | 1 => String::new(),
+        of => format!(" {} of {of}", voter.key_range.index + 1),
+    }
+}
+
+/// What a check says, with the numbers that it was made from.
+fn told(check: WriteCheck, of: &VoterResult) -> String {
+    let must = match of.unknown {
+        0 => count(of.accepted),
+        unknown => format!("{} to {}", count(of.accepted), count(of.accepted + unknown)),
+    };
+    let grown = of.rows_before.zip(of.rows_after);
+    let Some((before, after)) = grown else {
+        let why = match of.check_reason.as_str() {
+            "" => "nobody counted the rows",
+            why => why,
+        };
+        if of.accepted == 0 && of.unknown == 0 {
+            return format!("not checked: {}", printable(why));
+        }
+        return format!("not checked: {}; {must} new rows must be there", printable(why));
+    };
+    let there = format!(
+        "{} new rows ({} before, {} after) for {} accepted votes",
+        signed(before, after),
+        count(before),
+        count(after),
+        count(of.accepted)
+    );
+    let unknown = match of.unknown {
+        0 => String::new(),
+        n => format!(" and {} without a known end: {must} are right", counted(n, "call")),
+    };
+    match check {
+        WriteCheck::Ok => format!("ok: {there}{unknown}"),
+        wrong => format!("FAILED, {wrong}: {there}{unknown}"),
+    }
+}
+
+fn signed(before: u64, after: u64) -> String {
+    if after >= before { count(after - before) } else { format!("-{}", count(before - after)) }
+}
+
+fn overall(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
+    for process in &voter.processes {
+        if !process.died.is_empty() {
+            let text =
+                format!("Client '{}' DIED: {}", printable(&process.client), printable(&process.died));
+            page.line(&text, Tone::Bad);
+            continue;
+        }
+        // A call may fail or be refused; either way it was asked for.
+        let asked = process.calls + process.fails;
+        let share = process.fails as f64 / asked.max(1) as f64 * 100.0;
+        page.line(
+            &format!(
+                "Client '{}' overall: {} T/sec throughput, {share:.2}% fails, total transactions: {}, fails: {}, total time: {:.3}sec",
+                printable(&process.client),
+                count(process.rate_per_s as u64),
+                count(asked),
+                count(process.fails),
+                process.seconds()
+            ),
+            Tone::Strong,
+        );
+    }
+    if voter.processes.len() > 1 {
+        together(page, voter);
+    }
+    let start = voter.processes.iter().map(|p| p.started_us).filter(|&us| us > 0).min();
+    let end = voter.processes.iter().map(|p| p.ended_us).max();
+    if let Some((start, end)) = start.zip(end) {
+        let plain = |us| format_utc(us).replace('T', " ").trim_end_matches('Z').to_owned();
+        let is_voter = voter.shape.as_ref().is_none_or(|shape| shape.bench == Bench::Voter);
+        let votes = match voter.rows_before.zip(voter.rows_after) {
+            Some((before, after)) => format!("{:+} new votes", i128::from(after) - i128::from(before)),
+            None if is_voter => "not counted".to_owned(),
+            None => "not written to".to_owned(),
+        };
+        page.line(
+            &format!(
+                "Plimsoll {}, bench started {}, ended {}, database: {votes}",
+                record.tool.version,
+                plain(start),
+                plain(end)
+            ),
+            Tone::Plain,
+        );
+    }
+    let signs = (voter.totals.per_s / 1e3) as u64;
+    let more = if signs > BAR_MAX { ">" } else { "" };
+    let bar = "+".repeat(signs.min(BAR_MAX) as usize);
+    page.line(&format!("[{bar}{more}]"), Tone::Plain);
+}
+
+fn together(page: &mut Page<'_>, voter: &VoterResult) {
+    let totals = &voter.totals;
+    page.line(
+        &format!(
+            "Total transactions per second: {} T/sec ({} in {:.3}sec, from the first start to the last end)",
+            count(totals.per_s as u64),
+            count(totals.transactions),
+            totals.wall_s
+        ),
+        Tone::Strong,
+    );
+    page.line(
+        &format!(
+            "Sum of the clients' own rates: {} T/sec; start skew {:.3} ms between the first client and the last",
+            count(totals.sum_of_rates_per_s as u64),
+            totals.start_skew_ms
+        ),
+        Tone::Plain,
+    );
+}
+
+/// What became of the calls, and what the server says of its time.
+fn answers(page: &mut Page<'_>, voter: &VoterResult) {
+    let is_voter = voter.shape.as_ref().is_none_or(|shape: &Shape| shape.bench == Bench::Voter);
+    if is_voter {
+        let votes = format!(
+            "{} accepted, {} rejected (no such contestant {}, vote limit reached {}), {} without a known end",
+            count(voter.accepted),
+            count(voter.rejected.total()),
+            count(voter.rejected.contestant),
+            count(voter.rejected.limit),
+            count(voter.unknown)
+        );
+        page.entry("Votes", &votes, Tone::Plain);
+    }
+    let errors: Vec<String> = voter
+        .errors
+        .iter()
+        .map(|(what, n)| format!("{}: {}", printable(what), count(*n)))
+        .collect();
+    if !errors.is_empty() {
+        page.entry("Not done", &errors.join(", "), Tone::Bad);
+    }
+    if voter.retries > 0 {
+        let text = format!("{} after serialisation failures", counted(voter.retries, "retry"));
+        page.entry("Again", &text.replace("retrys", "retries"), Tone::Plain);
+    }
+    let server = &voter.server.ms;
+    if server.count > 0 {
+        let text = format!(
+            "mean {:.3} ms, p50 {} ms, p99 {} ms, max {} ms: whole milliseconds, as the server reports them with its \
+             answers, measured inside it; the times below are this client's",
+            server.mean,
+            significant(server.p50),
+            significant(server.p99),
+            significant(server.max)
+        );
+        page.entry("Server", &text, Tone::Plain);
+    }
+}
+
+fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
+    page.blank();
+    let text = match tuned.best_rate_per_s.zip(tuned.best_under_way) {
+        Some((rate, under_way)) => format!(
+            "tuned to {} ({} latency): {} T/sec with {} calls under way; the limit held in {} of {} windows",
+            printable(&tuned.goal),
+            printable(&tuned.latency),
+            count(rate as u64),
+            significant(under_way),
+            count(tuned.windows_held),
+            count(tuned.windows)
+        ),
+        None => format!("tuned to {}: the limit held in no window", printable(&tuned.goal)),
+    };
+    page.line(&text, Tone::Strong);
+    let step = tuned.trace.len().div_ceil(TRACE_MAX).max(1);
+    for point in tuned.trace.iter().step_by(step) {
+        page.line(
+            &format!(
+                "  at {:>7.3}sec: {:>6} under way, {:>9} T/sec, late {:>6}, {}",
+                point.at_s,
+                count(point.under_way.into()),
+                count(point.rate_per_s as u64),
+                percent(point.late),
+                if point.held { "held" } else { "broken" }
+            ),
+            Tone::Plain,
+        );
+    }
+    page.note(&format!(
+        "what the limit is held against is {}; see --seek for a certified answer",
+        if tuned.latency == "server" { "what the server reports" } else { "this client's time" }
+    ));
+    page.blank();
+}
+
+/// A rolling line, as the original prints it; both latencies are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lap {
+    /// Since the first call was due, s.
+    pub at_s: f64,
+    /// Calls a second since the line before.
+    pub lap_per_s: f64,
+    /// Calls a second since the start.
+    pub total_per_s: f64,
+    /// Calls that were answered well.
+    pub success: u64,
+    /// Calls that were not.
+    pub fails: u64,
+    /// Calls under way.
+    pub pending: u64,
+    /// Mean of the times from the intended start, ms, and the longest since the line before.
+    pub client_ms: (f64, f64),
+    /// The same of the times that the server reports, where it does.
+    pub server_ms: Option<(f64, f64)>,
+    /// Where there is a queue: calls that wait in it, and the longest wait since the line before, ms.
+    pub queue: Option<(u64, f64)>,
+}
+
+impl Lap {
+    /// The line.
+    #[must_use]
+    pub fn line(&self, client: &str) -> String {
+        let server = self.server_ms.map_or(String::new(), |(mean, max)| {
+            format!(", server avglat: {mean:>6.3}ms, maxlat: {max:>4.0}ms")
+        });
+        let queued = self.queue.map_or(String::new(), |(queued, wait_ms)| {
+            format!(", queued: {:>7}, maxwait: {wait_ms:>4.0}ms", count(queued))
+        });
+        format!(
+            "Client {client}: at {:>6.3}sec: lap {:>8} T/sec,  total {:>8} T/sec, success: {:>9}, fails: {}, \
+             pending: {:>7}, avglat: {:>6.3}ms, maxlat: {}{server}{queued}",
+            self.at_s,
+            count(self.lap_per_s as u64),
+            count(self.total_per_s as u64),
+            count(self.success),
+            count(self.fails),
+            count(self.pending),
+            self.client_ms.0,
+            time(self.client_ms.1)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;
