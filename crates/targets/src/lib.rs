@@ -11,6 +11,8 @@ pub mod rank;
 mod sample;
 pub mod search;
 pub mod stop;
+mod tickets;
+pub mod voter;
 mod write_limit;
 
 pub use http::ConnectionCounts;

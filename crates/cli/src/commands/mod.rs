@@ -19,6 +19,7 @@ pub mod seek;
 pub mod serve;
 mod serve_engine;
 mod serve_rank;
+mod serve_voter;
 pub mod split_file;
 pub mod system_check;
 pub mod visit;

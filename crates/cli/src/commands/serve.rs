@@ -3,6 +3,7 @@
 use super::common::ArrivalsFlag;
 use super::serve_engine::{self, ClusterArgs, DatabaseArgs, NodeArgs};
 use super::serve_rank::{self, RankArgs};
+use super::serve_voter::{self, VoterArgs};
 use crate::engines::Engine;
 use crate::execute::print_out;
 use crate::exit;
@@ -33,6 +34,8 @@ Examples:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data --containers 4
   A ranking server for two processors; frames and HTTP on one port:
     plimsoll serve rank --port 11222
+  A voter database that keeps what it acknowledged; VoltDB's protocol:
+    plimsoll serve voter --port 21212 --data /tmp/plimsoll-votes --durability sync
   The real OpenSearch with a heap of 1 GiB, its data kept:
     plimsoll serve opensearch --port 9200 --heap 1GiB --data /var/tmp/opensearch
   The real PostgreSQL in a temporary folder:
@@ -43,7 +46,7 @@ Examples:
 Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080'.
 Ctrl-C stops it in order.";
 
-/// Serve a target: null, queue, search or rank, or a real engine.
+/// Serve a target: null, queue, search, rank or voter, or a real engine.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
@@ -61,6 +64,8 @@ enum Kind {
     Search(SearchArgs),
     /// FeedSim's leaf server, written afresh: eight stages a request, by frames and by HTTP.
     Rank(RankArgs),
+    /// A partitioned database that speaks VoltDB's protocol and runs the voter application.
+    Voter(VoterArgs),
     /// The real OpenSearch, one node on loopback; first: plimsoll install opensearch.
     Opensearch(NodeArgs),
     /// The real Elasticsearch, one node on loopback; first: plimsoll install elasticsearch.
@@ -237,6 +242,7 @@ pub fn run(args: &ServeArgs) -> Result<u8> {
         Kind::Queue(args) => serve_queue(args),
         Kind::Search(args) => serve_search(args),
         Kind::Rank(args) => serve_rank::run(args),
+        Kind::Voter(args) => serve_voter::run(args),
         Kind::Opensearch(args) => serve_engine::run_node(Engine::OpenSearch, args),
         Kind::Elasticsearch(args) => serve_engine::run_node(Engine::Elasticsearch, args),
         Kind::Postgresql(args) => serve_engine::run_cluster(args),

@@ -1,10 +1,11 @@
 //! The loop itself: waiting, accepting, reading, asking the service, writing.
 
-use super::connection::{Connection, Phase, Table, Ticket};
+use super::connection::{Connection, Phase};
 use super::head::{self, Asked, HEAD_BYTES_MAX, Persistence, Refusal};
 use super::intake::Intake;
 use super::{ConnectionCounters, reply};
 use crate::stop::Stop;
+use crate::tickets::{Table, Ticket};
 use plimsoll_core::clock::now_ns;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -84,7 +85,7 @@ pub(crate) struct EventLoop<S> {
     /// Given up for a moment when the process is out of descriptors, so that a connection can be
     /// accepted and closed instead of waking the loop for ever.
     reserve: Option<File>,
-    table: Table,
+    table: Table<Connection>,
     service: S,
     options: Options,
     stop: Stop,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Inbox {
     connections: Mutex<Vec<OwnedFd>>,
-    pub(super) wake: OwnedFd,
+    pub(crate) wake: OwnedFd,
 }
 
 impl Inbox {
@@ -20,13 +20,13 @@ impl Inbox {
         Ok(Self { connections: Mutex::new(Vec::new()), wake })
     }
 
-    pub(super) fn push(&self, connection: OwnedFd) {
+    pub(crate) fn push(&self, connection: OwnedFd) {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         // A full counter is readable already.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    pub(super) fn take(&self) -> Vec<OwnedFd> {
+    pub(crate) fn take(&self) -> Vec<OwnedFd> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
         std::mem::take(&mut *self.connections.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -21,7 +21,7 @@ mod intake;
 pub(crate) mod probe;
 mod reply;
 
-pub(crate) use connection::Ticket;
+pub(crate) use crate::tickets::Ticket;
 pub(crate) use event_loop::{EventLoop, Options, Service, Step};
 pub(crate) use head::{Asked, Method, Route, StatsArrivals, StatsQuery};
 pub(crate) use intake::{Inbox, Intake, raise_descriptor_limit};

@@ -7,7 +7,7 @@
 mod chase;
 mod compact;
 mod config;
-mod cpu_time;
+pub(crate) mod cpu_time;
 mod frames;
 mod graph;
 mod http;

@@ -1,0 +1,128 @@
+//! `plimsoll serve voter`: the voter database's flags.
+
+use super::serve::{ListenArgs, listen, ready};
+use crate::exit;
+use crate::usage::usage;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use plimsoll_core::units::Size;
+use plimsoll_targets::voter::{Durability, Server, VoterConfig, VoterError};
+use std::path::PathBuf;
+
+/// Where users may be given instead of on the command line, which other users of the machine can read.
+const USERS_VARIABLE: &str = "PLIMSOLL_VOTER_USERS";
+
+#[derive(Args, Debug)]
+pub struct VoterArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// Folder of the command log and the snapshots, kept across restarts; without it nothing is kept.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Partitions, each with a thread; without the flag one a processor.
+    #[arg(long, value_name = "N")]
+    partitions: Option<usize>,
+    /// When a vote is acknowledged: once it is in memory (none), the same and in the command log some milliseconds later
+    /// (async), or once it is in the command log on the disk (sync). The last two need --data.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "none")]
+    durability: DurabilityFlag,
+    /// A user who may log in; repeat it for more. Without any user everybody may.
+    #[arg(long, value_name = "NAME:PASSWORD")]
+    user: Vec<String>,
+    /// File with further users, one NAME:PASSWORD a line.
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
+    /// Threads that read and write sockets.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    network_threads: usize,
+    /// Calls of a network thread that may be under way; above it no socket is read until 80 % are left.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pending_calls: usize,
+    /// Bytes of the calls under way, with the same effect.
+    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
+    pending_bytes: Size,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DurabilityFlag {
+    None,
+    Async,
+    Sync,
+}
+
+impl From<DurabilityFlag> for Durability {
+    fn from(flag: DurabilityFlag) -> Self {
+        match flag {
+            DurabilityFlag::None => Self::None,
+            DurabilityFlag::Async => Self::Async,
+            DurabilityFlag::Sync => Self::Sync,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A wrong configuration, a folder that cannot be used, or an address that cannot be bound.
+pub fn run(args: &VoterArgs) -> Result<u8> {
+    let config = args.config()?;
+    config.validate().map_err(|error| usage(error.to_string()))?;
+    let (listener, stop) = listen(&args.listen)?;
+    let server = Server::open(config).map_err(|error| match error {
+        VoterError::Config(text) => usage(text),
+        error => anyhow::Error::from(error),
+    })?;
+    ready("voter", &["volt"], &listener, &args.listen)?;
+    server.serve(listener, &stop)?;
+    Ok(exit::FINE)
+}
+
+impl VoterArgs {
+    fn config(&self) -> Result<VoterConfig> {
+        let mut config = VoterConfig {
+            network_threads: self.network_threads,
+            durability: self.durability.into(),
+            data: self.data.clone(),
+            users: self.all_users()?,
+            pending_calls: self.pending_calls,
+            pending_bytes: usize::try_from(self.pending_bytes.bytes).unwrap_or(usize::MAX),
+            ..VoterConfig::default()
+        };
+        if let Some(partitions) = self.partitions {
+            config.partitions = partitions;
+        }
+        Ok(config)
+    }
+
+    /// The users of the flags, of the file and of the environment.
+    fn all_users(&self) -> Result<Vec<(String, String)>> {
+        let mut users = Vec::new();
+        for (place, text) in (1..).zip(&self.user) {
+            users.push(user(text, &format!("--user, the {place}. one"))?);
+        }
+        if let Some(path) = &self.users {
+            let shown = path.display();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| usage(format!("--users {shown}: {error}; check the path")))?;
+            for (line, text) in (1..).zip(text.lines()) {
+                if !text.trim().is_empty() {
+                    users.push(user(text, &format!("{shown}:{line}"))?);
+                }
+            }
+        }
+        if let Ok(text) = std::env::var(USERS_VARIABLE) {
+            for text in text.split(',').filter(|text| !text.is_empty()) {
+                users.push(user(text, USERS_VARIABLE)?);
+            }
+        }
+        Ok(users)
+    }
+}
+
+/// A name and a password. What was given is not repeated, since it may be a password.
+fn user(text: &str, place: &str) -> Result<(String, String)> {
+    match text.split_once(':') {
+        Some((name, password)) if !name.is_empty() => Ok((name.to_owned(), password.to_owned())),
+        _ => Err(usage(format!("{place}: no user; write NAME:PASSWORD"))),
+    }
+}

@@ -1,0 +1,272 @@
+//! A partitioned in-memory database that speaks VoltDB's protocol and runs the voter application: `plimsoll serve voter`.
+//!
+//! Network threads read calls and hand them to partitions in batches. One thread owns a partition whole, its votes and its
+//! views, and runs its calls one after another without a lock. What needs all partitions is run by a thread of its own, which
+//! borrows them: every partition stands still meanwhile, so that it sees one moment of all.
+//!
+//! Memory grows with the rows, and with nothing else: calls under way are limited by `pending_calls` and `pending_bytes` of
+//! each network thread, above which its sockets are not read, results by 40 MiB, messages by 50 MiB.
+
+mod arguments;
+mod executor;
+mod log;
+mod mailbox;
+mod message;
+mod network;
+mod procedures;
+mod result;
+mod routing;
+mod shared;
+mod sql;
+mod statistics;
+mod system;
+mod tables;
+mod transactions;
+mod users;
+
+#[cfg(test)]
+mod tests;
+
+use crate::http::{Inbox as NewConnections, Intake, raise_descriptor_limit};
+use crate::stop::Stop;
+use executor::Executor;
+use mailbox::Mailbox;
+use network::{Inbox, Network, NetworkCounts, Registry};
+use routing::Routing;
+use shared::{Deliveries, Shared};
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, JoinHandle};
+use system::Identity;
+use tables::Partition;
+use transactions::Transactions;
+use users::Users;
+
+/// The most partitions, and the most network threads.
+const THREADS_MAX: usize = 256;
+
+/// When a vote is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is in memory. A clean stop writes everything down where there is a folder.
+    #[default]
+    None,
+    /// When it is in memory; it is in the command log some milliseconds later.
+    Async,
+    /// When it is in the command log on the disk.
+    Sync,
+}
+
+impl Durability {
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Async => "async",
+            Self::Sync => "sync",
+        }
+    }
+}
+
+/// How the server is.
+#[derive(Clone)]
+pub struct VoterConfig {
+    /// Partitions, each with a thread; 1 to 256.
+    pub partitions: usize,
+    /// Threads that read and write sockets; 1 to 256.
+    pub network_threads: usize,
+    /// When a write is acknowledged.
+    pub durability: Durability,
+    /// Where log and snapshots are; without it nothing is kept.
+    pub data: Option<PathBuf>,
+    /// Users and their passwords. Without any everybody may log in.
+    pub users: Vec<(String, String)>,
+    /// Calls of a network thread that may be under way; above it its sockets are not read until 80 % are left.
+    pub pending_calls: usize,
+    /// Bytes of such calls, likewise.
+    pub pending_bytes: usize,
+}
+
+impl std::fmt::Debug for VoterConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Passwords are nobody's business.
+        let names: Vec<&String> = self.users.iter().map(|(name, _)| name).collect();
+        f.debug_struct("VoterConfig")
+            .field("partitions", &self.partitions)
+            .field("network_threads", &self.network_threads)
+            .field("durability", &self.durability)
+            .field("data", &self.data)
+            .field("users", &names)
+            .field("pending_calls", &self.pending_calls)
+            .field("pending_bytes", &self.pending_bytes)
+            .finish()
+    }
+}
+
+impl Default for VoterConfig {
+    /// A partition a processor, one network thread, nothing durable, VoltDB's limits.
+    fn default() -> Self {
+        Self {
+            partitions: std::thread::available_parallelism().map_or(1, usize::from),
+            network_threads: 1,
+            durability: Durability::None,
+            data: None,
+            users: Vec::new(),
+            pending_calls: 1_000,
+            pending_bytes: 8 << 20,
+        }
+    }
+}
+
+/// Why the server does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum VoterError {
+    /// The configuration is wrong.
+    #[error("{0}")]
+    Config(String),
+    /// The system refused something.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// A thread ended that should not.
+    #[error("a thread of the server ended by itself; this is a defect")]
+    Thread,
+}
+
+impl VoterConfig {
+    /// Whether a server can be so.
+    ///
+    /// # Errors
+    /// One line that says what is wrong.
+    pub fn validate(&self) -> Result<(), VoterError> {
+        let refused = |text: &str| Err(VoterError::Config(text.to_owned()));
+        if !(1..=THREADS_MAX).contains(&self.partitions) {
+            return refused("--partitions takes a number from 1 to 256");
+        }
+        if !(1..=THREADS_MAX).contains(&self.network_threads) {
+            return refused("--network-threads takes a number from 1 to 256");
+        }
+        if self.pending_calls == 0 || self.pending_bytes == 0 {
+            return refused("--pending-calls and --pending-bytes take numbers from 1");
+        }
+        if self.durability != Durability::None && self.data.is_none() {
+            return refused(
+                "--durability async and sync need --data, a folder for the command log",
+            );
+        }
+        let mut names: Vec<&str> = self.users.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refused(&format!("the user '{}' is given twice", pair[0]));
+        }
+        Ok(())
+    }
+}
+
+/// A server with its data, before it serves.
+pub struct Server {
+    config: VoterConfig,
+    routing: Routing,
+    partitions: Vec<Box<Partition>>,
+}
+
+impl Server {
+    /// Makes the partitions and reads what was kept.
+    ///
+    /// # Errors
+    /// A configuration that cannot be, or a folder that cannot be used.
+    pub fn open(config: VoterConfig) -> Result<Self, VoterError> {
+        config.validate()?;
+        let routing = Routing::new(config.partitions);
+        let partitions = (0..config.partitions).map(|_| Box::<Partition>::default()).collect();
+        Ok(Self { config, routing, partitions })
+    }
+
+    /// Serves until a stop is requested; then calls under way are answered, for a while, and all threads have ended.
+    ///
+    /// # Errors
+    /// When the system refuses threads or sockets.
+    pub fn serve(self, listener: TcpListener, stop: &Stop) -> Result<(), VoterError> {
+        raise_descriptor_limit();
+        let shared = Arc::new(self.shared(&listener)?);
+        let (lend, lent) = sync_channel(self.partitions.len());
+        let mut back = Vec::new();
+        let mut executors = Vec::new();
+        for (number, partition) in self.partitions.into_iter().enumerate() {
+            // Room for one, so that giving back never waits.
+            let (give, own) = sync_channel(1);
+            back.push(give);
+            let executor =
+                Executor { number, shared: Arc::clone(&shared), lend: lend.clone(), back: own };
+            let run = move || executor.run(partition);
+            executors.push(thread(format!("voter-part-{number}"), run)?);
+        }
+        drop(lend);
+        let done = Deliveries::default();
+        let transactions = Transactions { shared: Arc::clone(&shared), lent, back, done };
+        // Conditions nest: their computing takes stack.
+        let transactions = Builder::new()
+            .name("voter-multi".to_owned())
+            .stack_size(16 << 20)
+            .spawn(move || transactions.run())?;
+        let networks = networks(&shared, listener, stop)?;
+        let mut ended = Ok(());
+        for network in networks {
+            let one = network.join().map_err(|_| VoterError::Thread);
+            // One that fails ends the others.
+            stop.request();
+            ended = ended.and(one.and_then(|one| Ok(one?)));
+        }
+        shared.transactions.close();
+        let partitions = transactions.join().map_err(|_| VoterError::Thread)?;
+        for executor in executors {
+            executor.join().map_err(|_| VoterError::Thread)?;
+        }
+        ended?;
+        partitions.map(|_| ()).ok_or(VoterError::Thread)
+    }
+
+    fn shared(&self, listener: &TcpListener) -> Result<Shared, VoterError> {
+        let networks = self.config.network_threads;
+        Ok(Shared {
+            identity: Identity::new(listener.local_addr()?),
+            users: Users::new(&self.config.users),
+            routing: self.routing.clone(),
+            partitions: self.partitions.iter().map(|_| Mailbox::default()).collect(),
+            transactions: Mailbox::default(),
+            inboxes: (0..networks).map(|_| Inbox::new()).collect::<io::Result<_>>()?,
+            counts: (0..networks).map(|_| Mutex::new(NetworkCounts::default())).collect(),
+            registry: Registry::default(),
+            config: self.config.clone(),
+        })
+    }
+}
+
+fn thread<T: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().name(name).spawn(run)
+}
+
+/// Starts the network threads: the first accepts and hands connections out in turn.
+fn networks(
+    shared: &Arc<Shared>,
+    listener: TcpListener,
+    stop: &Stop,
+) -> Result<Vec<JoinHandle<io::Result<()>>>, VoterError> {
+    let others = 1..shared.config.network_threads;
+    let others = others.map(|_| NewConnections::new().map(Arc::new));
+    let others = others.collect::<io::Result<Vec<_>>>()?;
+    let mut intakes = vec![Intake::Listener { listener, others: others.clone() }];
+    intakes.extend(others.into_iter().map(Intake::Inbox));
+    let mut threads = Vec::new();
+    for (number, intake) in intakes.into_iter().enumerate() {
+        let network = Network::new(number, Arc::clone(shared), intake, stop.clone())?;
+        threads.push(thread(format!("voter-net-{number}"), move || network.run())?);
+    }
+    Ok(threads)
+}

@@ -1,0 +1,58 @@
+//! What all threads of the server know.
+
+use super::VoterConfig;
+use super::log::Records;
+use super::mailbox::Mailbox;
+use super::message::{Ask, Batch};
+use super::network::{Inbox, NetworkCounts, Registry};
+use super::routing::Routing;
+use super::system::Identity;
+use super::users::Users;
+use std::sync::Mutex;
+
+/// What a partition's thread is sent.
+#[derive(Debug)]
+pub(crate) enum Letter {
+    /// Calls.
+    Batch(Batch),
+    /// A transaction needs all partitions.
+    Lend,
+}
+
+/// What the thread of transactions is sent.
+#[derive(Debug)]
+pub(crate) enum Errand {
+    Ask(Box<Ask>),
+}
+
+/// Answers on their way, and what must be written down for them.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries {
+    /// Whether anything is written down at all.
+    pub(crate) is_logged: bool,
+    pub(crate) records: Records,
+    pub(crate) batches: Vec<Batch>,
+}
+
+/// What all threads know.
+pub(crate) struct Shared {
+    pub(crate) config: VoterConfig,
+    pub(crate) identity: Identity,
+    pub(crate) users: Users,
+    pub(crate) routing: Routing,
+    pub(crate) partitions: Vec<Mailbox<Letter>>,
+    pub(crate) transactions: Mailbox<Errand>,
+    pub(crate) inboxes: Vec<Inbox>,
+    /// Of each network thread, which takes its own lock once a round.
+    pub(crate) counts: Vec<Mutex<NetworkCounts>>,
+    pub(crate) registry: Registry,
+}
+
+impl Shared {
+    /// Sends answers back, once what they promise is as durable as it must be.
+    pub(crate) fn deliver(&self, done: &mut Deliveries) {
+        for batch in done.batches.drain(..) {
+            self.inboxes[batch.network].put(batch);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The thread that runs what needs all partitions: it borrows them, so that all see one moment, and gives them back.
+
+mod application;
+
+use super::executor::Lent;
+use super::message::{Ask, Reply};
+use super::procedures::Procedure;
+use super::result::{Datum, ResultTable, Type};
+use super::shared::{Deliveries, Errand, Letter, Shared};
+use super::sql::{self, Database, SqlError};
+use super::statistics::ProcedureCounts;
+use super::system::{self, Baseline};
+use super::tables::Partition;
+use plimsoll_core::clock::now_ns;
+use plimsoll_wire::volt::Status;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+/// How long statements may take when the caller does not say, as in VoltDB.
+const STATEMENTS_MS: u64 = 10_000;
+/// The longest that a caller may say.
+const STATEMENTS_MS_MAX: u64 = 3_600_000;
+
+/// What the thread has.
+pub(crate) struct Transactions {
+    pub(crate) shared: Arc<Shared>,
+    /// Where partitions come from.
+    pub(crate) lent: Receiver<Lent>,
+    /// Where they go back to, in order.
+    pub(crate) back: Vec<SyncSender<Box<Partition>>>,
+    pub(crate) done: Deliveries,
+}
+
+impl Transactions {
+    /// Runs until nothing more will come; then all partitions are taken, and their threads end. Nothing comes back when one
+    /// of those has ended before.
+    pub(crate) fn run(mut self) -> Option<Vec<Box<Partition>>> {
+        let shared = Arc::clone(&self.shared);
+        let mut errands = Vec::new();
+        let mut counts = ProcedureCounts::default();
+        let mut baseline = Baseline::default();
+        while shared.transactions.take(&mut errands) {
+            let mut partitions = self.borrow()?;
+            let mut database = Database { partitions: &mut partitions, routing: &shared.routing };
+            for errand in errands.drain(..) {
+                match errand {
+                    Errand::Ask(ask) => {
+                        let began_ns = now_ns();
+                        let procedure = ask.procedure;
+                        let reply = match procedure {
+                            Procedure::Statistics => {
+                                let params = &ask.params;
+                                system::statistics(
+                                    &shared,
+                                    params,
+                                    &database,
+                                    &counts,
+                                    &mut baseline,
+                                )
+                            }
+                            _ => run(&ask, &mut database, &mut self.done),
+                        };
+                        let counted = counts.of(procedure);
+                        counted.count(now_ns().saturating_sub(began_ns));
+                        counted.aborts += u64::from(reply.status == Status::USER_ABORT);
+                        counted.failures += u64::from(reply.status < Status::USER_ABORT);
+                        self.done.batches.push(ask.answered(reply));
+                    }
+                }
+            }
+            // In the log before anything that the partitions do afterwards.
+            shared.deliver(&mut self.done);
+            for (partition, back) in partitions.into_iter().zip(&self.back) {
+                back.send(partition).ok()?;
+            }
+        }
+        self.borrow()
+    }
+
+    /// Takes all partitions, each when it has done what was asked of it before.
+    fn borrow(&self) -> Option<Vec<Box<Partition>>> {
+        for mailbox in &self.shared.partitions {
+            mailbox.put(Letter::Lend);
+        }
+        let mut found: Vec<Option<Box<Partition>>> = self.back.iter().map(|_| None).collect();
+        for _ in &self.back {
+            let (number, partition) = self.lent.recv().ok()?;
+            found[number] = Some(partition);
+        }
+        found.into_iter().collect()
+    }
+}
+
+/// Runs a procedure or statements.
+fn run(ask: &Ask, database: &mut Database<'_>, done: &mut Deliveries) -> Reply {
+    let int = |place: usize| match ask.params.get(place) {
+        Some(Datum::Int(number)) => *number,
+        _ => i64::from(i32::MIN),
+    };
+    let tables = match ask.procedure {
+        Procedure::Initialize => {
+            let names = ask.params.get(1).and_then(|names| names.with_text(str::to_owned));
+            let (most, names) = (int(0) as i32, names.unwrap_or_default());
+            return match application::initialize(most, &names, database) {
+                Ok(count) => {
+                    if done.is_logged {
+                        done.records.initialize(most, &names);
+                    }
+                    Reply::tables(Procedure::Initialize, &[ResultTable::long(count)])
+                }
+                Err(error) => {
+                    let text = format!("VOLTDB ERROR: UNEXPECTED FAILURE: {error}");
+                    Reply::failed(Procedure::Initialize, Status::UNEXPECTED_FAILURE, text)
+                }
+            };
+        }
+        Procedure::Results => vec![application::results(database)],
+        Procedure::GetStateHeatmap => application::heatmap(database),
+        Procedure::ContestantWinningStates => {
+            vec![application::winning_states(int(0), int(1), database)]
+        }
+        Procedure::Quiesce => {
+            let mut table = ResultTable::new(&[("STATUS", Type::BigInt)]);
+            table.rows.push(vec![Datum::Int(0)]);
+            vec![table]
+        }
+        _ => return statements(ask, database, done),
+    };
+    Reply::tables(ask.procedure, &tables)
+}
+
+fn statements(ask: &Ask, database: &mut Database<'_>, done: &mut Deliveries) -> Reply {
+    let failed = |error: &SqlError| {
+        Reply::failed(Procedure::AdHoc, Status::GRACEFUL_FAILURE, error.to_string())
+    };
+    let (text, params) = match ask.params.split_first() {
+        Some((Datum::Text(text), params)) => (text, params),
+        _ => return failed(&SqlError::Compile("the statement is NULL".to_owned())),
+    };
+    let statements = match sql::parse(text) {
+        Ok(statements) => statements,
+        Err(error) => return failed(&error),
+    };
+    let asked_ms = ask.timeout_ms.and_then(|ms| u64::try_from(ms).ok());
+    let limit_ms = match asked_ms.unwrap_or(STATEMENTS_MS) {
+        0 => STATEMENTS_MS_MAX,
+        ms => ms.min(STATEMENTS_MS_MAX),
+    };
+    let deadline_ns = now_ns() + limit_ms * 1_000_000;
+    let outcome = sql::run(&statements, params, database, deadline_ns);
+    let ran = &statements[..outcome.tables.len()];
+    if done.is_logged && ran.iter().any(|statement| !statement.is_read_only()) {
+        done.records.statements(ran.len(), text, params);
+    }
+    match outcome.error {
+        Some(error) => failed(&error),
+        None => Reply::tables(Procedure::AdHoc, &outcome.tables),
+    }
+}
