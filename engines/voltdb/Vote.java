@@ -36,7 +36,8 @@ public class Vote extends VoltProcedure {
         if (known[0].getRowCount() == 0) {
             return NO_SUCH_CONTESTANT;
         }
-        if (known[1].getRowCount() == 1 && known[1].asScalarLong() >= maxVotesPerPhoneNumber) {
+        long soFar = known[1].getRowCount() == 1 ? known[1].asScalarLong() : 0;
+        if (soFar >= maxVotesPerPhoneNumber) {
             return TOO_MANY_VOTES;
         }
         String state = known[2].getRowCount() == 1 ? known[2].fetchRow(0).getString(0) : NO_STATE;

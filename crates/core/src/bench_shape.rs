@@ -221,7 +221,8 @@ impl Shape {
             "direct" if queue.is_none() && slots.is_none() => None,
             "direct" => {
                 return Err(ShapeError(
-                    "queue and slots go with managed; write x for them where the mode is direct".to_owned(),
+                    "queue and slots go with managed; write x for them where the mode is direct"
+                        .to_owned(),
                 ));
             }
             other => return Err(ShapeError(format!("mode '{other}': write direct or managed"))),

@@ -105,7 +105,10 @@ fn contestants(page: &mut Page<'_>, voter: &VoterResult) {
     page.line(&head, Tone::Plain);
     for one in &voter.contestants {
         let name = printable(&one.name);
-        page.line(&format!("{name:.>NAME_WIDTH$}: {:>VOTES_WIDTH$}", count(one.votes)), Tone::Plain);
+        page.line(
+            &format!("{name:.>NAME_WIDTH$}: {:>VOTES_WIDTH$}", count(one.votes)),
+            Tone::Plain,
+        );
     }
 }
 
@@ -190,8 +193,11 @@ fn signed(before: u64, after: u64) -> String {
 fn overall(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     for process in &voter.processes {
         if !process.died.is_empty() {
-            let text =
-                format!("Client '{}' DIED: {}", printable(&process.client), printable(&process.died));
+            let text = format!(
+                "Client '{}' DIED: {}",
+                printable(&process.client),
+                printable(&process.died)
+            );
             page.line(&text, Tone::Bad);
             continue;
         }
@@ -219,7 +225,9 @@ fn overall(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
         let plain = |us| format_utc(us).replace('T', " ").trim_end_matches('Z').to_owned();
         let is_voter = voter.shape.as_ref().is_none_or(|shape| shape.bench == Bench::Voter);
         let votes = match voter.rows_before.zip(voter.rows_after) {
-            Some((before, after)) => format!("{:+} new votes", i128::from(after) - i128::from(before)),
+            Some((before, after)) => {
+                format!("{:+} new votes", i128::from(after) - i128::from(before))
+            }
             None if is_voter => "not counted".to_owned(),
             None => "not written to".to_owned(),
         };

@@ -141,7 +141,10 @@ impl VoltAddress {
             }
         }
         if hosts.len() > HOSTS_MAX {
-            return Err(usage(format!("{} hosts are too many; name at most {HOSTS_MAX}", hosts.len())));
+            return Err(usage(format!(
+                "{} hosts are too many; name at most {HOSTS_MAX}",
+                hosts.len()
+            )));
         }
         let (user, password) = login.unwrap_or_default();
         let from_environment = || std::env::var(VOLT_PASSWORD).unwrap_or_default();
@@ -179,12 +182,16 @@ mod tests {
         let Ok(Database::Volt(volt)) = parse(&["volt://me:s%40crt@a,b:1", "volt://[::1]:2"]) else {
             panic!("no volt address")
         };
-        let hosts = [("a", 21212), ("b", 1), ("::1", 2)].map(|(host, port)| (host.to_owned(), port));
+        let hosts =
+            [("a", 21212), ("b", 1), ("::1", 2)].map(|(host, port)| (host.to_owned(), port));
         assert_eq!((volt.user.as_str(), volt.password.as_str()), ("me", "s@crt"));
         assert_eq!(volt.hosts, hosts);
         assert_eq!(Database::Volt(volt).shown(), ["volt://me@a:21212,b:1,[::1]:2"]);
         let sql = parse(&["postgres://me:secret@h:1/d"]).unwrap();
-        assert_eq!((sql.shown(), sql.hosts()), (vec!["postgres://me@h:1/d".into()], vec!["h:1".into()]));
+        assert_eq!(
+            (sql.shown(), sql.hosts()),
+            (vec!["postgres://me@h:1/d".into()], vec!["h:1".into()])
+        );
     }
 
     #[test]

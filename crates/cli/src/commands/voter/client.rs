@@ -97,7 +97,8 @@ pub fn run(
         Database::Postgres(sql) => {
             let statements =
                 if task.is_voter() { vote_statements(task.sql)? } else { hello_statements()? };
-            let protocol = sql.address.protocol(task.scenario.timeout, &[task.isolation.setting()])?;
+            let protocol =
+                sql.address.protocol(task.scenario.timeout, &[task.isolation.setting()])?;
             let protocol = protocol.with_statements(statements).with_depth(task.depth);
             let (is_voter, way) = (task.is_voter(), task.sql);
             let make: Box<MakeSessions<_>> = Box::new(move |voting, shard, shards| {
@@ -148,7 +149,15 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
     };
     carry_out(&task.scenario, &about, output, |keeping| {
         if let Rhythm::Sought { .. } = task.shape.rhythm {
-            return seeking::search(task, before, about.plan, output.quiet, protocol, make, keeping);
+            return seeking::search(
+                task,
+                before,
+                about.plan,
+                output.quiet,
+                protocol,
+                make,
+                keeping,
+            );
         }
         let (end, counted) = calls(task, before, about.plan, &end_early, protocol, make, keeping)?;
         before.lines.say("cool down ... check writes ...");
@@ -192,8 +201,7 @@ fn calls<P: Protocol, F: Fn() -> P + Sync>(
     };
     let end = std::thread::scope(|scope| {
         scope.spawn(|| watch.run());
-        let end =
-            run_engine(plan, protocol, sessions, keeping.sink, &mut |_| {}, &keeping.stop);
+        let end = run_engine(plan, protocol, sessions, keeping.sink, &mut |_| {}, &keeping.stop);
         done.store(true, Ordering::Relaxed);
         end
     })?;
@@ -240,12 +248,7 @@ pub fn conclude(
     (result, counted.trouble)
 }
 
-fn process(
-    task: &Task,
-    end: &RunEnd,
-    result: &VoterResult,
-    first_ns: Option<u64>,
-) -> VoterProcess {
+fn process(task: &Task, end: &RunEnd, result: &VoterResult, first_ns: Option<u64>) -> VoterProcess {
     let ledger = &end.totals.ledger;
     let refused = ledger.refused.queue_full + ledger.refused.queue_timeout;
     let started_ns = first_ns.unwrap_or(end.start_ns);
@@ -287,7 +290,10 @@ pub fn verdict(
     let mut kind = VerdictKind::Partial;
     if check.is_wrong() {
         kind = VerdictKind::Void;
-        reasons.insert(0, format!("check writes: {check}: the database does not hold what it acknowledged"));
+        reasons.insert(
+            0,
+            format!("check writes: {check}: the database does not hold what it acknowledged"),
+        );
     } else if task.is_voter() && result.check == WriteCheckKind::NotChecked {
         reasons.push(format!("the writes could not be checked: {}", result.check_reason));
     }

@@ -189,7 +189,13 @@ pub struct BenchFlags {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub processes: u32,
     /// Threads of each process.
-    #[arg(long, visible_alias = "threads", value_name = "N", default_value_t = 1, help_heading = "Run")]
+    #[arg(
+        long,
+        visible_alias = "threads",
+        value_name = "N",
+        default_value_t = 1,
+        help_heading = "Run"
+    )]
     pub cores: u32,
     /// Begin at this time, UTC, such as 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
@@ -287,7 +293,9 @@ impl BenchFlags {
         let own = if bench == Bench::Hello { "HSD" } else { "VSD" };
         let mut shape = match (words.shape, &named) {
             (Some(_), Some(name)) => {
-                return Err(usage(format!("'{name}': the words after run say all that a preset says")));
+                return Err(usage(format!(
+                    "'{name}': the words after run say all that a preset says"
+                )));
             }
             (Some(shape), None) => shape,
             (None, Some(name)) => known_preset(name)?,
@@ -393,7 +401,9 @@ impl BenchFlags {
             None => {}
         }
         if shape.managed.is_some() && self.auto_tune.is_some() {
-            return Err(usage("--auto-tune sets how many calls are under way; leave out --mode managed"));
+            return Err(usage(
+                "--auto-tune sets how many calls are under way; leave out --mode managed",
+            ));
         }
         Ok(())
     }
@@ -435,7 +445,10 @@ impl BenchFlags {
     /// When it is no share.
     pub fn slice(&self) -> Result<Slice> {
         let wrong = || {
-            usage(format!("--slice '{}': write I/N from 1/N to N/N, N at most {SLICES_MAX}", self.slice))
+            usage(format!(
+                "--slice '{}': write I/N from 1/N to N/N, N at most {SLICES_MAX}",
+                self.slice
+            ))
         };
         let (index, of) = self.slice.split_once('/').ok_or_else(wrong)?;
         let (index, of): (u32, u32) = index.parse().ok().zip(of.parse().ok()).ok_or_else(wrong)?;
@@ -451,7 +464,8 @@ impl BenchFlags {
     /// When it is no part.
     pub fn part(&self) -> Result<Slice> {
         let Some(text) = &self.part else { return Ok(Slice::WHOLE) };
-        let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        let parts =
+            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
         match parts {
             Some((index, of)) if index < of => Ok(Slice { index, of }),
             _ => Err(usage(format!("--part '{text}': write I/N from 0/N"))),
@@ -543,7 +557,8 @@ mod tests {
         assert_eq!(shape(words).unwrap(), (named.clone(), vec!["volt://h".to_owned()]));
         let flags = "--client VSM --mode managed --queue 100000 --slots 200 --limit 100 --dump-interval 100ms";
         assert_eq!(shape(flags).unwrap().0, named);
-        let burst = shape("--preset vsd --rhythm bursts --delay 5ms --burst 7 --calls 10").unwrap().0;
+        let burst =
+            shape("--preset vsd --rhythm bursts --delay 5ms --burst 7 --calls 10").unwrap().0;
         assert_eq!((burst.size, burst.calls, burst.rhythm), (7, Some(10), Rhythm::Burst));
         assert_eq!(shape("--duration 3s").unwrap().0.calls, None);
         assert_eq!(shape("--clients 3").unwrap().0.size, 3);

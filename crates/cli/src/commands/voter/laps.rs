@@ -126,7 +126,9 @@ impl Watch<'_> {
             pending: now.under_way(),
             client_ms: (now.client_mean_ms(), now.client_max_ns as f64 / MILLISECOND_NS as f64),
             server_ms,
-            queue: self.has_queue.then_some((standing.queued, standing.longest_wait_ns as f64 / 1e6)),
+            queue: self
+                .has_queue
+                .then_some((standing.queued, standing.longest_wait_ns as f64 / 1e6)),
         }
     }
 

@@ -202,8 +202,7 @@ fn spawn(
     let json = folder.join(format!("{index}.json"));
     let own = flags.slice()?;
     // A share of a share is a share of the whole, and lies within the first one.
-    let slice =
-        Slice { index: own.index * flags.processes + index, of: own.of * flags.processes };
+    let slice = Slice { index: own.index * flags.processes + index, of: own.of * flags.processes };
     let mut arguments = arguments(flags, task, (index, slice), &name);
     arguments.extend(["--no-record".to_owned(), "--json".to_owned(), json.display().to_string()]);
     if output.quiet {

@@ -97,8 +97,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         EnginePlant::new(plan, protocol, &mut sessions, keeping.sink, &mut second, keeping.stop);
     let finding = seek(&mut plant, &goal, &mut |event| progress.event(event));
     progress.done();
-    let end =
-        plant.finish()?.ok_or_else(|| usage("--budget: too short for a single call"))?;
+    let end = plant.finish()?.ok_or_else(|| usage("--budget: too short for a single call"))?;
     let mut parts = parts.into_inner();
     parts.close();
     let counted =

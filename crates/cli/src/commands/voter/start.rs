@@ -88,7 +88,9 @@ mod tests {
         for now_us in [0, 1, every_us - 1, every_us, 1_700_000_000_123_456] {
             let at_us = boundary_us(now_us, every_us);
             let wait_us = at_us - now_us;
-            assert!(at_us.is_multiple_of(every_us) && wait_us > every_us && wait_us <= 2 * every_us);
+            assert!(
+                at_us.is_multiple_of(every_us) && wait_us > every_us && wait_us <= 2 * every_us
+            );
         }
     }
 

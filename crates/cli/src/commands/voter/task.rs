@@ -92,7 +92,9 @@ fn connections(
 /// The load as the engine runs it.
 fn load_of(shape: &Shape, in_all: u32, depth: u32) -> LoadModel {
     match &shape.rhythm {
-        Rhythm::Steady => LoadModel::Closed { clients: shape.size, think: Think::None, cycle_ns: 0 },
+        Rhythm::Steady => {
+            LoadModel::Closed { clients: shape.size, think: Think::None, cycle_ns: 0 }
+        }
         Rhythm::Burst => LoadModel::PacedBurst {
             size: shape.size,
             delay_ns: shape.delay.unwrap_or_default().ns,
@@ -121,7 +123,9 @@ impl Task {
         let (count, own_names) = flags.names()?;
         let is_sql = targets.iter().any(|target| postgres::is_address(target));
         if is_sql && own_names.is_some() {
-            return Err(usage("--names is VoltDB's; leave it out for postgres://, or use --contestants"));
+            return Err(usage(
+                "--names is VoltDB's; leave it out for postgres://, or use --contestants",
+            ));
         }
         let names =
             own_names.unwrap_or_else(|| CONTESTANTS[..count].iter().map(|&n| n.into()).collect());
@@ -237,8 +241,9 @@ fn settings(
     };
     let retries = match flags.retries {
         None => RETRIES_MAX,
-        Some(retries) => u8::try_from(retries)
-            .map_err(|_| usage("--retries: use a number from 0 to 255"))?,
+        Some(retries) => {
+            u8::try_from(retries).map_err(|_| usage("--retries: use a number from 0 to 255"))?
+        }
     };
     Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), retries })
 }

@@ -11,9 +11,7 @@ use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::voter::{
-    KeyRange, ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck,
-};
+use plimsoll_core::voter::{KeyRange, ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck};
 use plimsoll_engine::run::RunEnd;
 
 /// One run of all processes.
