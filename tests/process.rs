@@ -331,8 +331,9 @@ pub struct Target {
 impl Target {
     fn from_ready_line(process: Running, line: &str) -> Self {
         // The rank target names its address twice: for frames, then for HTTP.
-        let is_known =
-            |word: &&str| ["http://", "postgres://", "volt://"].iter().any(|s| word.starts_with(s));
+        let is_known = |word: &&str| {
+            ["http://", "postgres://", "volt://"].iter().any(|scheme| word.starts_with(scheme))
+        };
         let urls: Vec<_> = line.split(' ').filter(is_known).map(str::to_owned).collect();
         let url = urls.first().unwrap_or_else(|| panic!("ready line {line:?}")).clone();
         let (_, address) = url.split_once("://").unwrap();

@@ -9,5 +9,6 @@ mod jobs;
 mod rank;
 mod report;
 mod serve;
+mod serve_voter;
 mod usage;
 mod words;

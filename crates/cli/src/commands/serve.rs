@@ -387,6 +387,14 @@ fn bind(address: impl ToSocketAddrs) -> std::io::Result<TcpListener> {
     Ok(listener)
 }
 
+/// Binds a second port on the same address.
+pub fn beside(args: &ListenArgs, port: u16, flag: &str) -> Result<TcpListener> {
+    let bare = args.host.trim_start_matches('[').trim_end_matches(']');
+    bind((bare, port)).map_err(|error| {
+        usage(format!("cannot listen on {} port {port}: {error}; take another {flag}", args.host))
+    })
+}
+
 /// Binds, and stops on SIGINT and SIGTERM.
 pub fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
     let bare = args.host.trim_start_matches('[').trim_end_matches(']');
@@ -432,7 +440,12 @@ fn ready_at(
         urls.collect::<Vec<_>>().join(" ")
     };
     let addresses: Vec<String> = addresses.iter().map(named).collect();
-    let line = format!("ready {kind} {}\n", addresses.join(" "));
+    ready_line(kind, &addresses, args)
+}
+
+/// Says that a target answers at these addresses.
+pub fn ready_line(kind: &str, urls: &[String], args: &ListenArgs) -> Result<()> {
+    let line = format!("ready {kind} {}\n", urls.join(" "));
     if let Some(path) = &args.ready_file {
         std::fs::write(path, &line).map_err(|error| {
             usage(format!("--ready-file {}: {error}; check the path", path.display()))

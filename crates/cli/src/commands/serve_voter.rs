@@ -1,6 +1,7 @@
 //! `plimsoll serve voter`: the voter database's flags.
 
-use super::serve::{ListenArgs, listen, ready};
+use super::serve::{ListenArgs, beside, listen, ready_line};
+use crate::execute::note;
 use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
@@ -35,12 +36,18 @@ pub struct VoterArgs {
     /// Threads that read and write sockets.
     #[arg(long, value_name = "N", default_value_t = 1)]
     network_threads: usize,
+    /// Port of the HTTP JSON API, on the same address; 0 takes any free one and prints it. Without the flag there is none.
+    #[arg(long, value_name = "N")]
+    http_port: Option<u16>,
     /// Calls of a network thread that may be under way; above it no socket is read until 80 % are left.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pending_calls: usize,
     /// Bytes of the calls under way, with the same effect.
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pending_bytes: Size,
+    /// Length of the command log above which a snapshot takes its place.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    log_max: Size,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -69,11 +76,23 @@ pub fn run(args: &VoterArgs) -> Result<u8> {
     config.validate().map_err(|error| usage(error.to_string()))?;
     let (listener, stop) = listen(&args.listen)?;
     let server = Server::open(config).map_err(|error| match error {
-        VoterError::Config(text) => usage(text),
+        VoterError::Config(text) | VoterError::Data(text) => usage(text),
         error => anyhow::Error::from(error),
     })?;
-    ready("voter", &["volt"], &listener, &args.listen)?;
-    server.serve(listener, &stop)?;
+    let kept = server.kept();
+    if kept.torn_bytes > 0 {
+        let bytes = kept.torn_bytes;
+        note(&format!(
+            "{bytes} bytes at the end of the log were never acknowledged and are cut off"
+        ));
+    }
+    let http = args.http_port.map(|port| beside(&args.listen, port, "--http-port")).transpose()?;
+    let mut urls = vec![format!("volt://{}", listener.local_addr()?)];
+    if let Some(http) = &http {
+        urls.push(format!("http://{}", http.local_addr()?));
+    }
+    ready_line("voter", &urls, &args.listen)?;
+    server.serve(listener, http, &stop)?;
     Ok(exit::FINE)
 }
 
@@ -86,6 +105,7 @@ impl VoterArgs {
             users: self.all_users()?,
             pending_calls: self.pending_calls,
             pending_bytes: usize::try_from(self.pending_bytes.bytes).unwrap_or(usize::MAX),
+            log_bytes_max: self.log_max.bytes.max(1),
             ..VoterConfig::default()
         };
         if let Some(partitions) = self.partitions {

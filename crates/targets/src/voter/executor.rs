@@ -27,7 +27,7 @@ impl Executor {
     /// Runs until the server stops; then the partition stays with whoever borrowed it last.
     pub(crate) fn run(self, mut partition: Box<Partition>) {
         let mut letters = Vec::new();
-        let mut done = Deliveries::default();
+        let mut done = Deliveries::new(&self.shared);
         while self.shared.partitions[self.number].take(&mut letters) {
             for letter in letters.drain(..) {
                 match letter {

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod executor;
+mod http;
 mod log;
 mod mailbox;
 mod message;
@@ -30,12 +31,13 @@ mod tests;
 use crate::http::{Inbox as NewConnections, Intake, raise_descriptor_limit};
 use crate::stop::Stop;
 use executor::Executor;
+use log::{Folder, Found, Log, Rows, Writer, write_snapshot};
 use mailbox::Mailbox;
 use network::{Inbox, Network, NetworkCounts, Registry};
 use routing::Routing;
 use shared::{Deliveries, Shared};
 use std::io;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -89,6 +91,8 @@ pub struct VoterConfig {
     pub pending_calls: usize,
     /// Bytes of such calls, likewise.
     pub pending_bytes: usize,
+    /// Bytes of the command log above which a snapshot takes its place.
+    pub log_bytes_max: u64,
 }
 
 impl std::fmt::Debug for VoterConfig {
@@ -103,6 +107,7 @@ impl std::fmt::Debug for VoterConfig {
             .field("users", &names)
             .field("pending_calls", &self.pending_calls)
             .field("pending_bytes", &self.pending_bytes)
+            .field("log_bytes_max", &self.log_bytes_max)
             .finish()
     }
 }
@@ -118,6 +123,7 @@ impl Default for VoterConfig {
             users: Vec::new(),
             pending_calls: 1_000,
             pending_bytes: 8 << 20,
+            log_bytes_max: 256 << 20,
         }
     }
 }
@@ -128,6 +134,12 @@ pub enum VoterError {
     /// The configuration is wrong.
     #[error("{0}")]
     Config(String),
+    /// What was kept cannot be used.
+    #[error("{0}")]
+    Data(String),
+    /// The log or the last snapshot cannot be written.
+    #[error("the command log cannot be written: {0}; what was acknowledged before is kept")]
+    Log(io::Error),
     /// The system refused something.
     #[error(transparent)]
     System(#[from] io::Error),
@@ -171,6 +183,17 @@ pub struct Server {
     config: VoterConfig,
     routing: Routing,
     partitions: Vec<Box<Partition>>,
+    folder: Option<Arc<Folder>>,
+    found: Found,
+}
+
+/// What was found in the folder at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Votes.
+    pub votes: usize,
+    /// Bytes at the end of the log that a crash left unfinished. They were never acknowledged, and are cut off.
+    pub torn_bytes: u64,
 }
 
 impl Server {
@@ -181,21 +204,41 @@ impl Server {
     pub fn open(config: VoterConfig) -> Result<Self, VoterError> {
         config.validate()?;
         let routing = Routing::new(config.partitions);
-        let partitions = (0..config.partitions).map(|_| Box::<Partition>::default()).collect();
-        Ok(Self { config, routing, partitions })
+        let mut partitions: Vec<Box<Partition>> =
+            (0..config.partitions).map(|_| Box::default()).collect();
+        let (mut folder, mut found) = (None, Found::default());
+        if let Some(path) = &config.data {
+            let open = Folder::open(path).map_err(VoterError::Data)?;
+            found = log::replay(&open, &mut partitions, &routing).map_err(VoterError::Data)?;
+            folder = Some(Arc::new(open));
+        }
+        Ok(Self { config, routing, partitions, folder, found })
     }
 
-    /// Serves until a stop is requested; then calls under way are answered, for a while, and all threads have ended.
+    /// What was found in the folder.
+    #[must_use]
+    pub fn kept(&self) -> Kept {
+        let votes = self.partitions.iter().map(|partition| partition.votes().len()).sum();
+        Kept { votes, torn_bytes: self.found.torn_bytes }
+    }
+
+    /// Serves VoltDB's protocol, and the HTTP JSON API where there is a listener for it, until a stop is requested; then calls under way are answered, for a while, and all threads have ended.
     ///
     /// # Errors
     /// When the system refuses threads or sockets.
-    pub fn serve(self, listener: TcpListener, stop: &Stop) -> Result<(), VoterError> {
+    pub fn serve(
+        mut self,
+        listener: TcpListener,
+        http: Option<TcpListener>,
+        stop: &Stop,
+    ) -> Result<(), VoterError> {
         raise_descriptor_limit();
         let shared = Arc::new(self.shared(&listener)?);
+        let writer = self.writer(&shared, stop)?;
         let (lend, lent) = sync_channel(self.partitions.len());
         let mut back = Vec::new();
         let mut executors = Vec::new();
-        for (number, partition) in self.partitions.into_iter().enumerate() {
+        for (number, partition) in std::mem::take(&mut self.partitions).into_iter().enumerate() {
             // Room for one, so that giving back never waits.
             let (give, own) = sync_channel(1);
             back.push(give);
@@ -205,16 +248,27 @@ impl Server {
             executors.push(thread(format!("voter-part-{number}"), run)?);
         }
         drop(lend);
-        let done = Deliveries::default();
-        let transactions = Transactions { shared: Arc::clone(&shared), lent, back, done };
+        let done = Deliveries::new(&shared);
+        let folder = self.folder.clone();
+        let own = Arc::clone(&shared);
+        let transactions = Transactions { shared: own, lent, back, done, folder, writing: None };
         // Conditions nest: their computing takes stack.
         let transactions = Builder::new()
             .name("voter-multi".to_owned())
             .stack_size(16 << 20)
             .spawn(move || transactions.run())?;
+        let mut volt = listener.local_addr()?;
+        if volt.ip().is_unspecified() {
+            volt.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
         let networks = networks(&shared, listener, stop)?;
+        let http = http.map(|listener| {
+            let stop = stop.clone();
+            thread("voter-http".to_owned(), move || http::serve(listener, volt, &stop))
+        });
+        let http = http.transpose()?;
         let mut ended = Ok(());
-        for network in networks {
+        for network in networks.into_iter().chain(http) {
             let one = network.join().map_err(|_| VoterError::Thread);
             // One that fails ends the others.
             stop.request();
@@ -225,8 +279,36 @@ impl Server {
         for executor in executors {
             executor.join().map_err(|_| VoterError::Thread)?;
         }
+        if let Some(writer) = writer {
+            shared.log.iter().for_each(|log| log.close());
+            writer.join().map_err(|_| VoterError::Thread)?.map_err(VoterError::Log)?;
+        }
         ended?;
-        partitions.map(|_| ()).ok_or(VoterError::Thread)
+        let partitions = partitions.ok_or(VoterError::Thread)?;
+        if let Some(folder) = &self.folder {
+            let number = shared.log.as_ref().map_or(self.found.next, |log| log.next_number());
+            write_snapshot(folder, number, &Rows::of(&partitions)).map_err(VoterError::Log)?;
+        }
+        Ok(())
+    }
+
+    /// Starts the thread that writes the log, where there is one.
+    fn writer(
+        &self,
+        shared: &Arc<Shared>,
+        stop: &Stop,
+    ) -> Result<Option<JoinHandle<io::Result<()>>>, VoterError> {
+        let (Some(log), Some(folder)) = (&shared.log, &self.folder) else { return Ok(None) };
+        let writer = Writer {
+            shared: Arc::clone(shared),
+            log: Arc::clone(log),
+            folder: Arc::clone(folder),
+            stop: stop.clone(),
+            number: self.found.next,
+            bytes: self.found.log_bytes,
+            bytes_max: self.config.log_bytes_max,
+        };
+        Ok(Some(thread("voter-log".to_owned(), move || writer.run())?))
     }
 
     fn shared(&self, listener: &TcpListener) -> Result<Shared, VoterError> {
@@ -240,6 +322,11 @@ impl Server {
             inboxes: (0..networks).map(|_| Inbox::new()).collect::<io::Result<_>>()?,
             counts: (0..networks).map(|_| Mutex::new(NetworkCounts::default())).collect(),
             registry: Registry::default(),
+            log: match self.config.durability {
+                Durability::None => None,
+                Durability::Async => Some(Arc::new(Log::new(false, self.found.next))),
+                Durability::Sync => Some(Arc::new(Log::new(true, self.found.next))),
+            },
             config: self.config.clone(),
         })
     }

@@ -1,14 +1,14 @@
 //! What all threads of the server know.
 
 use super::VoterConfig;
-use super::log::Records;
+use super::log::{Log, Records};
 use super::mailbox::Mailbox;
 use super::message::{Ask, Batch};
 use super::network::{Inbox, NetworkCounts, Registry};
 use super::routing::Routing;
 use super::system::Identity;
 use super::users::Users;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// What a partition's thread is sent.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) enum Letter {
 #[derive(Debug)]
 pub(crate) enum Errand {
     Ask(Box<Ask>),
+    /// The log is long: a snapshot shall take its place.
+    Snapshot,
 }
 
 /// Answers on their way, and what must be written down for them.
@@ -32,6 +34,12 @@ pub(crate) struct Deliveries {
     pub(crate) is_logged: bool,
     pub(crate) records: Records,
     pub(crate) batches: Vec<Batch>,
+}
+
+impl Deliveries {
+    pub(crate) fn new(shared: &Shared) -> Self {
+        Self { is_logged: shared.log.is_some(), ..Self::default() }
+    }
 }
 
 /// What all threads know.
@@ -46,11 +54,15 @@ pub(crate) struct Shared {
     /// Of each network thread, which takes its own lock once a round.
     pub(crate) counts: Vec<Mutex<NetworkCounts>>,
     pub(crate) registry: Registry,
+    pub(crate) log: Option<Arc<Log>>,
 }
 
 impl Shared {
     /// Sends answers back, once what they promise is as durable as it must be.
     pub(crate) fn deliver(&self, done: &mut Deliveries) {
+        if let Some(log) = &self.log {
+            log.append(&mut done.records, &mut done.batches);
+        }
         for batch in done.batches.drain(..) {
             self.inboxes[batch.network].put(batch);
         }

@@ -2,7 +2,10 @@
 
 mod application;
 
+pub(crate) use application::initialize;
+
 use super::executor::Lent;
+use super::log::{Folder, Rows, write_snapshot};
 use super::message::{Ask, Reply};
 use super::procedures::Procedure;
 use super::result::{Datum, ResultTable, Type};
@@ -15,6 +18,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_wire::volt::Status;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
+use std::thread::{Builder, JoinHandle};
 
 /// How long statements may take when the caller does not say, as in VoltDB.
 const STATEMENTS_MS: u64 = 10_000;
@@ -29,6 +33,10 @@ pub(crate) struct Transactions {
     /// Where they go back to, in order.
     pub(crate) back: Vec<SyncSender<Box<Partition>>>,
     pub(crate) done: Deliveries,
+    /// Where snapshots go.
+    pub(crate) folder: Option<Arc<Folder>>,
+    /// The snapshot that is being written.
+    pub(crate) writing: Option<JoinHandle<()>>,
 }
 
 impl Transactions {
@@ -42,6 +50,7 @@ impl Transactions {
         while shared.transactions.take(&mut errands) {
             let mut partitions = self.borrow()?;
             let mut database = Database { partitions: &mut partitions, routing: &shared.routing };
+            let mut wants_snapshot = false;
             for errand in errands.drain(..) {
                 match errand {
                     Errand::Ask(ask) => {
@@ -66,15 +75,37 @@ impl Transactions {
                         counted.failures += u64::from(reply.status < Status::USER_ABORT);
                         self.done.batches.push(ask.answered(reply));
                     }
+                    Errand::Snapshot => wants_snapshot = true,
                 }
             }
             // In the log before anything that the partitions do afterwards.
             shared.deliver(&mut self.done);
+            if wants_snapshot {
+                self.snapshot(&partitions);
+            }
             for (partition, back) in partitions.into_iter().zip(&self.back) {
                 back.send(partition).ok()?;
             }
         }
+        if let Some(writing) = self.writing.take() {
+            writing.join().ok()?;
+        }
         self.borrow()
+    }
+
+    /// Begins a new log, and writes the rows from before it while the partitions go on.
+    fn snapshot(&mut self, partitions: &[Box<Partition>]) {
+        let is_busy = self.writing.as_ref().is_some_and(|writing| !writing.is_finished());
+        let (Some(log), Some(folder), false) = (&self.shared.log, &self.folder, is_busy) else {
+            return;
+        };
+        let Some(number) = log.cut() else { return };
+        let (rows, folder) = (Rows::of(partitions), Arc::clone(folder));
+        let write = move || {
+            // Without it the logs from before stay, and another is asked for when the log is longer still.
+            let _ = write_snapshot(&folder, number, &rows);
+        };
+        self.writing = Builder::new().name("voter-snapshot".to_owned()).spawn(write).ok();
     }
 
     /// Takes all partitions, each when it has done what was asked of it before.

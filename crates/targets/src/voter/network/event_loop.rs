@@ -364,7 +364,9 @@ impl Network {
         for ticket in dirty.drain(..) {
             if let Some(connection) = self.table.get_mut(ticket) {
                 connection.is_dirty = false;
-                if !connection.is_blocked {
+                if connection.is_blocked {
+                    self.watch(ticket);
+                } else {
                     self.send(ticket);
                 }
             }
@@ -401,16 +403,23 @@ impl Network {
         } else {
             Ok(())
         };
+        if is_changed.is_err() {
+            return self.close(ticket);
+        }
+        self.watch(ticket);
+    }
+
+    /// Leaves a socket alone while too much waits for its peer.
+    fn watch(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
         let is_unread = connection.waiting_bytes() > OUTPUT_BYTES_MAX;
-        let is_left_alone = if is_unread == connection.is_unread {
-            Ok(())
-        } else {
+        if is_unread != connection.is_unread {
             connection.is_unread = is_unread;
             let wanted = if is_unread { EventFlags::empty() } else { EventFlags::IN };
-            epoll::modify(&self.readers, &connection.fd, data, wanted)
-        };
-        if is_changed.and(is_left_alone).is_err() {
-            self.close(ticket);
+            let data = EventData::new_u64(ticket);
+            if epoll::modify(&self.readers, &connection.fd, data, wanted).is_err() {
+                self.close(ticket);
+            }
         }
     }
 

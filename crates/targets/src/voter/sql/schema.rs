@@ -98,11 +98,6 @@ impl Table {
         matches!(self, Self::VotesByPhone | Self::VotesByState)
     }
 
-    /// Whether all partitions have the same rows.
-    pub(crate) fn is_replicated(self) -> bool {
-        matches!(self, Self::Contestants | Self::AreaCodeState)
-    }
-
     /// The column that says which partition a row is in.
     pub(crate) fn partition_column(self) -> Option<&'static str> {
         match self {

@@ -111,13 +111,6 @@ impl Partition {
         self.votes.push(vote);
     }
 
-    /// Makes room for so many more rows.
-    pub(crate) fn reserve(&mut self, rows: usize) {
-        self.votes.phones.reserve(rows);
-        self.votes.states.reserve(rows);
-        self.votes.contestants.reserve(rows);
-    }
-
     /// Puts other rows in the place of all.
     pub(crate) fn replace_votes(&mut self, rows: Votes) {
         self.votes = rows;

@@ -1,6 +1,9 @@
 //! Tests of the server as a whole, over its port.
 
 mod application;
+mod bench;
+mod durability;
+mod http;
 mod limits;
 mod logins;
 mod statements;
@@ -27,18 +30,29 @@ pub(super) const NAMES: &str = "Edwina Burnam,Tabatha Gehling,Kelly Clauss,Jessi
 /// A server on a port of its own.
 pub(super) struct TestServer {
     pub(super) address: SocketAddr,
+    /// Of the HTTP JSON API.
+    pub(super) http: Option<SocketAddr>,
     stop: Stop,
     thread: Option<JoinHandle<Result<(), VoterError>>>,
 }
 
 impl TestServer {
     pub(super) fn start(config: VoterConfig) -> Self {
+        Self::begin(config, None)
+    }
+
+    pub(super) fn with_http(config: VoterConfig) -> Self {
+        Self::begin(config, Some(TcpListener::bind("127.0.0.1:0").unwrap()))
+    }
+
+    fn begin(config: VoterConfig, http: Option<TcpListener>) -> Self {
         let server = Server::open(config).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let http_address = http.as_ref().map(|http| http.local_addr().unwrap());
         let (address, stop) = (listener.local_addr().unwrap(), Stop::new().unwrap());
         let asked = stop.clone();
-        let thread = std::thread::spawn(move || server.serve(listener, &asked));
-        Self { address, stop, thread: Some(thread) }
+        let thread = std::thread::spawn(move || server.serve(listener, http, &asked));
+        Self { address, http: http_address, stop, thread: Some(thread) }
     }
 
     /// Two partitions, nothing else special.
@@ -162,6 +176,27 @@ impl Client {
             status: response.status,
             text: response.status_text.unwrap_or_default().to_owned(),
             tables: tables.collect(),
+        }
+    }
+
+    /// Takes so many responses without a look.
+    pub(super) fn skip(&mut self, mut responses: usize) {
+        let mut buffer = [0; 64 * 1024];
+        loop {
+            let mut used = 0;
+            while responses > 0
+                && let Some(length) = frame_length(&self.input[used..]).unwrap()
+            {
+                used += length;
+                responses -= 1;
+            }
+            self.input.drain(..used);
+            if responses == 0 {
+                return;
+            }
+            let count = self.stream.read(&mut buffer).unwrap();
+            assert!(count > 0, "the server closed the connection");
+            self.input.extend_from_slice(&buffer[..count]);
         }
     }
 

@@ -1,0 +1,82 @@
+//! The folder of the log: its files by their numbers, and the lock that keeps a second server out.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An open folder. It is nobody else's until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// What a file of a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Log,
+    Snapshot,
+}
+
+impl Part {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Snapshot => "snapshot",
+        }
+    }
+}
+
+impl Folder {
+    /// Makes the folder where there is none, and takes it.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with it.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("--data {}: {error}", path.display());
+        std::fs::create_dir_all(path).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        let lock = options.write(true).create(true).truncate(false).open(path.join("lock"));
+        let lock = lock.map_err(failed)?;
+        let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        rustix::fs::flock(&lock, operation).map_err(|_| {
+            format!("--data {}: another server has this folder; stop it first", path.display())
+        })?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// The file of this number.
+    pub(crate) fn file(&self, part: Part, number: u64) -> PathBuf {
+        self.path.join(format!("{number:010}.{}", part.ending()))
+    }
+
+    /// The numbers of all files of a kind, in order.
+    pub(crate) fn numbers(&self, part: Part) -> io::Result<Vec<u64>> {
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == part.ending())
+                && let Some(number) = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok())
+            {
+                numbers.push(number);
+            }
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Makes names of files as durable as what is in them.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+
+    /// Removes what a snapshot of this number makes needless.
+    pub(crate) fn remove_before(&self, number: u64) -> io::Result<()> {
+        for part in [Part::Log, Part::Snapshot] {
+            for old in self.numbers(part)?.into_iter().filter(|old| *old < number) {
+                std::fs::remove_file(self.file(part, old))?;
+            }
+        }
+        self.sync()
+    }
+}

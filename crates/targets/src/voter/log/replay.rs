@@ -1,0 +1,167 @@
+//! Reading back what was kept.
+
+use super::folder::{Folder, Part};
+use super::record::{HEAD_BYTES, Record, head, record};
+use crate::voter::routing::Routing;
+use crate::voter::sql::{self, Database, replicate};
+use crate::voter::tables::Partition;
+use crate::voter::transactions::initialize;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+/// The first bytes of a log.
+pub(crate) const LOG_MAGIC: &[u8; 8] = b"plimvot1";
+/// The first bytes of a snapshot.
+pub(crate) const SNAPSHOT_MAGIC: &[u8; 8] = b"plimsnp1";
+/// Bytes read at a time.
+const READ_BYTES: usize = 1 << 20;
+
+/// What was found in the folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// No file has this number yet, nor a higher one.
+    pub(crate) next: u64,
+    /// Bytes of the logs that were read.
+    pub(crate) log_bytes: u64,
+    /// Bytes at the end of the last log that were no whole record and are cut off.
+    pub(crate) torn_bytes: u64,
+}
+
+/// Reads everything that was kept into empty partitions.
+///
+/// # Errors
+/// One line that says what cannot be read or is damaged.
+pub(crate) fn replay(
+    folder: &Folder,
+    partitions: &mut [Box<Partition>],
+    routing: &Routing,
+) -> Result<Found, String> {
+    let list = |part| folder.numbers(part).map_err(|error| format!("--data: {error}"));
+    let snapshot = list(Part::Snapshot)?.pop();
+    let first = snapshot.unwrap_or(0);
+    let logs: Vec<u64> = list(Part::Log)?.into_iter().filter(|log| *log >= first).collect();
+    let mut found = Found::default();
+    found.next = snapshot.max(logs.last().copied()).map_or(1, |last| last + 1);
+    let mut database = Database { partitions, routing };
+    if let Some(number) = snapshot {
+        let path = folder.file(Part::Snapshot, number);
+        let read = read(&path, SNAPSHOT_MAGIC, &mut database)?;
+        if !read.has_ended || read.sound_bytes != read.file_bytes {
+            return Err(damaged(&path, read.sound_bytes));
+        }
+    }
+    for number in &logs {
+        let path = folder.file(Part::Log, *number);
+        let read = read(&path, LOG_MAGIC, &mut database)?;
+        found.log_bytes += read.sound_bytes;
+        if read.sound_bytes == read.file_bytes {
+            continue;
+        }
+        if Some(number) != logs.last() {
+            return Err(damaged(&path, read.sound_bytes));
+        }
+        found.torn_bytes = read.file_bytes - read.sound_bytes;
+        let cut = OpenOptions::new().write(true).open(&path).and_then(|file| {
+            file.set_len(read.sound_bytes)?;
+            file.sync_all()
+        });
+        cut.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(found)
+}
+
+fn damaged(path: &Path, at: u64) -> String {
+    format!(
+        "{}: damaged at byte {at}; what was acknowledged cannot be read back. Restore the file, or take \
+         another --data",
+        path.display()
+    )
+}
+
+/// How far a file could be read.
+struct FileRead {
+    file_bytes: u64,
+    /// Up to the end of the last sound record.
+    sound_bytes: u64,
+    /// The record that ends a snapshot was there.
+    has_ended: bool,
+}
+
+fn read(path: &Path, magic: &[u8; 8], database: &mut Database<'_>) -> Result<FileRead, String> {
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(failed)?;
+    let file_bytes = file.metadata().map_err(failed)?.len();
+    let mut input = BufReader::with_capacity(READ_BYTES, file);
+    let mut start = [0; 8];
+    if !fill(&mut input, &mut start).map_err(failed)? {
+        // A log that was made and not begun: nothing was acknowledged.
+        return Ok(FileRead { file_bytes, sound_bytes: 0, has_ended: false });
+    }
+    if start != *magic {
+        return Err(format!("{}: no file of this server, or of another version", path.display()));
+    }
+    let mut done = FileRead { file_bytes, sound_bytes: magic.len() as u64, has_ended: false };
+    let (mut body, mut start) = (Vec::new(), [0; HEAD_BYTES]);
+    while fill(&mut input, &mut start).map_err(failed)? {
+        let Some((length, sum)) = head(start) else { break };
+        body.resize(length, 0);
+        if !fill(&mut input, &mut body).map_err(failed)? {
+            break;
+        }
+        let Some(record) = record(&body, sum) else { break };
+        done.has_ended = record == Record::End;
+        apply(record, database).map_err(|why| {
+            format!(
+                "{}: the record at byte {} cannot be run: {why}",
+                path.display(),
+                done.sound_bytes
+            )
+        })?;
+        done.sound_bytes += (HEAD_BYTES + length) as u64;
+    }
+    Ok(done)
+}
+
+/// Fills a buffer; false when the file ends before.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match input.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn apply(record: Record, database: &mut Database<'_>) -> Result<(), String> {
+    match record {
+        Record::Votes(votes) => {
+            for vote in votes {
+                let place = database.routing.of_long(vote.phone);
+                database.partitions[place].insert(vote);
+            }
+        }
+        Record::Greeting(dialect, greeting) => {
+            let place = database.routing.of_text(&dialect);
+            database.partitions[place].greetings.insert(dialect, greeting);
+        }
+        Record::Initialize(most, names) => {
+            initialize(most, &names, database).map_err(|error| error.to_string())?;
+        }
+        Record::Statements { count, text, params } => {
+            let statements = sql::parse(&text).map_err(|error| error.to_string())?;
+            let statements = statements.get(..count).ok_or("it has fewer statements")?;
+            let taken = statements.iter().map(sql::Statement::params).sum();
+            let params = params.get(..taken).ok_or("it has fewer parameters")?;
+            let outcome = sql::run(statements, params, database, u64::MAX);
+            outcome.error.map_or(Ok(()), |error| Err(error.to_string()))?;
+        }
+        Record::Contestant(number, name) => {
+            replicate(database, |tables| tables.set_contestant(number, name));
+        }
+        Record::AreaCode(code, state) => {
+            replicate(database, |tables| tables.set_area_code(code, state));
+        }
+        Record::End => {}
+    }
+    Ok(())
+}
