@@ -27,3 +27,4 @@ mod seek;
 mod server;
 mod visit;
 mod voltdb;
+mod voter;

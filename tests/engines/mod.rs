@@ -6,6 +6,7 @@ mod kill;
 mod nodes;
 mod parity;
 mod postgresql;
+mod postgresql_tls;
 
 use crate::process::{Ended, Place, Running};
 use std::sync::OnceLock;

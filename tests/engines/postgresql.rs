@@ -12,7 +12,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A folder that the account of PostgreSQL can reach when the tests are root's.
-fn reachable() -> Place {
+pub(super) fn reachable() -> Place {
     let place = Place::new();
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path(), open).unwrap();

@@ -1,5 +1,7 @@
 //! `plimsoll load postgres://...`: SQL statements instead of HTTP requests, under the same load models.
 
+mod security;
+
 use crate::execute::{Output, code, print_out, style, write_json};
 use crate::keeping::{About, JobEnd, carry_out};
 use crate::prepare::{check_limits, order_of, plan_of};
@@ -12,13 +14,16 @@ use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::units::Span;
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::run::run;
+use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
+use plimsoll_engine::tls::Tls;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::postgres::{Login, Postgres, Request};
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::http::{Order, Troubles, Way, shuffled};
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::sql::{STATEMENTS_BYTES_MAX, SqlMode, SqlSessions, SqlSet};
+use security::{Security, SslMode, told};
 use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +40,7 @@ pub fn is_address(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
-/// A `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, taken apart.
+/// A `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=...`, taken apart.
 #[derive(Clone)]
 pub struct Address {
     user: String,
@@ -45,6 +50,7 @@ pub struct Address {
     /// The port.
     pub port: u16,
     database: String,
+    security: Security,
 }
 
 impl Address {
@@ -57,7 +63,16 @@ impl Address {
         let limit = limit.ns.div_ceil(1_000_000).to_string();
         let settings = [&[("statement_timeout", limit.as_str())], settings].concat();
         let login = Login::new(&self.user, self.password.as_deref(), &self.database, &settings);
-        Ok(Postgres::new(login.map_err(|error| usage(error.to_string()))?))
+        let protocol = Postgres::new(login.map_err(|error| usage(error.to_string()))?);
+        Ok(protocol.requiring_tls(self.security.requires_tls()))
+    }
+
+    /// TLS to it, as its parameters say; goes with the [`Address::protocol`].
+    ///
+    /// # Errors
+    /// As [`Security::tls`].
+    pub fn tls(&self) -> Result<Option<Tls>> {
+        self.security.tls(&self.host)
     }
 
     /// Reads it; messages show no password.
@@ -68,12 +83,16 @@ impl Address {
         let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
         let (login, rest) = rest.rsplit_once('@').map_or((None, rest), |(l, r)| (Some(l), r));
         let wrong = |why: &str| {
-            usage(format!("postgres://{rest}: {why}; write postgres://USER@HOST:PORT/DATABASE"))
+            let shown = rest.split('?').next().unwrap_or_default();
+            usage(format!("postgres://{shown}: {why}; write postgres://USER@HOST:PORT/DATABASE"))
         };
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        if database.contains(['?', '#', '/']) {
-            return Err(wrong("only a database may follow the port, without parameters"));
+        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+        if database.contains(['#', '/']) {
+            return Err(wrong("only a database may follow the port"));
         }
+        let security = Security::parse(parameters)
+            .map_err(|why| usage(format!("postgres://{place}: {why}")))?;
         let (host, port) = split_authority(authority, PORT).ok_or_else(|| wrong("no HOST:PORT"))?;
         let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, "")))
         {
@@ -89,6 +108,7 @@ impl Address {
             host,
             port,
             database: or_default(decoded(database)),
+            security,
         })
     }
 
@@ -103,7 +123,8 @@ impl Address {
     pub fn shown(&self) -> String {
         let host =
             if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        format!("postgres://{}@{host}:{}/{}", self.user, self.port, self.database)
+        let Self { user, port, database, security, .. } = self;
+        format!("postgres://{user}@{host}:{port}/{database}{}", security.shown())
     }
 }
 
@@ -118,29 +139,50 @@ fn decoded(text: &str) -> String {
 pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     check_limits(scenario)?;
     check(scenario)?;
-    let addresses =
+    let mut addresses =
         scenario.targets.iter().map(|t| Address::parse(t)).collect::<Result<Vec<_>>>()?;
     let Some(first) = addresses.first() else { return Err(usage("no target; name an address")) };
     let is_same = |other: &Address| {
-        (&other.user, &other.password, &other.database)
-            == (&first.user, &first.password, &first.database)
+        (&other.user, &other.password, &other.database, &other.security)
+            == (&first.user, &first.password, &first.database, &first.security)
     };
     if !addresses.iter().all(is_same) {
-        return Err(usage("the targets differ in user, password or database; run them apart"));
+        return Err(usage(
+            "the targets differ in user, password, database or parameters; run them apart",
+        ));
     }
     let mut classes = Classes::new(&scenario.classes)?;
     let set = Arc::new(statements(scenario, &mut classes)?);
-    let protocol =
-        first.protocol(scenario.timeout, &[])?.with_statements(set.to_prepare().to_vec());
     let targets: Vec<Target> =
         addresses.iter().map(|address| Target::resolve(&address.host, address.port)).collect();
+    let mut secure = Vec::new();
     for (target, address) in targets.iter().zip(&addresses) {
-        log_in(&protocol, target, address, scenario)?;
+        secure.extend(log_in(target, address, scenario)?);
     }
+    settle(&mut addresses, &secure);
     output.check()?;
     let shown =
         Scenario { targets: addresses.iter().map(Address::shown).collect(), ..scenario.clone() };
-    measure(&shown, &protocol, &set, targets, output)
+    let first = &addresses[0];
+    let protocol =
+        first.protocol(scenario.timeout, &[])?.with_statements(set.to_prepare().to_vec());
+    let plan = plan_of(&shown, targets, first.tls()?, set.class_names().len());
+    measure(&shown, &protocol, &set, &plan, output)
+}
+
+/// Decides what TLS that is only preferred comes to, so that all connections of a run are of one kind; where
+/// targets differ, or one is not there to be asked, each connection finds out.
+fn settle(addresses: &mut [Address], secure: &[bool]) {
+    let is_all =
+        |kind: bool| secure.len() == addresses.len() && secure.iter().all(|&secure| secure == kind);
+    let mode = match (is_all(true), is_all(false)) {
+        (true, false) => SslMode::Require,
+        (false, true) => SslMode::Disable,
+        _ => return,
+    };
+    for address in addresses.iter_mut().filter(|one| one.security.mode == SslMode::Prefer) {
+        address.security.mode = mode;
+    }
 }
 
 /// Refuses what makes no sense for SQL, before anything is sent.
@@ -154,7 +196,7 @@ fn check(scenario: &Scenario) -> Result<()> {
     } else if !scenario.checks.is_empty() || scenario.hits != "auto" {
         "--check and --hits are HTTP's: with postgres:// an error is a failure and rows are hits"
     } else if tls || server_name.is_some() || *insecure {
-        "TLS to PostgreSQL is not spoken; leave its flags out, or measure a server on your own network"
+        "flags of TLS are HTTP's: write postgres://.../DATABASE?sslmode=verify-full&sslrootcert=FILE"
     } else if scenario.queries.is_some() == scenario.body.is_some() {
         "postgres:// needs SQL: --queries FILE with one statement a line, or --body 'SELECT ...'"
     } else {
@@ -195,39 +237,46 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{error}; give a file of UTF-8 text"))
 }
 
-/// Logs in once, so that what is wrong is told in the server's words and before any load.
-fn log_in(
-    protocol: &Postgres,
-    target: &Target,
-    address: &Address,
-    scenario: &Scenario,
-) -> Result<()> {
+/// Logs in once, so that what is wrong is told in the server's words and before any load. Tells whether that was
+/// over TLS; nothing where nobody is there, which is a result as with HTTP: requests fail and are counted.
+fn log_in(target: &Target, address: &Address, scenario: &Scenario) -> Result<Option<bool>> {
+    let protocol = address.protocol(scenario.timeout, &[])?;
     let patience = Duration::from_nanos(scenario.connect_timeout.ns);
-    let mut request = Request::default();
-    let asked = Exchange::connect(protocol.clone(), target, patience).and_then(|mut exchange| {
-        // A text without a NUL byte can be sent.
-        let _ = request.query("SELECT 1");
-        exchange.ask(&request, |reply| reply.error.map(|error| error.message().into_owned()))
-    });
-    match asked {
-        Ok(None) => Ok(()),
-        Ok(Some(why)) => Err(usage(format!("{}: {why}", address.shown()))),
-        // A server that is not there is a result, as with HTTP: its requests fail and are counted.
-        Err(ExchangeError::Unresolved(_) | ExchangeError::Connect { .. }) => Ok(()),
-        Err(error) => Err(usage(format!("{}: {error}", address.shown()))),
+    let attempt = |tls: Option<&Tls>| {
+        let mut request = Request::default();
+        let asked = Exchange::connect_secure(protocol.clone(), target, tls, patience);
+        let asked = asked.and_then(|mut exchange| {
+            // A text without a NUL byte can be sent.
+            let _ = request.query("SELECT 1");
+            let refused = exchange
+                .ask(&request, |reply| reply.error.map(|error| error.message().into_owned()))?;
+            Ok((exchange.is_secure(), refused))
+        });
+        match asked {
+            Ok((is_secure, None)) => Ok(Some(is_secure)),
+            Ok((_, Some(why))) => Err((why, true)),
+            Err(ExchangeError::Unresolved(_) | ExchangeError::Connect { .. }) => Ok(None),
+            Err(error) => Err((told(&error), !matches!(error, ExchangeError::TimedOut(_)))),
+        }
+    };
+    let tls = address.tls()?;
+    let mut end = attempt(tls.as_ref());
+    // What is only preferred may fail, at the server's door for instance, and go well without.
+    if matches!(end, Err((_, true))) && tls.is_some() && address.security.mode == SslMode::Prefer {
+        end = attempt(None).or(end);
     }
+    end.map_err(|(why, _)| usage(format!("{}: {why}", address.shown())))
 }
 
 fn measure(
     scenario: &Scenario,
     protocol: &Postgres,
     set: &Arc<SqlSet>,
-    targets: Vec<Target>,
+    plan: &ShardPlan,
     output: &Output,
 ) -> Result<u8> {
-    let plan = plan_of(scenario, targets, None, set.class_names().len());
     let about = About {
-        plan: &plan,
+        plan,
         class_names: set.class_names().to_vec(),
         distinct_requests: Some(set.len() as u64),
         troubles: Troubles::default(),
@@ -236,7 +285,7 @@ fn measure(
     let progress = Progress::new(scenario.length(), output.quiet);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| progress.show(second);
-        let end = run(&plan, || protocol.clone(), sessions, keeping.sink, &mut show, &keeping.stop);
+        let end = run(plan, || protocol.clone(), sessions, keeping.sink, &mut show, &keeping.stop);
         progress.done();
         Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
     });
@@ -280,10 +329,34 @@ mod tests {
         assert_eq!(address.shown(), "postgres://me@[::1]:5433/my db");
         let bare = Address::parse("postgresql://127.0.0.1").unwrap();
         assert_eq!(bare.shown(), "postgres://plimsoll@127.0.0.1:5432/plimsoll");
-        for wrong in ["postgres://me:secret@h:0/x", "postgres://h/x?sslmode=require", "postgres://"]
+        for wrong in
+            ["postgres://me:secret@h:0/x?sslmode=require", "postgres://h/x/y", "postgres://"]
         {
             let told = Address::parse(wrong).err().unwrap().to_string();
             assert!(!told.contains("secret") && told.contains("write postgres://"), "{told}");
         }
+        let told = Address::parse("postgres://me:secret@h/x?ssl=1").err().unwrap().to_string();
+        assert!(told.starts_with("postgres://h/x: 'ssl' is no parameter"), "{told}");
+        // A database is not needed before parameters.
+        let address = Address::parse("postgres://me:a?b@h?sslmode=require").unwrap();
+        assert_eq!(address.shown(), "postgres://me@h:5432/plimsoll?sslmode=require");
+        assert_eq!(address.password.as_deref(), Some("a?b"));
+    }
+
+    #[test]
+    fn what_is_preferred_is_settled_before_the_run() {
+        let settled = |text: &str, secure: &[bool]| {
+            let mut addresses = vec![Address::parse(text).unwrap(); 2];
+            settle(&mut addresses, secure);
+            assert_eq!(addresses[0].shown(), addresses[1].shown());
+            addresses[0].security.mode
+        };
+        assert_eq!(settled("postgres://h", &[true, true]), SslMode::Require);
+        assert_eq!(settled("postgres://h", &[false, false]), SslMode::Disable);
+        assert_eq!(settled("postgres://h", &[true]), SslMode::Prefer);
+        assert_eq!(settled("postgres://h", &[true, false]), SslMode::Prefer);
+        assert_eq!(settled("postgres://h", &[]), SslMode::Prefer);
+        let full = "postgres://h?sslmode=verify-full";
+        assert_eq!(settled(full, &[true, true]), SslMode::VerifyFull);
     }
 }

@@ -17,7 +17,7 @@ use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Slice};
 use plimsoll_core::units::Span;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
-use plimsoll_engine::tls::{Tls, TlsOptions};
+use plimsoll_engine::tls::{Speaks, Tls, TlsOptions, Trust};
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};
@@ -222,8 +222,8 @@ pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
         certificate_file: scenario.tls.certificate_file.clone(),
         key_file: scenario.tls.key_file.clone(),
         server_name: scenario.tls.server_name.clone(),
-        insecure: scenario.tls.insecure,
-        http2: scenario.http2,
+        trust: if scenario.tls.insecure { Trust::Anything } else { Trust::Full },
+        speaks: if scenario.http2 { Speaks::Http2 } else { Speaks::Http1 },
     })?;
     for url in urls {
         tls.name(&url.authority.host)?;

@@ -2,10 +2,12 @@
 //!
 //! The same codecs as in a run, over a blocking socket. Nothing here measures anything.
 
+mod line;
+
 use crate::target::Target;
-use plimsoll_core::clock::now_ns;
+use crate::tls::{Tls, TlsRefusal};
+use line::Line;
 use plimsoll_wire::{Event, Fault, Protocol};
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use thiserror::Error;
@@ -33,6 +35,9 @@ pub enum ExchangeError {
     /// The peer said something else than a reply.
     #[error("{}", .0.text())]
     Fault(Fault),
+    /// TLS was not agreed on, or broke.
+    #[error(transparent)]
+    Tls(#[from] TlsRefusal),
     /// No complete reply came in time.
     #[error("no complete reply within {0:?}")]
     TimedOut(Duration),
@@ -48,39 +53,62 @@ impl From<Fault> for ExchangeError {
 pub struct Exchange<P: Protocol> {
     protocol: P,
     conn: P::Conn,
-    stream: TcpStream,
-    timeout: Duration,
+    line: Line,
     buffer: Box<[u8]>,
     /// What was read and not decoded.
     unread: std::ops::Range<usize>,
 }
 
 impl<P: Protocol> Exchange<P> {
-    /// Connects to the first address of `target` that answers. `timeout` holds for connecting and for every
-    /// question anew; at least 1 ms.
+    /// Connects to the first address of `target` that answers, in clear. `timeout` holds for connecting and for
+    /// every question anew; at least 1 ms.
     ///
     /// # Errors
     /// When no address answers.
     pub fn connect(protocol: P, target: &Target, timeout: Duration) -> Result<Self, ExchangeError> {
+        Self::connect_secure(protocol, target, None, timeout)
+    }
+
+    /// The same over TLS where it is given, unless the protocol puts up with a server that has none. Agreeing on it
+    /// has the same limit once more.
+    ///
+    /// # Errors
+    /// When no address answers, or the first that does will not have TLS.
+    pub fn connect_secure(
+        protocol: P,
+        target: &Target,
+        tls: Option<&Tls>,
+        timeout: Duration,
+    ) -> Result<Self, ExchangeError> {
         let timeout = timeout.max(Duration::from_millis(1));
         let mut last = ExchangeError::Unresolved(target.host.clone());
         for &address in &target.addresses {
             match TcpStream::connect_timeout(&address, timeout) {
-                Ok(stream) => return Self::open(protocol, stream, timeout),
+                Ok(stream) => {
+                    let mut line = Line::new(stream, timeout)?;
+                    if let Some(tls) = tls {
+                        line.secure(&protocol, tls, &target.host)?;
+                    }
+                    return Self::open(protocol, line);
+                }
                 Err(error) => last = ExchangeError::Connect { address, error },
             }
         }
         Err(last)
     }
 
-    fn open(protocol: P, mut stream: TcpStream, timeout: Duration) -> Result<Self, ExchangeError> {
-        stream.set_nodelay(true).map_err(ExchangeError::Broken)?;
-        stream.set_write_timeout(Some(timeout)).map_err(ExchangeError::Broken)?;
+    fn open(protocol: P, mut line: Line) -> Result<Self, ExchangeError> {
         let mut hello = Vec::new();
         let conn = protocol.open(&mut hello);
-        stream.write_all(&hello).map_err(ExchangeError::Broken)?;
+        line.send(&hello)?;
         let buffer = vec![0; READ_BYTES].into_boxed_slice();
-        Ok(Self { protocol, conn, stream, timeout, buffer, unread: 0..0 })
+        Ok(Self { protocol, conn, line, buffer, unread: 0..0 })
+    }
+
+    /// Whether TLS is spoken.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.line.is_secure()
     }
 
     /// Sends a request, waits for its reply, and has `read` take from it what is wanted.
@@ -92,12 +120,12 @@ impl<P: Protocol> Exchange<P> {
         request: &P::Request,
         read: impl FnOnce(&P::Reply<'_>) -> T,
     ) -> Result<T, ExchangeError> {
-        let until_ns = now_ns().saturating_add(self.timeout.as_nanos() as u64);
+        let until_ns = self.line.until_ns();
         let mut out = Vec::new();
         self.protocol.submit(&mut self.conn, request, 0, &mut out);
         let mut read = Some(read);
         loop {
-            self.stream.write_all(&out).map_err(ExchangeError::Broken)?;
+            self.line.send(&out)?;
             out.clear();
             let Self { protocol, conn, buffer, unread, .. } = self;
             loop {
@@ -125,27 +153,15 @@ impl<P: Protocol> Exchange<P> {
     }
 
     fn receive(&mut self, until_ns: u64) -> Result<(), ExchangeError> {
-        let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()));
-        if left.is_zero() {
-            return Err(ExchangeError::TimedOut(self.timeout));
-        }
-        self.stream.set_read_timeout(Some(left)).map_err(ExchangeError::Broken)?;
-        match self.stream.read(&mut self.buffer) {
-            Ok(0) => match self.protocol.end(&mut self.conn) {
+        match self.line.receive(&mut self.buffer, until_ns)? {
+            0 => match self.protocol.end(&mut self.conn) {
                 Err(fault) => Err(fault.into()),
                 Ok(_) => Err(Fault::Closed { began: true }.into()),
             },
-            Ok(read) => {
+            read => {
                 self.unread = 0..read;
                 Ok(())
             }
-            Err(error) => match error.kind() {
-                std::io::ErrorKind::Interrupted => Ok(()),
-                std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
-                    Err(ExchangeError::TimedOut(self.timeout))
-                }
-                _ => Err(ExchangeError::Broken(error)),
-            },
         }
     }
 }
@@ -154,6 +170,7 @@ impl<P: Protocol> Exchange<P> {
 mod tests {
     use super::*;
     use plimsoll_wire::rank::{Rank, Request, RequestHeader, ResponseHeader};
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     /// Answers `replies` requests with their own ids, and then closes or keeps silent.

@@ -1,8 +1,11 @@
 //! TLS 1.2 and 1.3 as a layer between the network and a codec: bytes in, bytes out.
 
+use plimsoll_wire::{Layer, Protocol};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::ParsedCertificate;
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
@@ -23,10 +26,44 @@ pub struct TlsOptions {
     pub key_file: Option<PathBuf>,
     /// Name to ask for and to check instead of the target's host.
     pub server_name: Option<String>,
-    /// Trust any certificate for any name. Never a default.
-    pub insecure: bool,
-    /// Agree on HTTP/2 (ALPN `h2`) instead of HTTP/1.1.
-    pub http2: bool,
+    /// What is looked at in the server's certificate.
+    pub trust: Trust,
+    /// What is spoken over it.
+    pub speaks: Speaks,
+}
+
+/// What a server's certificate must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Signed by an authority that is trusted, and for the name that was asked for.
+    #[default]
+    Full,
+    /// Signed by an authority that is trusted, whoever it is for.
+    Chain,
+    /// Anything. Never a default but where users of the protocol expect it.
+    Anything,
+}
+
+/// The protocol that is agreed on by ALPN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Speaks {
+    /// `http/1.1`.
+    #[default]
+    Http1,
+    /// `h2`; a server that does not choose it is refused.
+    Http2,
+    /// `postgresql`; servers before version 17 do not know it and choose nothing.
+    Postgresql,
+}
+
+impl Speaks {
+    const fn alpn(self) -> &'static [u8] {
+        match self {
+            Speaks::Http1 => b"http/1.1",
+            Speaks::Http2 => b"h2",
+            Speaks::Postgresql => b"postgresql",
+        }
+    }
 }
 
 /// TLS that cannot be set up.
@@ -61,6 +98,34 @@ pub enum TlsError {
 pub struct Tls {
     config: Arc<ClientConfig>,
     server_name: Option<String>,
+    speaks: Speaks,
+}
+
+/// Why TLS did not come about, or broke.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TlsRefusal {
+    /// No authority that is trusted has signed the certificate, or its time is over.
+    #[error("the server's certificate is not trusted: {0}")]
+    Untrusted(String),
+    /// The certificate is good, for somebody else.
+    #[error("the server's certificate is for another name: {0}")]
+    WrongName(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why a connection that was to carry HTTP/2 cannot be used.
+pub(crate) const NO_HTTP2: &str = "the server does not speak HTTP/2: it did not choose h2 (ALPN)";
+/// What stands in clear behind a grant of TLS would be taken for the server's own words, spoken in secret.
+const INJECTED: &str =
+    "more came in clear than the answer about TLS: somebody on the way may have put it there";
+
+/// What carries the protocol, by all that came in answer to its preamble (CVE-2021-23222).
+pub(crate) fn layer_of<P: Protocol>(protocol: &P, bytes: &[u8]) -> Result<Layer, &'static str> {
+    let (answer, rest) = bytes.split_first().ok_or("the answer about TLS is empty")?;
+    let layer = protocol.preamble_answered(*answer)?;
+    if rest.is_empty() { Ok(layer) } else { Err(INJECTED) }
 }
 
 impl std::fmt::Debug for Tls {
@@ -101,13 +166,8 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?;
-        let builder = if options.insecure {
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(TrustAnything { provider }))
-        } else {
-            builder.with_root_certificates(roots(options)?)
-        };
+        let verifier = Verifier::new(options, provider)?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match (&options.certificate_file, &options.key_file) {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), Some(key)) => {
@@ -120,9 +180,9 @@ impl Tls {
         };
         // Every connection is a full handshake, so that reconnecting costs the same each time.
         config.resumption = Resumption::disabled();
-        let version: &[u8] = if options.http2 { b"h2" } else { b"http/1.1" };
-        config.alpn_protocols = vec![version.to_vec()];
-        Ok(Self { config: Arc::new(config), server_name: options.server_name.clone() })
+        config.alpn_protocols = vec![options.speaks.alpn().to_vec()];
+        let server_name = options.server_name.clone();
+        Ok(Self { config: Arc::new(config), server_name, speaks: options.speaks })
     }
 
     /// The name that a connection to `host` asks for.
@@ -138,24 +198,54 @@ impl Tls {
     /// Whether a connection whose handshake is through speaks what was asked for. A server that knows nothing of
     /// ALPN speaks HTTP/1.1.
     pub(crate) fn is_agreed(&self, connection: &ClientConnection) -> bool {
-        let wanted = self.config.alpn_protocols.first().map(Vec::as_slice);
-        wanted != Some(b"h2") || connection.alpn_protocol() == wanted
+        self.speaks != Speaks::Http2 || connection.alpn_protocol() == Some(Speaks::Http2.alpn())
     }
 
-    /// A fresh connection that asks for `name`.
+    /// An error in words, of the handshake or after it.
+    pub(crate) fn refusal(&self, error: &rustls::Error, is_handshaking: bool) -> TlsRefusal {
+        use rustls::{AlertDescription, CertificateError, Error};
+        let text = match error {
+            Error::InvalidMessage(problem) if is_handshaking => match self.speaks {
+                Speaks::Postgresql => {
+                    format!("the server granted TLS and then did not speak it ({problem:?})")
+                }
+                Speaks::Http1 | Speaks::Http2 => {
+                    format!("no TLS is spoken there ({problem:?}); perhaps it is http:// after all")
+                }
+            },
+            Error::NoApplicationProtocol
+            | Error::AlertReceived(AlertDescription::NoApplicationProtocol)
+                if self.speaks == Speaks::Http2 =>
+            {
+                NO_HTTP2.to_owned()
+            }
+            Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ) => return TlsRefusal::WrongName(error.to_string()),
+            Error::InvalidCertificate(_) => return TlsRefusal::Untrusted(error.to_string()),
+            _ => error.to_string(),
+        };
+        TlsRefusal::Other(text)
+    }
+
+    /// A fresh connection that asks for `name`. What is written to it waits without a limit: a request body is
+    /// bounded by its source.
     pub(crate) fn connection(
         &self,
         name: ServerName<'static>,
     ) -> Result<ClientConnection, rustls::Error> {
-        ClientConnection::new(self.config.clone(), name)
+        let mut connection = ClientConnection::new(self.config.clone(), name)?;
+        connection.set_buffer_limit(None);
+        Ok(connection)
     }
 }
 
-fn roots(options: &TlsOptions) -> Result<RootCertStore, TlsError> {
+/// The authorities of a file, or the system's.
+fn roots(listed: Option<(&Path, &[CertificateDer<'static>])>) -> Result<RootCertStore, TlsError> {
     let mut store = RootCertStore::empty();
-    if let Some(path) = &options.ca_file {
-        for certificate in certificates("CA", path)? {
-            store.add(certificate).map_err(|e| file_error("CA", path, e))?;
+    if let Some((path, certificates)) = listed {
+        for certificate in certificates {
+            store.add(certificate.clone()).map_err(|e| file_error("CA", path, e))?;
         }
     } else {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -166,21 +256,76 @@ fn roots(options: &TlsOptions) -> Result<RootCertStore, TlsError> {
     Ok(store)
 }
 
-/// The verifier behind `--insecure`: signatures are still checked, whose they are is not.
+/// Looks at a server's certificate as closely as it was told to. Signatures of the handshake are always checked.
 #[derive(Debug)]
-struct TrustAnything {
+struct Verifier {
     provider: Arc<CryptoProvider>,
+    trust: Trust,
+    roots: RootCertStore,
+    /// The certificates of the user's own file. A server may have signed its certificate itself and the file be a
+    /// copy of it: such a one is no authority's, and trusted all the same.
+    listed: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for TrustAnything {
+impl Verifier {
+    fn new(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Self, TlsError> {
+        let (trust, path) = (options.trust, options.ca_file.as_deref());
+        if trust == Trust::Anything {
+            return Ok(Self { provider, trust, roots: RootCertStore::empty(), listed: Vec::new() });
+        }
+        let listed = path.map(|path| certificates("CA", path)).transpose()?.unwrap_or_default();
+        let roots = roots(path.map(|path| (path, listed.as_slice())))?;
+        Ok(Self { provider, trust, roots, listed })
+    }
+
+    fn is_listed(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.listed.iter().any(|own| own.as_ref() == certificate.as_ref())
+    }
+}
+
+/// Whether a certificate is refused for its time, which is looked at before anything else.
+fn is_out_of_date(error: &rustls::Error) -> bool {
+    use rustls::CertificateError as Wrong;
+    matches!(
+        error,
+        rustls::Error::InvalidCertificate(
+            Wrong::Expired
+                | Wrong::ExpiredContext { .. }
+                | Wrong::NotValidYet
+                | Wrong::NotValidYetContext { .. }
+        )
+    )
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
         _ocsp_response: &[u8],
-        _now: UnixTime,
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.trust == Trust::Anything {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        let signed = verify_server_cert_signed_by_trust_anchor(
+            &certificate,
+            &self.roots,
+            intermediates,
+            now,
+            algorithms,
+        );
+        if let Err(error) = signed
+            && (is_out_of_date(&error) || !self.is_listed(end_entity))
+        {
+            return Err(error);
+        }
+        if self.trust == Trust::Full {
+            verify_server_name(&certificate, server_name)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -208,3 +353,6 @@ impl ServerCertVerifier for TrustAnything {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests;

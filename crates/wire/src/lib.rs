@@ -13,5 +13,5 @@ mod session;
 pub mod vespa;
 pub mod volt;
 
-pub use protocol::{Event, Fault, Protocol, Submission};
+pub use protocol::{Event, Fault, Layer, Protocol, Submission};
 pub use session::{Judgement, Sessions, Turn, UNTIL_CALLED};

@@ -9,7 +9,9 @@
 //! Prepared statements belong to the run: [`Postgres::with_statements`] takes their texts, and each connection
 //! has the server parse one with the first request that executes it.
 //!
-//! Authentication: trust, cleartext, MD5 and SCRAM-SHA-256. Not spoken: TLS, GSSAPI, Kerberos, replication.
+//! TLS, where the engine wants it, is asked for in clear first; whether a server without it is put up with says
+//! [`Postgres::requires_tls`]. Authentication: trust, cleartext, MD5 and SCRAM-SHA-256 without channel binding. Not
+//! spoken: GSSAPI, Kerberos, replication.
 //! A request cannot be given up without its connection; since the server goes on with it all the same, runs set
 //! `statement_timeout` among the settings of their [`Login`].
 //!
@@ -26,11 +28,13 @@ pub use login::{Login, LoginError};
 pub use reply::{Reply, ServerError, Transaction};
 pub use request::{Request, RequestError, Statement};
 
-use crate::{Event, Fault, Protocol};
+use crate::{Event, Fault, Layer, Protocol};
 use std::sync::Arc;
 
 /// Longest message that is taken from a server by default, bytes.
 const MESSAGE_BYTES_MAX: u32 = 64 << 20;
+/// The request for TLS: its length, and in the place of the protocol's version one that there is not, 1234.5679.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// The client side of the protocol, with what it puts up with.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub struct Postgres {
     pub depth: u32,
     /// Longest message of a reply (a row, for instance), bytes. Longer is a fault. At most 64 MiB by default.
     pub message_bytes_max: u32,
+    /// Whether a server that does not speak TLS is refused, where the engine wants TLS at all.
+    pub requires_tls: bool,
 }
 
 impl Postgres {
@@ -52,6 +58,7 @@ impl Postgres {
             statements: Arc::from([]),
             depth: 1,
             message_bytes_max: MESSAGE_BYTES_MAX,
+            requires_tls: false,
         }
     }
 
@@ -68,12 +75,40 @@ impl Postgres {
         self.depth = depth.max(1);
         self
     }
+
+    /// The same, refusing a server without TLS or not.
+    #[must_use]
+    pub fn requiring_tls(mut self, requires_tls: bool) -> Self {
+        self.requires_tls = requires_tls;
+        self
+    }
 }
 
 impl Protocol for Postgres {
     type Conn = Conn;
     type Request = Request;
     type Reply<'a> = Reply<'a>;
+
+    fn preamble(&self) -> &[u8] {
+        &SSL_REQUEST
+    }
+
+    fn preamble_answered(&self, answer: u8) -> Result<Layer, &'static str> {
+        match answer {
+            b'S' => Ok(Layer::Tls),
+            b'N' if !self.requires_tls => Ok(Layer::Clear),
+            b'N' => {
+                Err("the server does not speak TLS; turn it on there, or ask with sslmode=disable")
+            }
+            // An error in clear may be anybody's: it is not repeated (CVE-2024-10977).
+            b'E' => {
+                Err("the server answered the request for TLS with an error: it is full, or too old")
+            }
+            _ => Err(
+                "what answers there is no PostgreSQL server: it does not know the request for TLS",
+            ),
+        }
+    }
 
     fn open(&self, out: &mut Vec<u8>) -> Conn {
         out.extend_from_slice(self.login.startup());

@@ -16,6 +16,20 @@ pub trait Protocol {
     /// What came back, borrowed from the input or from the connection's own buffer.
     type Reply<'a>;
 
+    /// What must be asked in clear, as soon as the socket is up, before TLS may begin; nothing in most protocols.
+    /// It is asked only where TLS is wanted, and answered with one byte.
+    fn preamble(&self) -> &[u8] {
+        &[]
+    }
+
+    /// What that byte comes to.
+    ///
+    /// # Errors
+    /// Why the connection is of no use, for people: TLS is refused and must not be, or the byte is no answer.
+    fn preamble_answered(&self, _answer: u8) -> Result<Layer, &'static str> {
+        Ok(Layer::Tls)
+    }
+
     /// Begins a connection. Bytes that the protocol must say first are appended to `out`.
     fn open(&self, out: &mut Vec<u8>) -> Self::Conn;
 
@@ -33,6 +47,12 @@ pub trait Protocol {
     /// How many more requests this connection takes now; 0 while a handshake of the protocol is under way,
     /// or when the connection may not be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;
+
+    /// Whether this connection is a good one for `request`, where another may be better: one to the host that leads the
+    /// partition of its key. A request is taken everywhere; it is a matter of speed.
+    fn suits(&self, _conn: &Self::Conn, _request: &Self::Request) -> bool {
+        true
+    }
 
     /// Appends the bytes of `request` to `out` and remembers what reply to expect for `tag`.
     fn submit(&self, conn: &mut Self::Conn, request: &Self::Request, tag: u32, out: &mut Vec<u8>);
@@ -63,6 +83,15 @@ pub trait Protocol {
     fn cancel(&self, _conn: &mut Self::Conn, _tag: u32, _out: &mut Vec<u8>) -> bool {
         false
     }
+}
+
+/// What carries a protocol once its preamble is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// TLS begins with the next byte.
+    Tls,
+    /// The socket as it is.
+    Clear,
 }
 
 /// What the engine must know of a request, whatever its protocol.

@@ -59,6 +59,9 @@ pub struct Volt {
     /// Calls under way on one connection, at least 1. Those that were given up are not counted; when more than 65,536 of
     /// them are unanswered, the connection is given up too.
     pub depth: u32,
+    /// Who leads which partition; calls that say their key go to the leader's connections where there is a free one. Without
+    /// it they go to any.
+    pub topology: Option<Arc<Topology>>,
     /// Longest message of a server, bytes. Longer is a fault. At most 50 MiB by default.
     pub message_bytes_max: u32,
 }
@@ -67,13 +70,29 @@ impl Volt {
     /// Connections that log in as `login` says, with one call at a time.
     #[must_use]
     pub fn new(login: Login) -> Self {
-        Self { login: Arc::new(login), depth: 1, message_bytes_max: MESSAGE_BYTES_MAX }
+        Self {
+            login: Arc::new(login),
+            depth: 1,
+            topology: None,
+            message_bytes_max: MESSAGE_BYTES_MAX,
+        }
     }
 
     /// The same with so many calls under way on a connection.
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         self.depth = depth.max(1);
+        self
+    }
+
+    /// The same with calls sent to the leaders of their keys' partitions. Where one host leads them all there is nothing
+    /// to choose.
+    #[must_use]
+    pub fn with_topology(mut self, topology: Topology) -> Self {
+        let mut hosts: Vec<i32> = topology.leaders().iter().map(|&(_, host)| host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        self.topology = (hosts.len() > 1).then(|| Arc::new(topology));
         self
     }
 }
@@ -99,6 +118,14 @@ impl Protocol for Volt {
     #[inline]
     fn capacity(&self, conn: &Conn) -> u32 {
         conn.capacity(self.depth)
+    }
+
+    #[inline]
+    fn suits(&self, conn: &Conn, request: &Request) -> bool {
+        let Some(topology) = &self.topology else { return true };
+        let leader = request.partition_key().and_then(|key| topology.leader_of_long(key));
+        // A key or a host that is not known has no better place.
+        leader.is_none_or(|leader| conn.host().is_none_or(|host| host.id == leader))
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use plimsoll_wire::postgres::{Login, Postgres, Request, Statement, Transaction};
-use plimsoll_wire::{Event, Fault, Protocol};
+use plimsoll_wire::{Event, Fault, Layer, Protocol};
 use proptest::prelude::*;
 
 type Conn = <Postgres as Protocol>::Conn;
@@ -318,6 +318,29 @@ fn what_is_no_postgresql_is_told_at_once() {
     protocol.submit(&mut conn, &query("x"), 0, &mut Vec::new());
     let (seen, _) = feed(&protocol, &mut conn, [&[b'D', 0x7f, 0, 0, 0][..]]);
     assert!(matches!(seen[..], [Seen::Fault(Fault::Protocol(_))]), "too long: {seen:?}");
+}
+
+#[test]
+fn tls_is_asked_for_and_its_one_byte_is_understood() {
+    let [may, must] = [false, true].map(|required| protocol().requiring_tls(required));
+    // Length 8, and 80877103 where a version would stand.
+    assert_eq!(may.preamble(), [&8u32.to_be_bytes()[..], &80_877_103u32.to_be_bytes()].concat());
+    assert_eq!(must.preamble(), may.preamble());
+    for answer in 0..=u8::MAX {
+        let (may, must) = (may.preamble_answered(answer), must.preamble_answered(answer));
+        match answer {
+            b'S' => assert_eq!((may, must), (Ok(Layer::Tls), Ok(Layer::Tls))),
+            b'N' => {
+                assert_eq!(may, Ok(Layer::Clear));
+                assert!(must.unwrap_err().contains("does not speak TLS"));
+            }
+            _ => {
+                assert_eq!(may, must);
+                let word = if answer == b'E' { "with an error" } else { "no PostgreSQL server" };
+                assert!(may.unwrap_err().contains(word), "{answer}");
+            }
+        }
+    }
 }
 
 /// Replies to three requests in flight, of all kinds of messages.

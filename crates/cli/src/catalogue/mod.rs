@@ -15,12 +15,13 @@ use job::Job;
 use std::path::Path;
 
 /// The jobs of `jobs/`, by the name of their file.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("fbench", include_str!("../../../../jobs/fbench.toml")),
     ("feedsim_autoscale", include_str!("../../../../jobs/feedsim_autoscale.toml")),
     ("feedsim_default", include_str!("../../../../jobs/feedsim_default.toml")),
     ("feedsim_mini", include_str!("../../../../jobs/feedsim_mini.toml")),
     ("search-table", include_str!("../../../../jobs/search-table.toml")),
+    ("voter", include_str!("../../../../jobs/voter.toml")),
 ];
 
 /// The job that is code, since its second rate depends on the result of its first.

@@ -53,6 +53,10 @@ pub struct ClusterArgs {
     /// How role 'plimsoll' logs in; with any but trust its password comes from PGPASSWORD.
     #[arg(long, value_enum, value_name = "HOW", default_value = "trust")]
     auth: Method,
+    /// Also speak TLS, with a certificate for localhost and 127.0.0.1 whose authority is made for it and named on
+    /// stderr.
+    #[arg(long)]
+    tls: bool,
 }
 
 #[derive(Args, Debug)]
@@ -121,6 +125,7 @@ pub fn run_cluster(args: &ClusterArgs) -> Result<u8> {
         ready_file: args.engine.ready_file.as_deref(),
         durability: args.durability.into(),
         method: args.auth,
+        tls: args.tls,
         settings: &args.setting,
     })
 }

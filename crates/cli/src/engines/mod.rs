@@ -1,6 +1,7 @@
 //! Real engines as targets: installed from their makers' own packages, started on loopback, stopped again.
 
 mod account;
+mod certificates;
 mod jars;
 mod java;
 mod log;

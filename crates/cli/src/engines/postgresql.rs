@@ -1,17 +1,20 @@
 //! `plimsoll serve postgresql`: a private cluster of the distribution's PostgreSQL.
 
 use super::account::Account;
+use super::certificates::Certificates;
 use super::java::in_path;
 use super::log::EngineLog;
 use super::supervise::{DataFolder, Place, Running, free_port, supervise};
 use super::{LOG_NAME, check_room};
 use crate::catalogue::child::{LOOK_EVERY, ends_with_us, wait_within};
+use crate::execute::note;
 use crate::signals;
 use crate::usage::usage;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use plimsoll_engine::exchange::Exchange;
 use plimsoll_engine::target::Target;
+use plimsoll_engine::tls::{Speaks, Tls, TlsOptions};
 use plimsoll_targets::search::Durability;
 use plimsoll_wire::postgres::{Login, Postgres, Request};
 use rustix::process::Signal;
@@ -83,6 +86,8 @@ pub struct ClusterServe<'a> {
     pub durability: Durability,
     /// How its role logs in.
     pub method: Method,
+    /// Whether it speaks TLS to clients that want it.
+    pub tls: bool,
     /// Settings of its own, `name=value`.
     pub settings: &'a [String],
 }
@@ -162,6 +167,7 @@ pub fn serve_cluster(serve: &ClusterServe<'_>) -> Result<u8> {
     let cluster = Cluster { found, account, folder: data.path.join("cluster"), log: log.clone() };
     cluster.make(data.is_temporary())?;
     cluster.set_up(serve.method, password.as_deref(), data.is_temporary())?;
+    let tls = if serve.tls { Some(cluster.certify(&data.path)?) } else { None };
     let mut command = cluster.program("postgres", Signal::INT);
     command.arg("-D").arg(&cluster.folder).args(server_settings(serve, port));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -172,7 +178,10 @@ pub fn serve_cluster(serve: &ClusterServe<'_>) -> Result<u8> {
     let running = Running { child, gently: Signal::INT };
     let place = Place { kind: "postgresql", scheme: "postgres", ready_file: serve.ready_file };
     let protocol = Postgres::new(Login::new(ROLE, password.as_deref(), ROLE, &[])?);
-    supervise(&place, running, &log, &mut || Ok(answers(&protocol, port).then_some(port)))
+    let protocol = protocol.requiring_tls(serve.tls);
+    supervise(&place, running, &log, &mut || {
+        Ok(answers(&protocol, tls.as_ref(), port).then_some(port))
+    })
 }
 
 /// The password of the environment, where one is needed: on the command line everybody could read it.
@@ -217,7 +226,7 @@ fn server_settings(serve: &ClusterServe<'_>, port: u16) -> Vec<String> {
         "listen_addresses=127.0.0.1".to_owned(),
         // The port is the only way in.
         "unix_socket_directories=".to_owned(),
-        "ssl=off".to_owned(),
+        format!("ssl={}", if serve.tls { "on" } else { "off" }),
         "max_connections=500".to_owned(),
         "logging_collector=off".to_owned(),
         "log_destination=stderr".to_owned(),
@@ -231,10 +240,11 @@ fn server_settings(serve: &ClusterServe<'_>, port: u16) -> Vec<String> {
 }
 
 /// Whether the role can log in and is answered.
-fn answers(protocol: &Postgres, port: u16) -> bool {
+fn answers(protocol: &Postgres, tls: Option<&Tls>, port: u16) -> bool {
     let target = Target::resolve("127.0.0.1", port);
     let mut request = Request::default();
-    let asked = Exchange::connect(protocol.clone(), &target, TRY).and_then(|mut exchange| {
+    let connected = Exchange::connect_secure(protocol.clone(), &target, tls, TRY);
+    let asked = connected.and_then(|mut exchange| {
         // A text without a NUL byte can be sent.
         let _ = request.query("SELECT 1");
         exchange.ask(&request, |reply| reply.error.is_none())
@@ -302,6 +312,22 @@ impl Cluster {
             command.arg("--no-sync");
         }
         self.run(command, b"", "initdb")
+    }
+
+    /// Has the server speak TLS, and says where the authority is that clients are to trust, in `folder`.
+    fn certify(&self, folder: &Path) -> Result<Tls> {
+        let files = Certificates {
+            authority: folder.join("ca.crt"),
+            // As the server's own settings have them.
+            certificate: self.folder.join("server.crt"),
+            key: self.folder.join("server.key"),
+        };
+        files.make(self.account.as_ref())?;
+        let shown = files.authority.display();
+        note(&format!("TLS: the authority is {shown}; sslmode=verify-full&sslrootcert={shown}"));
+        let ca_file = Some(files.authority);
+        let speaks = Speaks::Postgresql;
+        Ok(Tls::new(&TlsOptions { ca_file, speaks, ..TlsOptions::default() })?)
     }
 
     /// Says who may log in, and makes role and database where they are not there.
@@ -390,12 +416,15 @@ mod tests {
             ready_file: None,
             durability,
             method: Method::Trust,
+            tls: durability == Durability::None,
             settings: &settings,
         };
         let sync = server_settings(&serve(Durability::Sync), 5).join(" ");
         assert!(sync.contains("-c fsync=on -c synchronous_commit=on -c fsync=off"), "{sync}");
         assert!(sync.contains("listen_addresses=127.0.0.1") && sync.contains("port=5 "));
+        assert!(sync.contains("-c ssl=off"), "{sync}");
         let none = server_settings(&serve(Durability::None), 5).join(" ");
         assert!(none.contains("-c fsync=off") && none.contains("full_page_writes=off"), "{none}");
+        assert!(none.contains("-c ssl=on"), "{none}");
     }
 }

@@ -19,7 +19,8 @@ pub(super) enum State {
     Closed,
     /// The socket is being connected.
     Connecting,
-    /// The socket is up, TLS is being agreed.
+    /// The socket is up, TLS is being agreed; where it must be asked for first and is not granted yet, there is
+    /// no session of it.
     Handshaking,
     /// Ready for requests.
     Open,

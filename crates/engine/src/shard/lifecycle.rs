@@ -3,7 +3,7 @@
 use super::connection::State;
 use super::ending::ROUND_TRIPS_MAX;
 use super::flight::NOWHERE;
-use super::{Message, Rest, Shard, ShardEnd, ShardPlan};
+use super::{Message, Rest, Shard, ShardPlan};
 use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
@@ -158,24 +158,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let now_ns = self.clock.now_ns();
         let measured = self.is_measuring(now_ns) || self.start_ns == 0;
         self.recorder_of(measured).interval_mut().counters.connects += 1;
-        let Some(tls) = &self.plan.tls else { return self.opened(key) };
-        let target = &self.plan.targets[self.connections[key as usize].target as usize];
-        let session = tls
-            .name(&target.host)
-            .map_err(|e| e.to_string())
-            .and_then(|name| tls.connection(name).map_err(|e| e.to_string()));
-        match session {
-            Ok(mut session) => {
-                session.set_buffer_limit(None);
-                let connection = &mut self.connections[key as usize];
-                connection.tls = Some(Box::new(session));
-                connection.state = State::Handshaking;
-                if connection.flush_tls(key, &mut self.net, &mut self.cipher).is_err() {
-                    self.open_failed(key, Failure::Tls, "the connection broke in the handshake");
-                }
-            }
-            Err(reason) => self.open_failed(key, Failure::Tls, &reason),
-        }
+        self.secure(key);
     }
 
     /// The connection is ready for requests; the one that waited for it goes first.

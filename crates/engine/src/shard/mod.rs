@@ -12,6 +12,7 @@ mod lifecycle;
 mod replies;
 mod requests;
 mod samples;
+mod securing;
 
 use crate::gauge::{Gauge, Reading};
 use crate::net::{Net, RoundTrip, WaitMode};

@@ -1,10 +1,11 @@
 //! From received to recorded.
 
-use super::connection::{LayerError, State};
+use super::connection::State;
 use super::flight::NOWHERE;
 use super::samples::{FAILURES_TOLD, Slow};
 use super::{Message, Shard};
 use crate::net::{Completion, Net, NetError};
+use crate::tls::NO_HTTP2;
 use crate::windows::EndedRequest;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::{Failure, Outcome};
@@ -22,8 +23,6 @@ enum Fed {
     Broken(Fault),
 }
 
-/// Why a connection over TLS cannot be used.
-const NO_HTTP2: &str = "the server does not speak HTTP/2: it did not choose h2 (ALPN)";
 /// How often a request is sent again that its peers vouch not to have looked at.
 const RESENT_MAX: u8 = 16;
 
@@ -52,7 +51,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let measured = self.is_measuring(now_ns);
         self.recorder_of(measured).interval_mut().counters.bytes_received += bytes.len() as u64;
         if self.connections[key as usize].tls.is_none() {
-            self.feed(key, bytes, now_ns);
+            if self.has_asked(key) {
+                self.answered(key, bytes);
+            } else {
+                self.feed(key, bytes, now_ns);
+            }
             return;
         }
         let mut plain = std::mem::take(&mut self.decrypted);
@@ -92,27 +95,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.opened(key);
         } else {
             self.open_failed(key, Failure::Tls, NO_HTTP2);
-        }
-    }
-
-    fn tls_failed(&mut self, key: u32, error: &LayerError) {
-        let reason = match error {
-            LayerError::Tls(rustls::Error::InvalidMessage(problem))
-                if self.connections[key as usize].state == State::Handshaking =>
-            {
-                format!("no TLS is spoken there ({problem:?}); perhaps it is http:// after all")
-            }
-            LayerError::Tls(
-                rustls::Error::NoApplicationProtocol
-                | rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol),
-            ) => NO_HTTP2.to_owned(),
-            LayerError::Tls(error) => error.to_string(),
-            LayerError::Net(error) => error.to_string(),
-        };
-        if self.connections[key as usize].state == State::Handshaking {
-            self.open_failed(key, Failure::Tls, &reason);
-        } else {
-            self.lose(key, Failure::Tls, &reason);
         }
     }
 

@@ -13,6 +13,8 @@ use plimsoll_wire::{Protocol, Turn, UNTIL_CALLED};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
+/// Idle connections that are looked at for one that suits a request better.
+const LOOKED_AT_MAX: usize = 64;
 /// Why a request is lost that could not be sent.
 const BROKE: &str = "the connection broke while sending";
 /// How long a client or a user waits after its request was refused, ns.
@@ -42,6 +44,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Next::Done => self.schedule_done = true,
             }
         }
+        // Also while every connection is busy: a backlog that has fallen far enough is seen when it has.
+        self.schedule.see_backlog(u64::from(self.flights.len()), self.clock.now_ns());
         u64::MAX
     }
 
@@ -164,6 +168,31 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
+    /// The connection that a request written for connection `key` goes on: another one, if the codec says that this one does
+    /// not suit it and one that does is idle.
+    fn better_connection(&mut self, key: u32, tag: u32) -> u32 {
+        let request = &self.flights.get(tag).request;
+        let suits = |key: u32| {
+            let codec = self.connections[key as usize].codec.as_ref();
+            codec.is_none_or(|codec| self.protocol.suits(codec, request))
+        };
+        if self.dedicated || suits(key) {
+            return key;
+        }
+        let looked_at = self.idle_open.iter().take(LOOKED_AT_MAX);
+        let Some((place, better)) = looked_at
+            .enumerate()
+            .map(|(place, &other)| (place, other))
+            .find(|&(_, other)| self.has_room(other) && suits(other))
+        else {
+            return key;
+        };
+        self.idle_open.remove(place);
+        self.connections[better as usize].queued = false;
+        self.put_back(key);
+        better
+    }
+
     /// Whether a connection is open and takes one more request.
     pub(super) fn has_room(&self, key: u32) -> bool {
         let connection = &self.connections[key as usize];
@@ -225,6 +254,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 return;
             }
         };
+        let key = self.better_connection(key, tag);
         if let Some(due_ns) = self.sessions.due_ns() {
             due.intended_ns = due_ns.min(now_ns);
             measured = self.is_measured(due.intended_ns, due.client);

@@ -1,13 +1,14 @@
 //! Holds the engine's books against the diary of its clients and the list of the server.
 
 use crate::asker::{Asked, CLASSES};
+use crate::bursts;
 use crate::scene::{Outcome as Run, Scene, WINDOW_LIMIT_NS};
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::outcome::{Failure, Outcome};
-use plimsoll_core::schedule::{Next, Schedule};
+use plimsoll_core::schedule::{LoadModel, Next, Schedule};
 use plimsoll_core::seek::plant::Window;
 use plimsoll_engine::sim::Arrival;
 use plimsoll_engine::sim::http::{Fate, Seen};
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 /// How late a stop may be noticed, ns.
 const NOTICED_NS: u64 = 60 * MILLISECOND_NS;
 /// How late the shard may look, ns: a sleep ends at most 60 us late and answers are gathered for 50 us.
-const NAP_NS: u64 = 200_000;
+pub const NAP_NS: u64 = 200_000;
 
 /// Checks one run. Panics at the first thing that is wrong; the caller says which seed it was.
 pub fn check(scene: &Scene, run: &Run) {
@@ -78,6 +79,9 @@ fn check_schedule(scene: &Scene, run: &Run, totals: &Interval, all: &Interval) {
     }
     if plan.model.has_askers() || scene.source.is_some() {
         return;
+    }
+    if let LoadModel::PacedBurst { limit: Some(_), .. } = plan.model {
+        return bursts::check(scene, run);
     }
     let (slice, limits) = (plan.slice, plan.limits);
     let mut schedule =

@@ -6,10 +6,13 @@
 
 mod asker;
 mod books;
+mod bursts;
+mod calls;
 mod closing;
 mod connecting;
 mod contract;
 mod multiplex;
+mod preamble;
 mod scene;
 mod scripted;
 

@@ -8,6 +8,7 @@ use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
+use plimsoll_engine::net::NetError;
 use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
 use plimsoll_wire::{Event, Fault, Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
@@ -18,16 +19,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Frames of five bytes: what it is, and the tag of the request.
-const ASK: u8 = b'?';
-const CANCEL: u8 = b'c';
-const PIECE: u8 = b'p';
-const REPLY: u8 = b'r';
-const RESET: u8 = b'x';
-const NOT_LOOKED_AT: u8 = b'u';
+pub const ASK: u8 = b'?';
+pub const CANCEL: u8 = b'c';
+pub const PIECE: u8 = b'p';
+pub const REPLY: u8 = b'r';
+pub const RESET: u8 = b'x';
+pub const NOT_LOOKED_AT: u8 = b'u';
+/// A reply that says that nothing was done and that it may be asked again.
+pub const AGAIN: u8 = b'a';
+/// Not of a request: the server will not have this client.
+pub const UNWANTED: u8 = b'w';
 /// Not of a request: how many requests the connection takes from now on stands where the tag stands.
-const TAKES: u8 = b't';
+pub const TAKES: u8 = b't';
 
-fn frame(kind: u8, tag: u32) -> Vec<u8> {
+pub fn frame(kind: u8, tag: u32) -> Vec<u8> {
     let mut bytes = vec![kind];
     bytes.extend(tag.to_le_bytes());
     bytes
@@ -35,10 +40,10 @@ fn frame(kind: u8, tag: u32) -> Vec<u8> {
 
 /// The protocol, with how many requests a connection takes.
 #[derive(Clone, Copy)]
-struct Many(u32);
+pub struct Many(pub u32);
 
 #[derive(Default)]
-struct Conn {
+pub struct Conn {
     tags: BTreeSet<u32>,
     held: Vec<u8>,
     /// What the peer has said that it takes.
@@ -48,10 +53,15 @@ struct Conn {
 impl Protocol for Many {
     type Conn = Conn;
     type Request = ();
-    type Reply<'a> = ();
+    /// Whether it may be asked again.
+    type Reply<'a> = bool;
 
     fn open(&self, _out: &mut Vec<u8>) -> Conn {
         Conn::default()
+    }
+
+    fn depth(&self) -> u32 {
+        self.0
     }
 
     fn capacity(&self, conn: &Conn) -> u32 {
@@ -69,7 +79,7 @@ impl Protocol for Many {
         conn: &'a mut Conn,
         input: &'a [u8],
         _out: &mut Vec<u8>,
-    ) -> Result<Event<'a, ()>, Fault> {
+    ) -> Result<Event<'a, bool>, Fault> {
         let consumed = input.len().min(5 - conn.held.len());
         conn.held.extend_from_slice(&input[..consumed]);
         let &[kind, ref tag @ ..] = &conn.held[..] else { return Ok(Event::More) };
@@ -79,6 +89,9 @@ impl Protocol for Many {
             conn.takes = Some(tag);
             return Ok(Event::Progress { consumed });
         }
+        if kind == UNWANTED {
+            return Err(Fault::Refused("not you"));
+        }
         if !conn.tags.contains(&tag) {
             // It was given up before.
             return Ok(Event::Progress { consumed });
@@ -86,9 +99,9 @@ impl Protocol for Many {
         let fault = Fault::Closed { began: false };
         Ok(match kind {
             PIECE => Event::Part { tag, bytes: &input[..consumed], consumed },
-            REPLY => {
+            REPLY | AGAIN => {
                 conn.tags.remove(&tag);
-                Event::Reply { tag, reply: (), consumed, reusable: true }
+                Event::Reply { tag, reply: kind == AGAIN, consumed, reusable: true }
             }
             RESET | NOT_LOOKED_AT => {
                 conn.tags.remove(&tag);
@@ -98,7 +111,7 @@ impl Protocol for Many {
         })
     }
 
-    fn end<'a>(&self, _conn: &'a mut Conn) -> Result<Event<'a, ()>, Fault> {
+    fn end<'a>(&self, _conn: &'a mut Conn) -> Result<Event<'a, bool>, Fault> {
         Err(Fault::Closed { began: false })
     }
 
@@ -112,28 +125,44 @@ impl Protocol for Many {
 /// What a server does with the n-th request that it sees.
 type Script = Box<dyn FnMut(usize, u32) -> Acts>;
 
-struct Server {
+pub struct Server {
     script: Script,
-    seen: usize,
+    pub seen: usize,
+    /// How often bytes came.
+    pub pieces: usize,
     cancelled: u64,
+    /// Connections that are taken before all others are refused.
+    pub accepts: usize,
     held: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Server {
-    fn new(script: impl FnMut(usize, u32) -> Acts + 'static) -> Rc<RefCell<Self>> {
+    pub fn new(script: impl FnMut(usize, u32) -> Acts + 'static) -> Rc<RefCell<Self>> {
         let script = Box::new(script);
-        Rc::new(RefCell::new(Self { script, seen: 0, cancelled: 0, held: BTreeMap::new() }))
+        Rc::new(RefCell::new(Self {
+            script,
+            seen: 0,
+            pieces: 0,
+            cancelled: 0,
+            accepts: usize::MAX,
+            held: BTreeMap::new(),
+        }))
     }
 }
 
 impl Peer for Server {
     fn connecting(&mut self, _: u64, _: SocketAddr, _: u64) -> Arrival {
+        if self.accepts == 0 {
+            return Arrival::FailedAtOnce(NetError::Refused);
+        }
+        self.accepts -= 1;
         Arrival::Accepted { after_ns: MILLISECOND_NS }
     }
 
     fn received(&mut self, connection: u64, bytes: &[u8], _: u64, acts: &mut Acts) {
         let held = self.held.entry(connection).or_default();
         held.extend_from_slice(bytes);
+        self.pieces += 1;
         let whole = held.len() / 5 * 5;
         for asked in held.drain(..whole).collect::<Vec<_>>().chunks(5) {
             let tag = u32::from_le_bytes(asked[1..].try_into().unwrap());
@@ -180,7 +209,7 @@ impl Sessions<Many> for Asker {
         Turn::Ask(Submission::default())
     }
 
-    fn judge(&mut self, _: u32, _: &Submission, _: &(), _: Times) -> Judgement {
+    fn judge(&mut self, _: u32, _: &Submission, _: &bool, _: Times) -> Judgement {
         self.ended();
         Judgement { outcome: Outcome::Ok, status: 0, hits: None, body_bytes: 0 }
     }
@@ -202,12 +231,12 @@ impl Sessions<Many> for Asker {
         String::new()
     }
 
-    fn explain(&self, _: &Submission, _: &()) -> (String, String) {
+    fn explain(&self, _: &Submission, _: &bool) -> (String, String) {
         (String::new(), String::new())
     }
 }
 
-fn plan(clients: u32, connections: u32, requests: Option<u64>) -> ShardPlan {
+pub fn plan(clients: u32, connections: u32, requests: Option<u64>) -> ShardPlan {
     ShardPlan {
         model: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
         slice: Slice::WHOLE,
@@ -229,7 +258,12 @@ fn plan(clients: u32, connections: u32, requests: Option<u64>) -> ShardPlan {
     }
 }
 
-fn run(plan: ShardPlan, depth: u32, server: &Rc<RefCell<Server>>, asker: Asker) -> ShardEnd {
+pub fn run(
+    plan: ShardPlan,
+    depth: u32,
+    server: &Rc<RefCell<Server>>,
+    asker: impl Sessions<Many> + 'static,
+) -> ShardEnd {
     let clock = VirtualClock::new();
     clock.advance_to(SECOND_NS);
     let net = SimNet::new(clock.clone(), server.clone(), Link::default(), 1);
@@ -247,7 +281,7 @@ fn run(plan: ShardPlan, depth: u32, server: &Rc<RefCell<Server>>, asker: Asker) 
     end
 }
 
-fn answer(tag: u32) -> Acts {
+pub fn answer(tag: u32) -> Acts {
     vec![(MILLISECOND_NS, Act::Bytes(frame(REPLY, tag)))]
 }
 

@@ -91,7 +91,12 @@ fn draw_model(rng: &mut Rng, duration_ns: u64) -> LoadModel {
     let arrivals = if rng.below(2) == 0 { Arrivals::Uniform } else { Arrivals::Poisson };
     let mut rate = || 5.0 + 250.0 * rng.uniform() * rng.uniform();
     let (a, b, c) = (rate(), rate(), rate());
-    match rng.below(11) {
+    match rng.below(13) {
+        11 | 12 => LoadModel::PacedBurst {
+            size: 1 + rng.below(30) as u32,
+            delay_ns: (1 + rng.below(120)) * MILLISECOND_NS,
+            limit: (rng.below(5) > 0).then(|| rng.below(20) as u32),
+        },
         8..=10 => draw_users(rng, duration_ns),
         0..=3 => LoadModel::Closed {
             clients: 1 + rng.below(20) as u32,

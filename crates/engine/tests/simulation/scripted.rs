@@ -6,7 +6,7 @@ use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer};
-use plimsoll_engine::tls::{Tls, TlsOptions};
+use plimsoll_engine::tls::{Tls, TlsOptions, Trust};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -75,18 +75,7 @@ impl Scripted {
 
     /// The same with TLS of one version.
     pub fn with_tls(mut self, version: &'static SupportedProtocolVersion) -> Self {
-        let key = rcgen::KeyPair::generate().unwrap();
-        let names = vec!["simulated".to_owned()];
-        let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
-        let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[version])
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .unwrap();
-        self.tls = Some(Arc::new(config));
+        self.tls = Some(server_tls(version));
         self
     }
 
@@ -95,6 +84,22 @@ impl Scripted {
         self.arrivals = Box::new(arrivals);
         self
     }
+}
+
+/// A server's side of TLS, with a certificate that nobody has signed.
+pub fn server_tls(version: &'static SupportedProtocolVersion) -> Arc<ServerConfig> {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let names = vec!["simulated".to_owned()];
+    let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    Arc::new(config)
 }
 
 /// Whole requests at the front of `pending`, by their heads; GET and POST alike.
@@ -114,7 +119,7 @@ fn take_request(pending: &mut Vec<u8>) -> Option<String> {
 }
 
 /// What TLS has to send, behind everything that is planned for the same moment.
-fn flush(tls: &mut ServerConnection, after_ns: u64, acts: &mut Acts) {
+pub fn flush(tls: &mut ServerConnection, after_ns: u64, acts: &mut Acts) {
     let mut bytes = Vec::new();
     while tls.wants_write() {
         tls.write_tls(&mut bytes).unwrap();
@@ -201,7 +206,7 @@ pub fn to_the_end(asked: &Asked) -> Step {
 
 /// A plan for `clients` that ask one after the other, without pauses, `requests` in all.
 pub fn closed_plan(clients: u32, requests: u64, timeouts: Timeouts, tls: bool) -> ShardPlan {
-    let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
+    let insecure = TlsOptions { trust: Trust::Anything, ..TlsOptions::default() };
     ShardPlan {
         model: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
         slice: Slice::WHOLE,

@@ -49,6 +49,45 @@ fn real_records_fit_the_committed_schema() {
 }
 
 #[test]
+fn the_voters_section_fits_the_committed_schema() {
+    use plimsoll_core::voter::{
+        ContestantVotes, Totals, TunePoint, TuneResult, VoterProcess, VoterResult, WriteCheck,
+    };
+    let processes = vec![VoterProcess { index: 1, calls: 7, ..VoterProcess::default() }];
+    let mut result = VoterResult {
+        accepted: 5,
+        errors: [("server unavailable".to_owned(), 2)].into(),
+        rows_before: Some(1),
+        rows_after: Some(6),
+        check_reason: "why".to_owned(),
+        auto_tune: Some(TuneResult {
+            goal: "p99=10ms".to_owned(),
+            latency: "client".to_owned(),
+            trace: vec![TunePoint { late: 0.5, ..TunePoint::default() }],
+            ..TuneResult::default()
+        }),
+        contestants: vec![ContestantVotes { name: "A".to_owned(), number: 1, votes: 5 }],
+        totals: Totals::of(&processes),
+        processes,
+        ..VoterResult::default()
+    };
+    let told = |result: &VoterResult| {
+        let mut ending = samples::ending();
+        let value = serde_json::to_value(result).unwrap();
+        ending.job_results = [("voter".to_owned(), value)].into_iter().collect();
+        complaints(&parsed(&samples::record_of(&samples::seconds(), ending)))
+    };
+    let none = WriteCheck::NotChecked;
+    for check in [WriteCheck::Ok, WriteCheck::Missing(3), WriteCheck::Surplus(1), none] {
+        result.set_check(check);
+        assert_eq!(told(&result), Vec::<String>::new());
+    }
+    assert_eq!(told(&VoterResult::default()), Vec::<String>::new());
+    result.processes[0].rate_per_s = -1.0;
+    assert!(!told(&result).is_empty(), "the schema says nothing of the section");
+}
+
+#[test]
 fn every_kind_of_verdict_is_in_the_schema() {
     for kind in [
         VerdictKind::Valid,

@@ -33,10 +33,11 @@ pub fn hello_table() -> String {
     let rows =
         GREETINGS.map(|(dialect, hello, world)| format!("('{hello}', '{world}', '{dialect}')"));
     format!(
-        "SELECT pg_advisory_xact_lock(7023486553);\n\
+        "{}\
          CREATE TABLE IF NOT EXISTS helloworld (\
          hello varchar(15), world varchar(15), dialect varchar(15) PRIMARY KEY);\n\
          INSERT INTO helloworld (hello, world, dialect) VALUES {} ON CONFLICT DO NOTHING",
+        postgres::LOCK,
         rows.join(", ")
     )
 }

@@ -16,6 +16,7 @@ use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::run::run as run_engine;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
+use plimsoll_engine::tls::Tls;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::postgres::{Postgres, Reply, Request};
 use plimsoll_workloads::header::parse_header;
@@ -118,7 +119,7 @@ impl Server {
         let scenario = Scenario { load, warmup, duration: Some(duration), ..self.scenario.clone() };
         let tls = match &self.door {
             Door::Http(_) => tls_of(&scenario, &[Url::parse(&self.scenario.targets[0])?])?,
-            Door::Postgres(_) => None,
+            Door::Postgres(address) => address.tls()?,
         };
         Ok(plan_of(&scenario, vec![self.target()?], tls, 1))
     }
@@ -136,7 +137,9 @@ impl Server {
             }
             (Door::Postgres(address), Call::Sql(text)) => {
                 signals::go_on("while an engine was asked")?;
-                Ok(ask_sql(self.postgres(address, timeout)?, &self.target()?, text, timeout))
+                let protocol = self.postgres(address, timeout)?;
+                let tls = address.tls()?;
+                Ok(ask_sql(protocol, &self.target()?, tls.as_ref(), text, timeout))
             }
             _ => anyhow::bail!("{} is asked in another protocol's words", self.dialect.name()),
         }
@@ -195,7 +198,13 @@ fn http_form(url: &str, headers: &[String]) -> Result<HttpForm> {
 }
 
 /// Asks PostgreSQL on a connection of its own. The first two columns of the first row become a JSON array.
-fn ask_sql(protocol: Postgres, target: &Target, text: &str, timeout: Span) -> Answer {
+fn ask_sql(
+    protocol: Postgres,
+    target: &Target,
+    tls: Option<&Tls>,
+    text: &str,
+    timeout: Span,
+) -> Answer {
     let start_ns = now_ns();
     let mut request = Request::default();
     if let Err(error) = request.query(text) {
@@ -204,13 +213,14 @@ fn ask_sql(protocol: Postgres, target: &Target, text: &str, timeout: Span) -> An
     }
     // The server ends the statement itself; what it says then is waited for.
     let patience = Duration::from_nanos(timeout.ns) + Duration::from_secs(2);
-    let answer = Exchange::connect(protocol, target, patience)
+    let answer = Exchange::connect_secure(protocol, target, tls, patience)
         .and_then(|mut exchange| exchange.ask(&request, read_reply));
     let mut answer = answer.unwrap_or_else(|error| Answer {
         lost: Some(match error {
             ExchangeError::Unresolved(_) | ExchangeError::Connect { .. } => Failure::Connect,
             ExchangeError::TimedOut(_) => Failure::Timeout,
             ExchangeError::Broken(_) => Failure::Reset,
+            ExchangeError::Tls(_) => Failure::Tls,
             ExchangeError::Fault(_) => Failure::Protocol,
         }),
         ..Answer::default()

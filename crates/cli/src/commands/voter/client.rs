@@ -163,7 +163,8 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         before.lines.say("cool down ... check writes ...");
         let result = conclude(task, before, &end, counted);
         let verdict = verdict(task, &result.0, result.1, &end);
-        Ok(JobEnd { end, results: section(&result.0), verdict, warnings: Vec::new() })
+        let warnings = worn_out(&result.0);
+        Ok(JobEnd { end, results: section(&result.0), verdict, warnings })
     })
 }
 
@@ -172,6 +173,22 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
 pub fn section(result: &VoterResult) -> Map<String, Value> {
     let value = serde_json::to_value(result).unwrap_or_default();
     Map::from_iter([("voter".to_owned(), value)])
+}
+
+/// Share of the answers from which on votes above the limit are too many to be the game's own.
+const WORN_OUT: f64 = 0.2;
+
+/// Says so when most telephones have voted before: such a vote is two reads and no write.
+#[must_use]
+pub fn worn_out(result: &VoterResult) -> Vec<String> {
+    let answered = result.accepted + result.rejected.total();
+    let share = result.rejected.limit as f64 / answered.max(1) as f64;
+    let text = format!(
+        "{:.0} % of the votes came from telephones that had voted as often as they may, and wrote nothing: an earlier run \
+         with the same --seed has used them up; give another seed, or more --max-votes",
+        share * 100.0
+    );
+    (share > WORN_OUT).then_some(text).into_iter().collect()
 }
 
 /// Makes the calls, with somebody who watches them.

@@ -127,6 +127,7 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
         ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
         }
+        ExchangeError::Tls(_) => usage(format!("{shown}: {error}")),
         error => usage(format!(
             "{shown}: {}:{} is not what was expected: {}; check the port ({error})",
             target.host,
@@ -156,7 +157,10 @@ fn open_sql(address: &PostgresAddress, target: &Target, limit: Span) -> Result<E
     protocol.open(&mut hello);
     let mut request = postgres::Request::default();
     request.query("SELECT 1")?;
-    let asked = Exchange::connect(protocol.clone(), target, patience(limit)).and_then(|mut one| {
+    let tls = address.address.tls()?;
+    let connect =
+        |limit| Exchange::connect_secure(protocol.clone(), target, tls.as_ref(), patience(limit));
+    let asked = connect(limit).and_then(|mut one| {
         one.ask(&request, |reply| reply.error.map(|error| error.message().into_owned()))
     });
     match asked {
@@ -169,8 +173,7 @@ fn open_sql(address: &PostgresAddress, target: &Target, limit: Span) -> Result<E
         }
         Err(error) => return Err(refused(error, target, &address.shown, &hello)),
     }
-    Exchange::connect(protocol, target, patience(ANSWER_WITHIN))
-        .map_err(|error| refused(error, target, &address.shown, &hello))
+    connect(ANSWER_WITHIN).map_err(|error| refused(error, target, &address.shown, &hello))
 }
 
 /// Asks VoltDB, and takes from a success what is wanted.

@@ -54,15 +54,6 @@ pub enum TuneByFlag {
     Server,
 }
 
-/// Yes or no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    /// Yes.
-    On,
-    /// No.
-    Off,
-}
-
 /// How a vote is said in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SqlFlag {
@@ -97,9 +88,6 @@ pub struct BenchFlags {
     /// Connections to each host; to PostgreSQL one a worker, at most 32.
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub connections: Option<u32>,
-    /// Send each vote to the host that owns its partition.
-    #[arg(long, value_enum, default_value = "on", help_heading = "Target")]
-    pub affinity: Switch,
     /// PostgreSQL: how a vote is said.
     #[arg(long, value_enum, help_heading = "Target")]
     pub sql: Option<SqlFlag>,

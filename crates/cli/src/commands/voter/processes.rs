@@ -4,7 +4,7 @@ mod merging;
 
 use super::address::Database;
 use super::contact::Contact;
-use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
+use super::flags::{BenchFlags, IsolationFlag, SqlFlag};
 use super::task::Task;
 use crate::catalogue::child::{LOOK_EVERY, plimsoll, signal};
 use crate::execute::{Output, note};
@@ -269,7 +269,6 @@ fn arguments(
         Database::Postgres(_) => Some(own),
     };
     add("--connections", connections.map(|n| n.to_string()));
-    add("--affinity", (flags.affinity == Switch::Off).then(|| "off".to_owned()));
     let sql = flags.sql.map(|way| match way {
         SqlFlag::Function => "function",
         SqlFlag::Statements => "statements",

@@ -1,6 +1,6 @@
 //! The highest rate of calls that holds a limit: the search of `plimsoll seek`, and the writes of all its parts checked.
 
-use super::client::{Before, Counted, MakeSessions, conclude, section, verdict};
+use super::client::{Before, Counted, MakeSessions, conclude, section, verdict, worn_out};
 use super::task::Task;
 use crate::commands::goal::{Wish, timeout};
 use crate::commands::method::{Method, results, unless_dead, verdict_of};
@@ -111,5 +111,5 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     };
     let mut all = results(&finding);
     all.extend(section(&result));
-    Ok(JobEnd { end, results: all, verdict: Some(judged), warnings: Vec::new() })
+    Ok(JobEnd { end, results: all, verdict: Some(judged), warnings: worn_out(&result) })
 }

@@ -1,7 +1,7 @@
 //! What a client is to do, made from the flags before anything is sent.
 
 use super::address::Database;
-use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
+use super::flags::{BenchFlags, IsolationFlag, SqlFlag};
 use crate::postgres;
 use crate::prepare::{check_limits, plan_of};
 use crate::usage::usage;
@@ -13,6 +13,7 @@ use plimsoll_core::schedule::{LoadModel, Slice, Think};
 use plimsoll_core::units::Span;
 use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_engine::tls::Tls;
 use plimsoll_workloads::voter::{
     CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal,
 };
@@ -50,10 +51,10 @@ pub struct Task {
     pub sql: SqlWay,
     /// What its transaction sees.
     pub isolation: Isolation,
-    /// Whether votes go to the host that owns their partition.
-    pub affinity: bool,
     /// When a run whose target has gone is given up.
     pub give_up: Span,
+    /// TLS to PostgreSQL, where its address asks for it.
+    pub tls: Option<Tls>,
     /// Whether somebody else prepares, and says when to start.
     pub gate: bool,
 }
@@ -131,6 +132,10 @@ impl Task {
             own_names.unwrap_or_else(|| CONTESTANTS[..count].iter().map(|&n| n.into()).collect());
         let database = Database::parse(targets)?;
         let part = flags.part()?;
+        let tls = match &database {
+            Database::Volt(_) => None,
+            Database::Postgres(sql) => sql.address.tls()?,
+        };
         let processes = if part.of > 1 { part.of } else { flags.processes.max(1) };
         let (own, depth) = connections(flags, &shape, &database, processes);
         let in_all = own.saturating_mul(processes);
@@ -186,8 +191,8 @@ impl Task {
             depth,
             sql,
             isolation,
-            affinity: flags.affinity == Switch::On,
             give_up: flags.give_up,
+            tls,
             gate: flags.gate,
         })
     }
@@ -207,7 +212,7 @@ impl Task {
     /// This process's part of the plan.
     #[must_use]
     pub fn plan(&self) -> ShardPlan {
-        let whole = plan_of(&self.scenario, self.database.targets(), None, 1);
+        let whole = plan_of(&self.scenario, self.database.targets(), self.tls.clone(), 1);
         whole.cut(self.part.index, self.part.of)
     }
 

@@ -1,7 +1,7 @@
 //! The records of several processes, taken together: histograms by their cells, counts by sum, time by the wall.
 
 use super::Ended;
-use crate::commands::voter::client::section;
+use crate::commands::voter::client::{section, worn_out};
 use crate::commands::voter::task::Task;
 use crate::keeping::{JobEnd, Keeping};
 use crate::signals;
@@ -11,7 +11,7 @@ use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::voter::{KeyRange, ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck};
+use plimsoll_core::voter::{ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck};
 use plimsoll_engine::run::RunEnd;
 
 /// One run of all processes.
@@ -73,7 +73,7 @@ pub fn together(task: &Task, ended: &[Ended], keeping: Keeping<'_>) -> Result<Jo
         refused: None,
         sink_error,
     };
-    Ok(JobEnd { end, results: section(&result), verdict, warnings: Vec::new() })
+    Ok(JobEnd { end, results: section(&result), verdict, warnings: worn_out(&result) })
 }
 
 /// The generators' own health: CPU and memory add up, and the busiest thread is the busiest of all.

@@ -1,0 +1,78 @@
+//! What cannot be run is told in one line, before any load.
+
+use super::{database, line};
+use crate::process::{Place, Running};
+use std::net::TcpListener;
+use std::time::Duration;
+
+#[track_caller]
+fn expect(place: &Place, code: i32, args: &[&str], part: &str) {
+    let ended = place.run([&["voter"], args].concat()).expect(code);
+    let told = line(&ended);
+    assert!(told.contains(part), "{part:?} is missing in {told}");
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn flags_that_make_no_run() {
+    let place = Place::new();
+    let cases: [(&[&str], &str); 10] = [
+        (&["--contestants", "13"], "13 contestants: the list is too long; use 1 to 12"),
+        (&["--names", "a,b,c,d,e,f,g,h,i,j,k,l,m"], "the list is too long"),
+        (&["--mode", "managed", "--slots", "0"], "slots 0 admit nothing; use at least 1"),
+        (&["--rhythm", "burst"], "a burst needs a delay"),
+        (
+            &[
+                "run", "V", "voter", "100", "bursts", "10", "x", "direct", "x", "x", "x", "quiet",
+                "200",
+            ],
+            "needs a delay",
+        ),
+        (&["--queue", "50"], "--queue goes with --mode managed"),
+        (&["VSE"], "there is no preset 'VSE'; did you mean 'VSD'?"),
+        (&["run", "VSD", "voter"], "run needs 12 words and has 2"),
+        (&["http://127.0.0.1:80"], "write volt://"),
+        (&["--start-at", "2020-01-01T00:00:00Z"], "that time has passed"),
+    ];
+    for (args, part) in cases {
+        expect(&place, 64, args, part);
+    }
+}
+
+#[test]
+fn nobody_and_somebody_else() {
+    let place = Place::new();
+    let closed = format!("volt://127.0.0.1:{}", crate::server::closed_port());
+    expect(&place, 4, &[&closed], "nobody listens");
+    let web = place.serve(&["null", "--port", "0"]);
+    let other = format!("volt://127.0.0.1:{}", web.port);
+    expect(&place, 64, &[&other], "it looks like a web server (HTTP)");
+    let other = format!("postgres://127.0.0.1:{}/x", web.port);
+    expect(&place, 64, &[&other], "it looks like a web server (HTTP)");
+    // A listener that never says a word: told after its limits, and not hanging.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("volt://{}", silent.local_addr().unwrap());
+    expect(&place, 64, &[&url, "--connect-timeout", "300ms"], "takes connections and says nothing");
+}
+
+#[test]
+fn a_wrong_password_and_the_right_one() {
+    let place = Place::new();
+    let target = database(&place, &["--user", "me:secret"]);
+    let with = |user: &str| format!("volt://{user}@127.0.0.1:{}", target.port);
+    let few = ["--calls", "50", "--workers", "2", "--no-record"];
+    expect(&place, 64, &[&with("me:wrong")], "wrong user or password");
+    expect(&place, 64, &[&target.url], "wrong user or password");
+    place.run([&["voter", &with("me:secret")], &few[..]].concat()).expect(0);
+    let mut command = place.plimsoll([&["voter", &with("me")], &few[..]].concat());
+    command.env("VOLTDB_PASSWORD", "secret");
+    let ended = Running::start(command, b"").wait(Duration::from_secs(60)).expect(0);
+    // Two processes get it without a word of it on their command lines.
+    assert!(!ended.stdout.contains("secret"));
+    let both = ["voter", &with("me:secret"), "--processes", "2", "--calls", "50", "--workers", "2"];
+    let ended = place.run(both).expect(0);
+    assert!(!ended.stdout.contains("secret") && !ended.stderr.contains("secret"));
+    let grep = place.program("grep", ["-r", "secret", "runs"]);
+    // Nothing is found in any record.
+    Running::start(grep, b"").wait(Duration::from_secs(20)).expect(1);
+}
