@@ -66,9 +66,9 @@ impl Place {
     ) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.path());
-        for variable in
-            ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE", "PGPASSWORD", "VOLTDB_PASSWORD"]
-        {
+        let left_out =
+            ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE", "PGPASSWORD", "VOLTDB_PASSWORD"];
+        for variable in left_out {
             command.env_remove(variable);
         }
         // Engines are installed beside the folders of the builds, and never into the user's own.

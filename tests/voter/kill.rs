@@ -40,3 +40,23 @@ fn every_acknowledged_vote_is_there_after_a_kill_and_the_client_says_what_it_kno
     assert!(rows >= accepted, "{accepted} votes were acknowledged and {rows} are there");
     assert!(rows <= accepted + unknown, "{rows} rows of {accepted} votes and {unknown} unknown");
 }
+
+#[test]
+fn whoever_stops_it_gets_what_there_is_with_its_check() {
+    let place = Place::busy();
+    let target = database(&place, &[]);
+    for processes in ["1", "2"] {
+        let args =
+            ["voter", &target.url, "--workers", "8", "--duration", "30s", "--seed", processes];
+        let more = ["--processes", processes, "--json", "-", "--no-record"];
+        let running = place.start([&args[..], &more].concat());
+        until("votes", Duration::from_secs(30), || running.stderr_so_far().contains("T/sec"));
+        running.signal(Signal::INT);
+        let ended = running.wait(Duration::from_secs(30));
+        assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
+        let record = Record::of(&ended);
+        record.expect_balanced();
+        assert_eq!((record.verdict(), record.text("/voter/check")), ("partial", "ok"));
+        assert!(record.count("/voter/accepted") > 0);
+    }
+}

@@ -2,7 +2,9 @@
 
 use super::{database, line};
 use crate::process::{Place, Running};
-use std::net::TcpListener;
+use plimsoll_wire::volt::{Call, LoginReply, ResponseWriter, Status, Welcome, frame_length};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 #[track_caller]
@@ -75,4 +77,57 @@ fn a_wrong_password_and_the_right_one() {
     let grep = place.program("grep", ["-r", "secret", "runs"]);
     // Nothing is found in any record.
     Running::start(grep, b"").wait(Duration::from_secs(20)).expect(1);
+}
+
+/// A server of VoltDB's protocol without a single procedure of the benchmark.
+fn without_procedures(mut stream: TcpStream) {
+    let (mut input, mut buffer, mut logged_in) = (Vec::new(), [0; 4096], false);
+    loop {
+        while let Some(length) = frame_length(&input).unwrap() {
+            let mut out = Vec::new();
+            if logged_in {
+                let call = Call::read(&input[4..length]).unwrap();
+                if call.procedure == "@Ping" {
+                    ResponseWriter::success(&mut out, call.handle, 0);
+                } else {
+                    let text = format!("Procedure {} was not found", call.procedure);
+                    let status = Status::UNEXPECTED_FAILURE;
+                    ResponseWriter::failure(&mut out, call.handle, status, &text, 0);
+                }
+            } else {
+                logged_in = true;
+                LoginReply::Welcome(Welcome {
+                    host_id: 0,
+                    connection_id: 1,
+                    cluster_start_ms: 1,
+                    leader_address: [127, 0, 0, 1],
+                    build: "bare",
+                })
+                .put(&mut out);
+            }
+            input.drain(..length);
+            stream.write_all(&out).unwrap();
+        }
+        match stream.read(&mut buffer) {
+            Ok(read) if read > 0 => input.extend_from_slice(&buffer[..read]),
+            _ => return,
+        }
+    }
+}
+
+#[test]
+fn a_database_without_the_schema() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("volt://{}", listener.local_addr().unwrap());
+    // It ends with the test's process.
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            std::thread::spawn(move || without_procedures(stream));
+        }
+    });
+    let told = "Procedure Initialize was not found: the schema is missing; load it with plimsoll serve voltdb";
+    expect(&place, 64, &[&url], told);
+    let ended = place.run(["hello", &url]).expect(64);
+    assert!(line(&ended).contains("the hello schema is missing"), "{}", ended.stderr);
 }

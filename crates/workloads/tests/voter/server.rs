@@ -32,12 +32,10 @@ pub fn topology() -> Topology {
         let leader = format!("{}:0", partition % HOSTS);
         sites.row(&[Value::Integer(partition), Value::String(&leader), Value::String(&leader)]);
     }
-    drop(sites);
     let ring = Ring::even(PARTITIONS).to_bytes();
     writer
         .table(&[("HASHTYPE", Kind::String), ("HASHCONFIG", Kind::VarBinary)])
         .row(&[Value::String("ELASTIC"), Value::VarBinary(&ring)]);
-    drop(writer);
     Topology::read(&Response::read(&out[4..]).unwrap()).unwrap()
 }
 

@@ -200,7 +200,8 @@ fn check(asked: &FeedScenario) -> Result<()> {
         "compression: write auto, gzip or none"
     } else {
         return match &asked.load {
-            Some(load) if load.has_askers() => {
+            // Bursts that wait for their backlog have no times of their own either.
+            Some(load) if load.has_askers() || matches!(load, LoadModel::PacedBurst { .. }) => {
                 Err(usage("load: a feed has a rate, or goes as fast as the target takes it"))
             }
             Some(load) => Ok(load.validate()?),

@@ -127,7 +127,9 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
         ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
         }
-        ExchangeError::Tls(_) => usage(format!("{shown}: {error}")),
+        ExchangeError::Tls(why) if !why.to_string().contains("no PostgreSQL") => {
+            usage(format!("{shown}: {why}"))
+        }
         error => usage(format!(
             "{shown}: {}:{} is not what was expected: {}; check the port ({error})",
             target.host,

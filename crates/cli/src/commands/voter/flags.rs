@@ -260,10 +260,25 @@ impl Words {
     }
 }
 
+/// Whether a short name may be a slip of another: one letter is wrong, or two have changed places.
+fn is_slip(word: &str, name: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters: Vec<u8> = text.bytes().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let wrong = word.bytes().zip(name.bytes()).filter(|(one, other)| one != other).count();
+    word.len() == name.len() && (wrong == 1 || sorted(word) == sorted(name))
+}
+
 /// A preset by its name.
 fn known_preset(name: &str) -> Result<Shape> {
-    let names = PRESETS.map(|(name, _)| name);
-    preset(name).ok_or_else(|| unknown("preset", &name.to_ascii_uppercase(), &names))
+    let known = PRESETS.map(|(name, _)| name);
+    let word = name.to_ascii_uppercase();
+    preset(name).ok_or_else(|| match known.iter().find(|known| is_slip(&word, known)) {
+        Some(near) => usage(format!("there is no preset '{name}'; did you mean '{near}'?")),
+        None => unknown("preset", name, &known),
+    })
 }
 
 impl BenchFlags {
