@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// A partition's number, and the partition.
-pub(crate) type Lent = (usize, Box<Partition>);
+pub(crate) type Lent = (usize, Partition);
 
 /// What the thread has.
 pub(crate) struct Executor {
@@ -20,12 +20,12 @@ pub(crate) struct Executor {
     /// Takes the partition to a transaction over all of them.
     pub(crate) lend: SyncSender<Lent>,
     /// Brings it back.
-    pub(crate) back: Receiver<Box<Partition>>,
+    pub(crate) back: Receiver<Partition>,
 }
 
 impl Executor {
     /// Runs until the server stops; then the partition stays with whoever borrowed it last.
-    pub(crate) fn run(self, mut partition: Box<Partition>) {
+    pub(crate) fn run(self, mut partition: Partition) {
         let mut letters = Vec::new();
         let mut done = Deliveries::new(&self.shared);
         while self.shared.partitions[self.number].take(&mut letters) {

@@ -182,7 +182,7 @@ impl VoterConfig {
 pub struct Server {
     config: VoterConfig,
     routing: Routing,
-    partitions: Vec<Box<Partition>>,
+    partitions: Vec<Partition>,
     folder: Option<Arc<Folder>>,
     found: Found,
 }
@@ -204,8 +204,8 @@ impl Server {
     pub fn open(config: VoterConfig) -> Result<Self, VoterError> {
         config.validate()?;
         let routing = Routing::new(config.partitions);
-        let mut partitions: Vec<Box<Partition>> =
-            (0..config.partitions).map(|_| Box::default()).collect();
+        let mut partitions: Vec<Partition> =
+            (0..config.partitions).map(|_| Partition::default()).collect();
         let (mut folder, mut found) = (None, Found::default());
         if let Some(path) = &config.data {
             let open = Folder::open(path).map_err(VoterError::Data)?;

@@ -31,7 +31,7 @@ pub(crate) struct Transactions {
     /// Where partitions come from.
     pub(crate) lent: Receiver<Lent>,
     /// Where they go back to, in order.
-    pub(crate) back: Vec<SyncSender<Box<Partition>>>,
+    pub(crate) back: Vec<SyncSender<Partition>>,
     pub(crate) done: Deliveries,
     /// Where snapshots go.
     pub(crate) folder: Option<Arc<Folder>>,
@@ -42,7 +42,7 @@ pub(crate) struct Transactions {
 impl Transactions {
     /// Runs until nothing more will come; then all partitions are taken, and their threads end. Nothing comes back when one
     /// of those has ended before.
-    pub(crate) fn run(mut self) -> Option<Vec<Box<Partition>>> {
+    pub(crate) fn run(mut self) -> Option<Vec<Partition>> {
         let shared = Arc::clone(&self.shared);
         let mut errands = Vec::new();
         let mut counts = ProcedureCounts::default();
@@ -94,7 +94,7 @@ impl Transactions {
     }
 
     /// Begins a new log, and writes the rows from before it while the partitions go on.
-    fn snapshot(&mut self, partitions: &[Box<Partition>]) {
+    fn snapshot(&mut self, partitions: &[Partition]) {
         let is_busy = self.writing.as_ref().is_some_and(|writing| !writing.is_finished());
         let (Some(log), Some(folder), false) = (&self.shared.log, &self.folder, is_busy) else {
             return;
@@ -109,11 +109,11 @@ impl Transactions {
     }
 
     /// Takes all partitions, each when it has done what was asked of it before.
-    fn borrow(&self) -> Option<Vec<Box<Partition>>> {
+    fn borrow(&self) -> Option<Vec<Partition>> {
         for mailbox in &self.shared.partitions {
             mailbox.put(Letter::Lend);
         }
-        let mut found: Vec<Option<Box<Partition>>> = self.back.iter().map(|_| None).collect();
+        let mut found: Vec<Option<Partition>> = self.back.iter().map(|_| None).collect();
         for _ in &self.back {
             let (number, partition) = self.lent.recv().ok()?;
             found[number] = Some(partition);

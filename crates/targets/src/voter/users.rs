@@ -19,9 +19,9 @@ impl Users {
     pub(crate) fn judge(&self, login: &LoginCall<'_>) -> i8 {
         if !login.is_to_database() {
             LoginCode::NO_SERVICE
-        } else if self.by_name.is_empty() {
-            LoginCode::OK
-        } else if self.by_name.get(login.user).is_some_and(|password| password.matches(login)) {
+        } else if self.by_name.is_empty()
+            || self.by_name.get(login.user).is_some_and(|password| password.matches(login))
+        {
             LoginCode::OK
         } else {
             LoginCode::REFUSED

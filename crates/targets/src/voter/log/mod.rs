@@ -84,7 +84,7 @@ impl Log {
     /// Appends records. Answers that wait for the disk are taken, the others are left; after a failure all are taken, and
     /// nobody hears of them.
     pub(crate) fn append(&self, records: &mut Records, batches: &mut Vec<Batch>) {
-        if records.is_empty() && !(self.is_sync && !batches.is_empty()) {
+        if records.is_empty() && (!self.is_sync || batches.is_empty()) {
             return;
         }
         let mut queue = self.lock();

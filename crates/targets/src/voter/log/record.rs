@@ -265,3 +265,108 @@ impl Scan<'_> {
         String::from_utf8(text.to_vec()).ok().map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_record() -> impl Strategy<Value = Record> {
+        let state = "[a-zé]{0,2}".prop_map(|text| State::new(&text).unwrap());
+        let vote = (any::<i64>(), state.clone(), any::<i32>());
+        let vote = vote.prop_map(|(phone, state, contestant)| Vote { phone, state, contestant });
+        let text = proptest::option::of(".{0,20}");
+        let param = prop_oneof![
+            Just(Datum::Null),
+            any::<i64>().prop_map(Datum::Int),
+            (-1e9..1e9).prop_map(Datum::Float),
+            ".{0,9}".prop_map(Datum::text),
+        ];
+        prop_oneof![
+            proptest::collection::vec(vote, 1..50).prop_map(Record::Votes),
+            (".{0,20}", text.clone(), text).prop_map(|(dialect, hello, world)| {
+                Record::Greeting(dialect, Greeting { hello, world })
+            }),
+            (any::<i32>(), ".{0,20}").prop_map(|(most, names)| Record::Initialize(most, names)),
+            (0usize..9, ".{0,20}", proptest::collection::vec(param, 0..5))
+                .prop_map(|(count, text, params)| Record::Statements { count, text, params }),
+            (any::<i32>(), ".{0,20}").prop_map(|(number, name)| Record::Contestant(number, name)),
+            (any::<i16>(), state).prop_map(|(code, state)| Record::AreaCode(code, state)),
+            Just(Record::End),
+        ]
+    }
+
+    fn write(record: &Record, out: &mut Records) {
+        match record {
+            Record::Votes(votes) => votes.iter().for_each(|vote| out.vote(*vote)),
+            Record::Greeting(dialect, greeting) => out.greeting(dialect, greeting),
+            Record::Initialize(most, names) => out.initialize(*most, names),
+            Record::Statements { count, text, params } => out.statements(*count, text, params),
+            Record::Contestant(number, name) => out.contestant(*number, name),
+            Record::AreaCode(code, state) => out.area_code(*code, *state),
+            Record::End => out.end_snapshot(),
+        }
+    }
+
+    /// All records of some bytes, until one is not sound.
+    fn read_all(mut bytes: &[u8]) -> Vec<Record> {
+        let mut found = Vec::new();
+        while let Some((start, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() {
+            let Some((length, sum)) = head(*start) else { break };
+            let Some(one) = rest.get(..length).and_then(|body| record(body, sum)) else { break };
+            found.push(one);
+            bytes = &rest[length..];
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_and_a_changed_byte_is_seen(
+            records in proptest::collection::vec(any_record(), 1..8),
+            at in any::<proptest::sample::Index>(),
+            bit in 0u8..8,
+        ) {
+            let mut out = Records::default();
+            let mut expected: Vec<Record> = Vec::new();
+            for one in records {
+                write(&one, &mut out);
+                // Votes one behind the other are one record.
+                match (expected.last_mut(), one) {
+                    (Some(Record::Votes(votes)), Record::Votes(more)) => votes.extend(more),
+                    (_, one) => expected.push(one),
+                }
+            }
+            let mut bytes = Vec::new();
+            out.move_to(&mut bytes);
+            prop_assert!(out.is_empty());
+            prop_assert_eq!(read_all(&bytes), expected.clone());
+            let cut = at.index(bytes.len());
+            let before = read_all(&bytes[..cut]);
+            prop_assert!(before.len() < expected.len() && expected.starts_with(&before));
+            bytes[cut] ^= 1 << bit;
+            let after = read_all(&bytes);
+            prop_assert!(after.len() < expected.len() && expected.starts_with(&after));
+        }
+
+        #[test]
+        fn bytes_at_random_are_no_records(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            read_all(&bytes);
+            read(&bytes);
+        }
+    }
+
+    #[test]
+    fn many_votes_are_several_records() {
+        let mut out = Records::default();
+        let vote = Vote { phone: 1, state: State::UNKNOWN, contestant: 2 };
+        (0..VOTES_MAX + 10).for_each(|_| out.vote(vote));
+        let mut bytes = Vec::new();
+        out.move_to(&mut bytes);
+        let lengths: Vec<usize> = read_all(&bytes)
+            .iter()
+            .map(|record| if let Record::Votes(votes) = record { votes.len() } else { 0 })
+            .collect();
+        assert_eq!(lengths, [VOTES_MAX, 10]);
+    }
+}

@@ -34,15 +34,15 @@ pub(crate) struct Found {
 /// One line that says what cannot be read or is damaged.
 pub(crate) fn replay(
     folder: &Folder,
-    partitions: &mut [Box<Partition>],
+    partitions: &mut [Partition],
     routing: &Routing,
 ) -> Result<Found, String> {
     let list = |part| folder.numbers(part).map_err(|error| format!("--data: {error}"));
     let snapshot = list(Part::Snapshot)?.pop();
     let first = snapshot.unwrap_or(0);
     let logs: Vec<u64> = list(Part::Log)?.into_iter().filter(|log| *log >= first).collect();
-    let mut found = Found::default();
-    found.next = snapshot.max(logs.last().copied()).map_or(1, |last| last + 1);
+    let next = snapshot.max(logs.last().copied()).map_or(1, |last| last + 1);
+    let mut found = Found { next, ..Found::default() };
     let mut database = Database { partitions, routing };
     if let Some(number) = snapshot {
         let path = folder.file(Part::Snapshot, number);

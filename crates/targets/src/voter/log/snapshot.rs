@@ -20,7 +20,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The rows of partitions that stand still.
-    pub(crate) fn of(partitions: &[Box<Partition>]) -> Self {
+    pub(crate) fn of(partitions: &[Partition]) -> Self {
         let greetings = partitions.iter().flat_map(|partition| &partition.greetings);
         Self {
             votes: partitions.iter().map(|partition| partition.votes().clone()).collect(),

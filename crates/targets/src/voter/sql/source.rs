@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// All partitions, lent for one transaction.
 pub(crate) struct Database<'d> {
-    pub(crate) partitions: &'d mut [Box<Partition>],
+    pub(crate) partitions: &'d mut [Partition],
     /// Which of them a row belongs to.
     pub(crate) routing: &'d Routing,
 }
@@ -30,7 +30,7 @@ pub(super) enum Source<'d> {
 
 impl<'d> Source<'d> {
     /// Opens a table over partitions that stand still.
-    pub(super) fn open(table: Table, partitions: &'d [Box<Partition>]) -> Self {
+    pub(super) fn open(table: Table, partitions: &'d [Partition]) -> Self {
         let replicated = partitions.first().map(|partition| &*partition.replicated);
         match table {
             Table::Votes => Self::Votes(partitions.iter().map(|part| part.votes()).collect()),
@@ -115,7 +115,7 @@ impl<'d> Source<'d> {
 }
 
 /// `v_votes_by_contestant_number_state` over all partitions, in order.
-pub(crate) fn votes_by_state(partitions: &[Box<Partition>]) -> BTreeMap<(i32, State), i64> {
+pub(crate) fn votes_by_state(partitions: &[Partition]) -> BTreeMap<(i32, State), i64> {
     let mut sums = BTreeMap::new();
     for (key, count) in partitions.iter().flat_map(|partition| partition.by_state()) {
         *sums.entry(*key).or_insert(0) += count;

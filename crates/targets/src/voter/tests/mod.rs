@@ -6,6 +6,7 @@ mod durability;
 mod http;
 mod limits;
 mod logins;
+mod moments;
 mod statements;
 mod system;
 

@@ -7,6 +7,79 @@ use plimsoll_wire::volt::Value;
 const VOTES: [(i64, i32, i64); 5] =
     [(212, 1, 5), (212, 2, 3), (415, 1, 1), (415, 3, 4), (100, 2, 2)];
 
+/// Selects over those votes and what they give.
+const SELECTS: [(&str, &[&[&str]]); 24] = [
+    ("SELECT COUNT(*) FROM votes", &[&["15"]]),
+    (
+        "select count(*) from votes where mod(phone_number, 10000000) between 1000 and 1002",
+        &[&["4"]],
+    ),
+    ("SELECT COUNT(DISTINCT state), MIN(state), MAX(state) FROM votes;", &[&["3", "CA", "XX"]]),
+    ("select sum(contestant_number), avg(contestant_number) from votes", &[&["28", "1"]]),
+    ("select avg(contestant_number + 0.5) from votes where state = 'NY'", &[&["1.875"]]),
+    (
+        "select state, count(*) as n from votes group by state order by n desc, state",
+        &[&["NY", "8"], &["CA", "5"], &["XX", "2"]],
+    ),
+    (
+        "select state, count(*) from votes group by state having count(*) > 2 order by 1",
+        &[&["CA", "5"], &["NY", "8"]],
+    ),
+    (
+        "SELECT a.contestant_name, COUNT(*) FROM votes v JOIN contestants a ON \
+             a.contestant_number = v.contestant_number GROUP BY a.contestant_name ORDER BY 2 DESC LIMIT 2",
+        &[&["Edwina Burnam", "6"], &["Tabatha Gehling", "5"]],
+    ),
+    (
+        "select c.contestant_number, sum(num_votes) from contestants c, \
+             v_votes_by_contestant_number_state v where c.contestant_number = v.contestant_number \
+             group by c.contestant_number order by c.contestant_number",
+        &[&["1", "6"], &["2", "5"], &["3", "4"]],
+    ),
+    (
+        "select * from v_votes_by_contestant_number_state where contestant_number = 1 order by state",
+        &[&["1", "CA", "1"], &["1", "NY", "5"]],
+    ),
+    ("select num_votes from v_votes_by_phone_number where phone_number = 2120001000", &[&["1"]]),
+    (
+        "select distinct state from votes where not state in ('NY') order by state desc",
+        &[&["XX"], &["CA"]],
+    ),
+    ("select contestant_number from contestants where contestant_name like '%a Burn%'", &[&["1"]]),
+    (
+        "select contestant_number from contestants where contestant_number <> 1 and (contestant_number < 3 or contestant_number >= 6) order by 1",
+        &[&["2"], &["6"]],
+    ),
+    (
+        "select contestant_number from contestants order by contestant_number desc limit 2 offset 1",
+        &[&["5"], &["4"]],
+    ),
+    (
+        "select 7 / 2, -7 / 2, 7 - 2 * 3, (7 - 2) * 3, abs(-4), 7.0 / 2 from contestants limit 1",
+        &[&["3", "-3", "1", "15", "4", "3.5"]],
+    ),
+    (
+        "select upper(contestant_name), char_length(contestant_name) from contestants where contestant_number = 3",
+        &[&["KELLY CLAUSS", "12"]],
+    ),
+    ("select count(*) from contestants where contestant_name is null", &[&["0"]]),
+    ("select count(*) from contestants where contestant_name is not null", &[&["6"]]),
+    ("select max(phone_number) from votes where state = 'ZZ'", &[&["NULL"]]),
+    ("select count(*), sum(phone_number) from votes where 1 = 2", &[&["0", "NULL"]]),
+    ("select state from votes where state = 'ZZ' group by state", &[]),
+    ("select count(*) + 1 from votes -- and a comment", &[&["16"]]),
+    (
+        "select \"STATE\", contestant_number / 2, count(*) from votes group by state, contestant_number / 2 order by 1, 2",
+        &[
+            &["CA", "0", "1"],
+            &["CA", "1", "4"],
+            &["NY", "0", "5"],
+            &["NY", "1", "3"],
+            &["XX", "1", "2"],
+        ],
+    ),
+];
+
 fn voted(server: &TestServer) -> Client {
     let mut client = server.voter();
     for (area_code, contestant, count) in VOTES {
@@ -26,84 +99,7 @@ fn texts(rows: &[&[&str]]) -> Vec<Vec<String>> {
 fn selects() {
     let server = TestServer::plain();
     let mut client = voted(&server);
-    let cases: [(&str, &[&[&str]]); 24] = [
-        ("SELECT COUNT(*) FROM votes", &[&["15"]]),
-        (
-            "select count(*) from votes where mod(phone_number, 10000000) between 1000 and 1002",
-            &[&["4"]],
-        ),
-        ("SELECT COUNT(DISTINCT state), MIN(state), MAX(state) FROM votes;", &[&["3", "CA", "XX"]]),
-        ("select sum(contestant_number), avg(contestant_number) from votes", &[&["28", "1"]]),
-        ("select avg(contestant_number + 0.5) from votes where state = 'NY'", &[&["1.875"]]),
-        (
-            "select state, count(*) as n from votes group by state order by n desc, state",
-            &[&["NY", "8"], &["CA", "5"], &["XX", "2"]],
-        ),
-        (
-            "select state, count(*) from votes group by state having count(*) > 2 order by 1",
-            &[&["CA", "5"], &["NY", "8"]],
-        ),
-        (
-            "SELECT a.contestant_name, COUNT(*) FROM votes v JOIN contestants a ON \
-             a.contestant_number = v.contestant_number GROUP BY a.contestant_name ORDER BY 2 DESC LIMIT 2",
-            &[&["Edwina Burnam", "6"], &["Tabatha Gehling", "5"]],
-        ),
-        (
-            "select c.contestant_number, sum(num_votes) from contestants c, \
-             v_votes_by_contestant_number_state v where c.contestant_number = v.contestant_number \
-             group by c.contestant_number order by c.contestant_number",
-            &[&["1", "6"], &["2", "5"], &["3", "4"]],
-        ),
-        (
-            "select * from v_votes_by_contestant_number_state where contestant_number = 1 order by state",
-            &[&["1", "CA", "1"], &["1", "NY", "5"]],
-        ),
-        (
-            "select num_votes from v_votes_by_phone_number where phone_number = 2120001000",
-            &[&["1"]],
-        ),
-        (
-            "select distinct state from votes where not state in ('NY') order by state desc",
-            &[&["XX"], &["CA"]],
-        ),
-        (
-            "select contestant_number from contestants where contestant_name like '%a Burn%'",
-            &[&["1"]],
-        ),
-        (
-            "select contestant_number from contestants where contestant_number <> 1 and (contestant_number < 3 or contestant_number >= 6) order by 1",
-            &[&["2"], &["6"]],
-        ),
-        (
-            "select contestant_number from contestants order by contestant_number desc limit 2 offset 1",
-            &[&["5"], &["4"]],
-        ),
-        (
-            "select 7 / 2, -7 / 2, 7 - 2 * 3, (7 - 2) * 3, abs(-4), 7.0 / 2 from contestants limit 1",
-            &[&["3", "-3", "1", "15", "4", "3.5"]],
-        ),
-        (
-            "select upper(contestant_name), char_length(contestant_name) from contestants where contestant_number = 3",
-            &[&["KELLY CLAUSS", "12"]],
-        ),
-        ("select count(*) from contestants where contestant_name is null", &[&["0"]]),
-        ("select count(*) from contestants where contestant_name is not null", &[&["6"]]),
-        ("select max(phone_number) from votes where state = 'ZZ'", &[&["NULL"]]),
-        ("select count(*), sum(phone_number) from votes where 1 = 2", &[&["0", "NULL"]]),
-        ("select state from votes where state = 'ZZ' group by state", &[]),
-        ("select count(*) + 1 from votes -- and a comment", &[&["16"]]),
-        (
-            "select \"STATE\", contestant_number / 2, count(*) from votes group by state, contestant_number / 2 order by 1, 2",
-            &[
-                &["CA", "0", "1"],
-                &["CA", "1", "4"],
-                &["NY", "0", "5"],
-                &["NY", "1", "3"],
-                &["XX", "1", "2"],
-            ],
-        ),
-    ];
-    for (sql, expected) in cases {
+    for (sql, expected) in SELECTS {
         assert_eq!(client.rows(sql), texts(expected), "{sql}");
     }
 }
