@@ -3,6 +3,7 @@
 mod asking;
 mod clients;
 mod parity;
+mod presets;
 mod real;
 
 /// The contestants of most tests.

@@ -4,11 +4,12 @@
 use super::NAMES;
 use super::asking::{Answer, Asking};
 use crate::engines::install;
-use crate::process::Place;
+use crate::process::{Place, curl};
 use plimsoll_wire::volt::Value::{
     self, BigInt, Boolean, Decimal, Float, Integer, Null, SmallInt, String, Timestamp, TinyInt,
     VarBinary,
 };
+use std::net::TcpListener;
 
 type Call = (&'static str, Vec<Value<'static>>);
 
@@ -180,7 +181,10 @@ const DIFFERENCES: [(&str, &str); 0] = [];
 fn the_embedded_server_answers_as_voltdb_does() {
     install("voltdb");
     let place = Place::busy();
-    let (real, own) = (place.serve(&["voltdb", "--heap", "256MiB"]), place.serve(&["voter"]));
+    let http = [free_port(), free_port()];
+    let [real_http, own_http] = http.map(|port| port.to_string());
+    let real = place.serve(&["voltdb", "--heap", "256MiB", "--http-port", &real_http]);
+    let own = place.serve(&["voter", "--http-port", &own_http]);
     let (mut real, mut own) = (Asking::to(real.port), Asking::to(own.port));
     let first = ("Initialize", vec![Integer(6), String(NAMES)]);
     let second = ("Initialize", vec![Integer(3), String("a,b,c")]);
@@ -203,6 +207,35 @@ fn the_embedded_server_answers_as_voltdb_does() {
     assert!(told.is_empty(), "{} of {} calls:\n{}", told.len(), calls.len(), told.join("\n"));
     assert_eq!(seen.len(), DIFFERENCES.len(), "only {seen:?} were called");
     columns(&mut real, &mut own);
+    by_http(http);
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The same answers in JSON, apart from the words of failures.
+fn by_http(ports: [u16; 2]) {
+    for call in [
+        "Procedure=Vote&Parameters=[2125550009,1,9]",
+        "Procedure=Vote&Parameters=[2125550009,999,9]",
+        "Procedure=Vote&Parameters=[2125550009,1]",
+        "Procedure=Results",
+        "Procedure=Select&Parameters=[%22Silent%22]",
+        "Procedure=@AdHoc&Parameters=[%22SELECT%20COUNT(*)%20AS%20C%20FROM%20votes%22]",
+        "Procedure=NoSuch",
+    ] {
+        let told = ports.map(|port| {
+            let (status, body) = curl(&["-g", &format!("http://127.0.0.1:{port}/api/1.0/?{call}")]);
+            let mut json: serde_json::Value = serde_json::from_str(&body)
+                .unwrap_or_else(|error| panic!("{call}: {status} {body}: {error}"));
+            if json["status"] != 1 {
+                json["statusstring"] = serde_json::Value::Null;
+            }
+            (status, json)
+        });
+        assert_eq!(told[1], told[0], "{call}");
+    }
 }
 
 /// What servers say of themselves differs; how they say it does not.
