@@ -41,16 +41,14 @@ plimsoll measures how much load a search, recommendation or database system hold
                      the highest rate that holds the limits, with an interval
   Engines compared   plimsoll search --engine mine=http://127.0.0.1:9200 --sizes 64MB,320MB
                      users x size x distance x shards: tables, reasons, recall, resumable
-  Votes, counted     plimsoll voter volt://127.0.0.1:21212 --preset VSD
-                     VoltDB's and PostgreSQL's transactions: every write checked, both latencies
+  Votes, counted     plimsoll voter VSD volt://HOST:21212: transactions, and every write checked
   A whole corpus     plimsoll visit http://127.0.0.1:8080 --cluster NAME --out dump.ndjson.zst
                      all slices at once, counted to the last document, resumable
   Feed documents     plimsoll feed http://127.0.0.1:8080 dump.ndjson.zst --failed rest.ndjson
                      in order for each document, every operation accounted for
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
-  A job              plimsoll list, info JOB, run JOB -i key=value
-                     FeedSim's and your own, with hooks and scores; see also system-check
+  A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank
   A real engine      plimsoll install opensearch, then serve opensearch; elasticsearch, postgresql, voltdb
   A run once more    plimsoll report [RUN] --format text|json|csv|junit|...; two: compare RUN RUN

@@ -88,7 +88,7 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     crate::signals::stop_flag()?;
     let _embedded = if own {
         let embedded = Embedded::start(&["voter", "--port", "0"].map(str::to_owned), &[])?;
-        task = Task::new(flags, task.shape, &[embedded.url.clone()])?;
+        task = Task::new(flags, task.shape, std::slice::from_ref(&embedded.url))?;
         Some(embedded)
     } else {
         None

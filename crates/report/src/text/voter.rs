@@ -297,12 +297,9 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     let server = &voter.server.ms;
     if server.count > 0 {
         let text = format!(
-            "mean {:.3} ms, p50 {} ms, p99 {} ms, max {} ms: whole milliseconds, as the server reports them with its \
-             answers, measured inside it; the times below are this client's",
-            server.mean,
-            significant(server.p50),
-            significant(server.p99),
-            significant(server.max)
+            "mean {:.3} ms, p50 {:.0} ms, p99 {:.0} ms, max {:.0} ms: whole milliseconds, as the server reports them with \
+             its answers, measured inside it; the times below are this client's",
+            server.mean, server.p50, server.p99, server.max
         );
         page.entry("Server", &text, Tone::Plain);
     }

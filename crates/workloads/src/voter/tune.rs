@@ -1,11 +1,12 @@
 //! How many calls may be under way so that their times keep a limit: more while it is kept, fewer when it is not.
 //!
-//! The rule is that of VoltDB's clients up to version 5, which looked at the mean of the last five and of the last 25 windows
-//! of 100 ms: while both are below the limit, a tenth more (at least five); when both are above it, a tenth less; when
-//! only the recent ones are, one less; when only they are not, one more. Here a window is late when more calls than the
-//! percentile allows came after the limit, and windows are added up by their calls, so that nothing is averaged. What was
-//! seen before a retreat says nothing of the load after it, and is forgotten; and where the limit lies is known by then, so that
-//! from then on it is only a hundredth more: a tenth would miss the limit every other window.
+//! The rule comes from that of VoltDB's clients up to version 5, which looked at the mean of the last five and of the last
+//! 25 windows of 100 ms: while both are below the limit, a tenth more (at least five); when both are above it, a tenth
+//! less; when only the recent ones are, one less; when only they are not, one more. Here a window is late when more calls
+//! than the percentile allows came after the limit, and windows are added up by their calls, so that nothing is averaged.
+//! A tenth less is due as soon as the recent windows are late and the last one alone is too: with the tail of a
+//! distribution it is soon far too late. What was seen before such a retreat says nothing of the load after it, and is
+//! forgotten; and where the limit lies is known by then, so that from then on it is only a hundredth more.
 
 use super::trace::WINDOW_NS;
 use plimsoll_core::clock::SECOND_NS;
@@ -206,8 +207,8 @@ impl Tuner {
         let step = (self.allowed * STEP_SHARE).max(self.step_min);
         let one = self.step_min / f64::from(STEP_MIN);
         let change = match (self.is_late(RECENT), self.is_late(MEDIUM)) {
-            (true, true) => -step,
-            (true, false) => -one,
+            (true, _) if self.is_late(1) => -step,
+            (true, _) => -one,
             (false, true) => one,
             (false, false) if self.retreats > 0 => (self.allowed * CLIMB_SHARE).max(one),
             (false, false) => step,

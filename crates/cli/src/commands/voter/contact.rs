@@ -24,9 +24,9 @@ const ANSWER_WITHIN: Span = Span::seconds(60);
 /// A connection on which one asks and waits.
 pub enum Contact {
     /// To a server of VoltDB's protocol.
-    Volt(Exchange<Volt>),
+    Volt(Box<Exchange<Volt>>),
     /// To PostgreSQL.
-    Sql(Exchange<Postgres>),
+    Sql(Box<Exchange<Postgres>>),
 }
 
 /// The codec of calls to VoltDB, with so many under way on a connection.
@@ -57,11 +57,11 @@ impl Contact {
                     let exchange = open_volt(address, target, connect_timeout)?;
                     first.get_or_insert(exchange);
                 }
-                first.map(Self::Volt).ok_or_else(|| usage("no target; name a host"))
+                first.map(Box::new).map(Self::Volt).ok_or_else(|| usage("no target; name a host"))
             }
             Database::Postgres(address) => {
                 let target = targets.first().ok_or_else(|| usage("no target; name a host"))?;
-                open_sql(address, target, connect_timeout).map(Self::Sql)
+                open_sql(address, target, connect_timeout).map(Box::new).map(Self::Sql)
             }
         }
     }
@@ -108,7 +108,7 @@ impl Contact {
             Self::Volt(exchange) => {
                 let mut request = Request::default();
                 request.call("Results", &[]);
-                volt(exchange, &request, |reply| results_of(reply))?
+                volt(exchange, &request, results_of)?
             }
             Self::Sql(exchange) => {
                 sql(exchange, results_sql())?.and_then(|text| serde_json::from_str(&text).ok())

@@ -172,15 +172,6 @@ impl Task {
             ..Scenario::default()
         };
         check_limits(&scenario)?;
-        let sql = flags.sql.map_or(SqlWay::Function, |way| match way {
-            SqlFlag::Function => SqlWay::Function,
-            SqlFlag::Statements => SqlWay::Statements,
-        });
-        let isolation = flags.isolation.map_or(Isolation::ReadCommitted, |level| match level {
-            IsolationFlag::ReadCommitted => Isolation::ReadCommitted,
-            IsolationFlag::RepeatableRead => Isolation::RepeatableRead,
-            IsolationFlag::Serializable => Isolation::Serializable,
-        });
         Ok(Self {
             shape,
             database,
@@ -189,8 +180,8 @@ impl Task {
             scenario,
             part,
             depth,
-            sql,
-            isolation,
+            sql: way(flags.sql),
+            isolation: isolation(flags.isolation),
             give_up: flags.give_up,
             tls,
             gate: flags.gate,
@@ -220,6 +211,22 @@ impl Task {
     #[must_use]
     pub fn range(&self) -> KeyRange {
         self.settings.game.range
+    }
+}
+
+/// How a vote is said where SQL is spoken.
+fn way(flag: Option<SqlFlag>) -> SqlWay {
+    match flag {
+        None | Some(SqlFlag::Function) => SqlWay::Function,
+        Some(SqlFlag::Statements) => SqlWay::Statements,
+    }
+}
+
+fn isolation(flag: Option<IsolationFlag>) -> Isolation {
+    match flag {
+        None | Some(IsolationFlag::ReadCommitted) => Isolation::ReadCommitted,
+        Some(IsolationFlag::RepeatableRead) => Isolation::RepeatableRead,
+        Some(IsolationFlag::Serializable) => Isolation::Serializable,
     }
 }
 
