@@ -50,6 +50,10 @@ struct Queue {
     batches: Vec<Batch>,
     /// A new file begins behind so many bytes.
     cut: Option<usize>,
+    /// Calls whose answers wait.
+    calls: usize,
+    /// How many of them are waited for before the next write.
+    wanted: usize,
     is_asleep: bool,
     is_closed: bool,
     has_failed: bool,
@@ -60,6 +64,8 @@ struct Queue {
 struct Taken {
     records: Vec<u8>,
     batches: Vec<Batch>,
+    /// Calls in the batches.
+    calls: usize,
     cut: Option<usize>,
     /// Nothing more will come.
     is_last: bool,
@@ -100,9 +106,10 @@ impl Log {
             records.move_to(&mut queue.records);
         }
         if self.is_sync {
+            queue.calls += batches.iter().map(|batch| batch.items.len()).sum::<usize>();
             queue.batches.append(batches);
         }
-        let has_work = !queue.records.is_empty() || !queue.batches.is_empty();
+        let has_work = queue.records.len() + queue.batches.len() > 0 && queue.calls >= queue.wanted;
         let must_wake = has_work && std::mem::take(&mut queue.is_asleep);
         drop(queue);
         if must_wake {
@@ -144,6 +151,23 @@ impl Log {
         self.emptied.notify_all();
     }
 
+    /// Waits a little for the next calls of those who have just been answered, so that they share the next write with the
+    /// calls that wait already. Otherwise clients who wait for their answers fall into two halves, each of which waits while the
+    /// other half is written.
+    fn gather(&self, answered: usize, most: Duration) {
+        let mut queue = self.lock();
+        queue.wanted = queue.calls + answered;
+        queue.is_asleep = true;
+        let is_short = |queue: &mut Queue| {
+            let is_short = queue.calls < queue.wanted && queue.cut.is_none() && !queue.is_closed;
+            queue.is_asleep = is_short;
+            is_short
+        };
+        let waited = self.filled.wait_timeout_while(queue, most, is_short);
+        queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        (queue.wanted, queue.is_asleep) = (0, false);
+    }
+
     /// Waits until there is something, or `most` has passed, and takes all of it.
     fn take(&self, taken: &mut Taken, most: Duration) {
         let has_work = |queue: &Queue| {
@@ -166,6 +190,7 @@ impl Log {
         }
         std::mem::swap(&mut taken.records, &mut queue.records);
         std::mem::swap(&mut taken.batches, &mut queue.batches);
+        taken.calls = std::mem::take(&mut queue.calls);
         taken.cut = queue.cut.take();
         taken.is_last = queue.is_closed;
         drop(queue);

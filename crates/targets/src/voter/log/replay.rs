@@ -7,7 +7,7 @@ use crate::voter::sql::{self, Database, replicate};
 use crate::voter::tables::Partition;
 use crate::voter::transactions::initialize;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The first bytes of a log.
@@ -24,7 +24,7 @@ pub(crate) struct Found {
     pub(crate) next: u64,
     /// Bytes of the logs that were read.
     pub(crate) log_bytes: u64,
-    /// Bytes at the end of the last log that were no whole record and are cut off.
+    /// Bytes at the end of the last log, up to zeros, that were no whole record and are cut off.
     pub(crate) torn_bytes: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn replay(
     if let Some(number) = snapshot {
         let path = folder.file(Part::Snapshot, number);
         let read = read(&path, SNAPSHOT_MAGIC, &mut database)?;
-        if !read.has_ended || read.sound_bytes != read.file_bytes {
+        if !read.has_ended || read.used_bytes != read.sound_bytes {
             return Err(damaged(&path, read.sound_bytes));
         }
     }
@@ -55,13 +55,13 @@ pub(crate) fn replay(
         let path = folder.file(Part::Log, *number);
         let read = read(&path, LOG_MAGIC, &mut database)?;
         found.log_bytes += read.sound_bytes;
-        if read.sound_bytes == read.file_bytes {
+        if read.used_bytes == read.sound_bytes {
             continue;
         }
         if Some(number) != logs.last() {
             return Err(damaged(&path, read.sound_bytes));
         }
-        found.torn_bytes = read.file_bytes - read.sound_bytes;
+        found.torn_bytes = read.used_bytes - read.sound_bytes;
         let cut = OpenOptions::new().write(true).open(&path).and_then(|file| {
             file.set_len(read.sound_bytes)?;
             file.sync_all()
@@ -81,7 +81,8 @@ fn damaged(path: &Path, at: u64) -> String {
 
 /// How far a file could be read.
 struct FileRead {
-    file_bytes: u64,
+    /// Up to the zeros that a log was filled with ahead, if they follow.
+    used_bytes: u64,
     /// Up to the end of the last sound record.
     sound_bytes: u64,
     /// The record that ends a snapshot was there.
@@ -91,17 +92,17 @@ struct FileRead {
 fn read(path: &Path, magic: &[u8; 8], database: &mut Database<'_>) -> Result<FileRead, String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let file = File::open(path).map_err(failed)?;
-    let file_bytes = file.metadata().map_err(failed)?.len();
     let mut input = BufReader::with_capacity(READ_BYTES, file);
     let mut start = [0; 8];
     if !fill(&mut input, &mut start).map_err(failed)? {
         // A log that was made and not begun: nothing was acknowledged.
-        return Ok(FileRead { file_bytes, sound_bytes: 0, has_ended: false });
+        return Ok(FileRead { used_bytes: 0, sound_bytes: 0, has_ended: false });
     }
     if start != *magic {
         return Err(format!("{}: no file of this server, or of another version", path.display()));
     }
-    let mut done = FileRead { file_bytes, sound_bytes: magic.len() as u64, has_ended: false };
+    let begin = magic.len() as u64;
+    let mut done = FileRead { used_bytes: begin, sound_bytes: begin, has_ended: false };
     let (mut body, mut start) = (Vec::new(), [0; HEAD_BYTES]);
     while fill(&mut input, &mut start).map_err(failed)? {
         let Some((length, sum)) = head(start) else { break };
@@ -120,7 +121,25 @@ fn read(path: &Path, magic: &[u8; 8], database: &mut Database<'_>) -> Result<Fil
         })?;
         done.sound_bytes += (HEAD_BYTES + length) as u64;
     }
+    done.used_bytes = used_bytes(&mut input, done.sound_bytes).map_err(failed)?;
     Ok(done)
+}
+
+/// Where the zeros at the end of a file begin, not before a place.
+fn used_bytes(input: &mut BufReader<File>, from: u64) -> io::Result<u64> {
+    let (mut at, mut used) = (input.seek(SeekFrom::Start(from))?, from);
+    loop {
+        let bytes = input.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(used);
+        }
+        if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
+            used = at + last as u64 + 1;
+        }
+        let length = bytes.len();
+        at += length as u64;
+        input.consume(length);
+    }
 }
 
 /// Fills a buffer; false when the file ends before.
