@@ -14,7 +14,10 @@ fn call(target: &Target, query: &str) -> serde_json::Value {
 
 /// The one number of an answer.
 fn number(answer: &serde_json::Value) -> i64 {
-    answer.pointer("/results/0/data/0/0").and_then(|cell| cell.as_i64()).expect(&answer.to_string())
+    answer
+        .pointer("/results/0/data/0/0")
+        .and_then(|cell| cell.as_i64())
+        .unwrap_or_else(|| panic!("{answer}"))
 }
 
 #[test]
