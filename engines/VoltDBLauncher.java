@@ -6,10 +6,14 @@ import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
+import java.util.Set;
 import org.voltdb.VoltDB;
 
 /**
@@ -21,6 +25,10 @@ public final class VoltDBLauncher {
     /** Where the database and its catalogue are installed. */
     private static final String INSTALLED = System.getProperty("plimsoll.engine", ".");
     private static final long LOOK_EVERY_MS = 20;
+    private static final int PORT_MIN = 10_000;
+    private static final int TRIES_MAX = 1000;
+    private static final Random DICE = new SecureRandom();
+    private static final Set<Integer> TAKEN = new HashSet<>();
 
     private VoltDBLauncher() {}
 
@@ -88,14 +96,28 @@ public final class VoltDBLauncher {
         return port(Integer.parseInt(text));
     }
 
-    /** The port itself, or for 0 one that is free now. */
+    /**
+     * The port itself, or for 0 one that is free now. The database takes its ports seconds later: so it is none of those
+     * that the system hands out to connections meanwhile.
+     */
     private static int port(int port) throws IOException {
         if (port != 0) {
             return port;
         }
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName(LOOPBACK))) {
-            return socket.getLocalPort();
+        String range = Files.readString(Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
+        int below = Math.max(PORT_MIN + 1000, Integer.parseInt(range.trim().split("\\s+")[0]));
+        for (int tries = 0; tries < TRIES_MAX; tries++) {
+            int candidate = PORT_MIN + DICE.nextInt(below - PORT_MIN);
+            try (ServerSocket socket =
+                    new ServerSocket(candidate, 1, InetAddress.getByName(LOOPBACK))) {
+                if (TAKEN.add(candidate)) {
+                    return candidate;
+                }
+            } catch (IOException inUse) {
+                // Another one will be free.
+            }
         }
+        throw new IOException("no port from " + PORT_MIN + " to " + below + " is free");
     }
 
     private static Path deployment(Map<String, String> settings, Path home) throws IOException {
