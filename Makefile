@@ -45,7 +45,7 @@ golden:
 clean:
 	$(CARGO) clean
 
-# Also the clients of Vespa, Elasticsearch and OpenSearch, pinned, into target/clients. The tests install real engines
+# Also the clients of Vespa, Elasticsearch, OpenSearch and VoltDB, pinned, into target/clients. The tests install real engines
 # themselves, into target/engines: their jars come over the network once. Real documents come from what apt knows.
 test-tools:
 	@./.ci/tools $(TEST_TOOLS)

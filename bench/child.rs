@@ -186,20 +186,37 @@ pub fn find(program: &str) -> Option<PathBuf> {
     folders.into_iter().map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
+/// Where the package installer puts the peers' own clients.
+fn clients() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
+    target.join("clients")
+}
+
+/// The folder with the jars of a client for Java.
+///
+/// # Errors
+/// When it is not there, with the way to install it.
+pub fn client_jars(name: &str) -> Result<PathBuf> {
+    let folder = clients().join("java").join(name);
+    if !folder.is_dir() {
+        bail!("{name} is not installed; run: make bench-tools");
+    }
+    Ok(folder.canonicalize()?)
+}
+
 /// Where the real `vespa` lies, which the package installer has put into the project's own folder.
 ///
 /// # Errors
 /// When it is not there, with the way to install it.
 pub fn vespa() -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
     let inside = |folder: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
     };
     // A wheel holds the programs of all platforms.
     let this = format!("linux_{}", if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" });
-    inside(&target.join("clients/lib"))
+    inside(&clients().join("lib"))
         .iter()
         .flat_map(|python| inside(&python.join("site-packages/vespacli/go-binaries")))
         .filter(|folder| folder.to_string_lossy().contains(&this))

@@ -54,6 +54,8 @@ pub enum Measure {
     Visit,
     /// Feeding, beside `vespa feed`.
     Feed,
+    /// Votes, beside VoltDB's client for Java, VoltDB and PostgreSQL.
+    Voter,
 }
 
 impl Measure {
@@ -70,6 +72,7 @@ impl Measure {
             Measure::Distance => "distance",
             Measure::Visit => "visit",
             Measure::Feed => "feed",
+            Measure::Voter => "voter",
         }
     }
 }

@@ -63,11 +63,12 @@ impl Server {
         let end_ns = now_ns() + READY_NS;
         loop {
             let line = std::fs::read_to_string(&ready).unwrap_or_default();
-            if let Some((_, address)) = line.trim_end().split_once("http://")
+            if let Some((kind, address)) = line.trim_end().split_once("://")
                 && line.ends_with('\n')
             {
+                let scheme = kind.rsplit(' ').next().unwrap_or("http");
                 server.address = address.to_owned();
-                server.url = format!("http://{address}/");
+                server.url = format!("{scheme}://{address}/");
                 return Ok(server);
             }
             server.still_starting(bench, end_ns)?;
@@ -102,16 +103,7 @@ impl Server {
     /// When it is gone.
     pub fn cpu_s(&self) -> Result<f64> {
         let child = self.child.as_ref().context("a server that was stopped")?;
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
-        // The name may hold spaces; the fields after it are counted from its closing bracket.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        let ticks: f64 = fields
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .map(|field| field.parse().unwrap_or(0.0))
-            .sum();
-        Ok(ticks / rustix::param::clock_ticks_per_second() as f64)
+        ticks_s(child.id(), 11)
     }
 
     /// CPU time that it and its children have used, s: a real engine is a child of the program that serves it.
@@ -120,6 +112,27 @@ impl Server {
     /// When it is gone.
     pub fn tree_cpu_s(&self) -> Result<f64> {
         self.tree()?.into_iter().map(process_cpu_s).sum()
+    }
+
+    /// CPU time that it, its children and theirs have used, s, those that have ended and were waited for included: a
+    /// database may have a process for each connection.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn family_cpu_s(&self) -> Result<f64> {
+        let mut all = vec![self.child.as_ref().context("a server that was stopped")?.id()];
+        let mut cpu_s = 0.0;
+        let mut looked = 0;
+        while let Some(&process) = all.get(looked) {
+            looked += 1;
+            // One that has just ended is among those that its parent has waited for.
+            let (Ok(own_s), Ok(ended_s)) = (process_cpu_s(process), ended_cpu_s(process)) else {
+                continue;
+            };
+            cpu_s += own_s + ended_s;
+            all.extend(children(process).unwrap_or_default());
+        }
+        Ok(cpu_s)
     }
 
     /// Binds it and its children to these cores, with all their threads and those that they will start.
@@ -143,10 +156,7 @@ impl Server {
     fn tree(&self) -> Result<Vec<i32>> {
         let parent = self.child.as_ref().context("a server that was stopped")?.id();
         let mut all = vec![parent];
-        for task in std::fs::read_dir(format!("/proc/{parent}/task"))?.flatten() {
-            let children = std::fs::read_to_string(task.path().join("children"))?;
-            all.extend(children.split_whitespace().filter_map(|id| id.parse::<i32>().ok()));
-        }
+        all.extend(children(parent)?);
         Ok(all)
     }
 
@@ -174,6 +184,31 @@ impl Drop for Server {
             let _ = child.stop();
         }
     }
+}
+
+/// The processes that a process has started and that live.
+fn children(parent: i32) -> Result<Vec<i32>> {
+    let mut all = Vec::new();
+    for task in std::fs::read_dir(format!("/proc/{parent}/task"))?.flatten() {
+        let children = std::fs::read_to_string(task.path().join("children"))?;
+        all.extend(children.split_whitespace().filter_map(|id| id.parse::<i32>().ok()));
+    }
+    Ok(all)
+}
+
+/// CPU time of what a process has started and waited for, s, in steps of 10 ms.
+fn ended_cpu_s(id: i32) -> Result<f64> {
+    ticks_s(id, 13)
+}
+
+/// Two fields of a process's times in user and kernel mode, s: its own are behind 11 others, those of children that it
+/// has waited for behind 13.
+fn ticks_s(id: i32, behind: usize) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+    // The name may hold spaces; the fields after it are counted from its closing bracket.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+    let ticks: f64 = fields.skip(behind).take(2).map(|field| field.parse().unwrap_or(0.0)).sum();
+    Ok(ticks / rustix::param::clock_ticks_per_second() as f64)
 }
 
 /// CPU time of a process with all of its threads, those that ended included, s.

@@ -26,4 +26,5 @@ mod search;
 mod seek;
 mod server;
 mod visit;
+mod voltdb;
 mod voter;

@@ -10,6 +10,7 @@ mod search;
 mod speed;
 mod start;
 mod visit;
+mod voter;
 
 use crate::flags::Measure;
 use crate::generator::Variant;
@@ -135,6 +136,7 @@ impl Bench {
             Measure::Distance => distance::distance(self),
             Measure::Visit => visit::visit(self),
             Measure::Feed => feed::feed(self),
+            Measure::Voter => voter::voter(self),
         }
     }
 

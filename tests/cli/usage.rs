@@ -301,7 +301,7 @@ fn scenarios_and_jobs() {
         (&["run", "slots.toml"], "--slots 0"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
         (&["nosuchcommand"], "nosuchcommand"),
-        (&["serve"], "opensearch, elasticsearch, postgresql; see plimsoll serve --help"),
+        (&["serve"], "opensearch, elasticsearch, postgresql, voltdb; see plimsoll serve --help"),
         (&["serve", "null", "--port", "70000"], "70000"),
         (&["serve", "null", "--threads", "0"], "thread"),
         (&["serve", "queue", "--service", "sometimes"], "sometimes"),

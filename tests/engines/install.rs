@@ -37,7 +37,7 @@ fn script(path: &Path, text: &str) {
 fn what_is_missing_is_named_with_its_package() {
     let place = Place::new();
     let none = linked(&place, "none", &[]);
-    for engine in ["opensearch", "elasticsearch"] {
+    for engine in ["opensearch", "elasticsearch", "voltdb"] {
         let ended = run(with_programs(&place, &["install", engine], &none));
         refused(ended, 64, &[engine, "needs Java", "apt-get install default-jdk-headless"]);
         let ended = run(with_programs(&place, &["serve", engine], &none));
@@ -115,7 +115,7 @@ fn engines_are_listed_told_and_removed() {
     let all = place.run(["list", "--json"]).expect(0).stdout;
     let all: serde_json::Value = serde_json::from_str(&all).unwrap();
     let names: Vec<_> = all["engines"].as_array().unwrap().iter().map(|e| &e["name"]).collect();
-    assert_eq!(names, ["elasticsearch", "opensearch", "postgresql"]);
+    assert_eq!(names, ["elasticsearch", "opensearch", "postgresql", "voltdb"]);
     let told = place.run(["info", "opensearch"]).expect(0).stdout;
     let home = engines_home().display().to_string();
     assert!(told.contains("opensearch 2.19.1") && told.contains(&home), "{told}");

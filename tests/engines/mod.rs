@@ -20,7 +20,12 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(900);
 pub fn install(engine: &'static str) {
     static OPENSEARCH: OnceLock<()> = OnceLock::new();
     static ELASTICSEARCH: OnceLock<()> = OnceLock::new();
-    let once = if engine == "opensearch" { &OPENSEARCH } else { &ELASTICSEARCH };
+    static VOLTDB: OnceLock<()> = OnceLock::new();
+    let once = match engine {
+        "opensearch" => &OPENSEARCH,
+        "elasticsearch" => &ELASTICSEARCH,
+        _ => &VOLTDB,
+    };
     once.get_or_init(|| {
         let place = Place::new();
         let ended = Running::start(place.plimsoll(["install", engine]), b"").wait(INSTALL_LIMIT);
@@ -35,7 +40,7 @@ pub fn install(engine: &'static str) {
 
 /// One line on stderr that holds all of `words`; nothing on stdout; this exit code.
 #[track_caller]
-fn refused(ended: Ended, code: i32, words: &[&str]) {
+pub fn refused(ended: Ended, code: i32, words: &[&str]) {
     let ended = ended.expect(code);
     assert_eq!(ended.stderr.lines().count(), 1, "not one line:\n{}", ended.stderr);
     for word in words {

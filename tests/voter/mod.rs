@@ -17,7 +17,7 @@ fn database(place: &Place, flags: &[&str]) -> Target {
 
 /// A run whose record is its output. A generator that had no time to spare is told, and no fault of the votes.
 #[track_caller]
-fn run(place: &Place, args: &[&str]) -> Record {
+pub fn run(place: &Place, args: &[&str]) -> Record {
     let ended = place.run([args, &["--json", "-", "--no-record"]].concat());
     let record = Record::of(&ended);
     let limited = record.verdict() == "generator-limited" && ended.code == Some(3);
@@ -29,7 +29,7 @@ fn run(place: &Place, args: &[&str]) -> Record {
 
 /// Every accepted vote is a row of this run, and nothing else is.
 #[track_caller]
-fn expect_exact(record: &Record) {
+pub fn expect_exact(record: &Record) {
     assert_eq!(record.text("/voter/check"), "ok", "{:#}", record.0["voter"]);
     let grown = record.count("/voter/rows_after") - record.count("/voter/rows_before");
     assert_eq!(grown, record.count("/voter/accepted"));
@@ -37,7 +37,7 @@ fn expect_exact(record: &Record) {
     assert_eq!(record.ok(), record.count("/voter/accepted") + rejected(record));
 }
 
-fn rejected(record: &Record) -> u64 {
+pub fn rejected(record: &Record) -> u64 {
     record.count("/voter/rejected/contestant") + record.count("/voter/rejected/limit")
 }
 

@@ -50,7 +50,7 @@ plimsoll measures how much load a search, recommendation or database system hold
                      the same flags, files and summary; failures counted as failures
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank
-  A real engine      plimsoll install opensearch, then serve opensearch; elasticsearch, postgresql
+  A real engine      plimsoll install opensearch, then serve opensearch; elasticsearch, postgresql, voltdb
   A run once more    plimsoll report [RUN] --format text|json|csv|junit|...; two: compare RUN RUN
   Query files        plimsoll corpus | split-file | result-filter
 

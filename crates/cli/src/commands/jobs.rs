@@ -64,7 +64,7 @@ const INSTALL_EXAMPLES: &str = "\
 Examples:
   The files of all jobs:       plimsoll install
   Those of one, made anew:     plimsoll install fbench --force
-  A real engine as a target:   plimsoll install opensearch    (or elasticsearch, postgresql)
+  A real engine as a target:   plimsoll install opensearch    (or elasticsearch, postgresql, voltdb)
 
 A run makes the files of its job too when they are missing. Engines are only installed when they are named, into
 $PLIMSOLL_HOME/engines, or ~/.local/share/plimsoll/engines; that takes Java, Maven and the network.";

@@ -1,7 +1,7 @@
 //! `plimsoll serve`: the embedded targets, each a process of its own.
 
 use super::common::ArrivalsFlag;
-use super::serve_engine::{self, ClusterArgs, NodeArgs};
+use super::serve_engine::{self, ClusterArgs, DatabaseArgs, NodeArgs};
 use super::serve_rank::{self, RankArgs};
 use super::serve_voter::{self, VoterArgs};
 use crate::engines::Engine;
@@ -40,6 +40,8 @@ Examples:
     plimsoll serve opensearch --port 9200 --heap 1GiB --data /var/tmp/opensearch
   The real PostgreSQL in a temporary folder:
     plimsoll serve postgresql --port 5433
+  The real VoltDB with the schema of voter, four partitions:
+    plimsoll serve voltdb --port 21212 --partitions 4
 
 Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080'.
 Ctrl-C stops it in order.";
@@ -70,6 +72,8 @@ enum Kind {
     Elasticsearch(NodeArgs),
     /// The real PostgreSQL, a private cluster on loopback, from the distribution's package.
     Postgresql(ClusterArgs),
+    /// The real VoltDB, one node on loopback with the schema of voter; first: plimsoll install voltdb.
+    Voltdb(DatabaseArgs),
 }
 
 #[derive(Args, Debug)]
@@ -242,6 +246,7 @@ pub fn run(args: &ServeArgs) -> Result<u8> {
         Kind::Opensearch(args) => serve_engine::run_node(Engine::OpenSearch, args),
         Kind::Elasticsearch(args) => serve_engine::run_node(Engine::Elasticsearch, args),
         Kind::Postgresql(args) => serve_engine::run_cluster(args),
+        Kind::Voltdb(args) => serve_engine::run_database(args),
     }
 }
 

@@ -28,14 +28,19 @@ const LOCK_PAUSE: Duration = Duration::from_millis(200);
 
 /// The jar of the launcher.
 pub const LAUNCHER_JAR: &str = "launcher.jar";
-/// The settings of the engines' logging.
-pub const LOGGING: &str = "log4j2.properties";
 /// Classes as the virtual machine likes to have them, made by a first start.
 pub const ARCHIVE: &str = "classes.jsa";
 
 const SHARED_SOURCE: (&str, &str) =
     ("Loopback.java", include_str!("../../../../engines/Loopback.java"));
-const LOGGING_TEXT: &str = include_str!("../../../../engines/log4j2.properties");
+const LOGGING: (&str, &str) =
+    ("log4j2.properties", include_str!("../../../../engines/log4j2.properties"));
+/// Where a search engine finds the settings of its logging.
+const LOGGING_OPTIONS: [&str; 3] = [
+    "-Dlog4j2.disable.jmx=true",
+    "-Dlog4j2.formatMsgNoLookups=true",
+    "-Dlog4j2.configurationFile={folder}/log4j2.properties",
+];
 
 /// A library by its name in the world of Java.
 pub struct Artifact {
@@ -56,9 +61,18 @@ pub struct JarEngine {
     pub java: (u32, u32),
     /// The class of the launcher.
     pub launcher: &'static str,
-    source: &'static str,
+    /// Files of ours in its folder, by name and text; those in Java become classes beside its jars.
+    pub files: &'static [(&'static str, &'static str)],
+    /// What Java is told besides; `{folder}` is where the engine is.
+    pub options: &'static [&'static str],
+    /// A class that is run once when all else is in place, and what it is told.
+    pub prepare: &'static [&'static str],
     /// SHA-256 and name of every jar.
-    checksums: &'static str,
+    pub checksums: &'static str,
+    /// The scheme of its address.
+    pub scheme: &'static str,
+    /// What the launcher calls the port.
+    pub port: &'static str,
 }
 
 /// OpenSearch. Version 3 needs a Java that Debian 12 does not have.
@@ -78,8 +92,15 @@ pub const OPENSEARCH: JarEngine = JarEngine {
     ],
     java: (11, 21),
     launcher: "OpenSearchLauncher",
-    source: include_str!("../../../../engines/OpenSearchLauncher.java"),
+    files: &[
+        LOGGING,
+        ("OpenSearchLauncher.java", include_str!("../../../../engines/OpenSearchLauncher.java")),
+    ],
+    options: &LOGGING_OPTIONS,
+    prepare: &[],
     checksums: include_str!("../../../../engines/opensearch.sha256"),
+    scheme: "http",
+    port: "http.port",
 };
 
 /// Elasticsearch. Its logging library is a later one than it came with, which had a hole.
@@ -99,8 +120,18 @@ pub const ELASTICSEARCH: JarEngine = JarEngine {
     ],
     java: (11, 21),
     launcher: "ElasticsearchLauncher",
-    source: include_str!("../../../../engines/ElasticsearchLauncher.java"),
+    files: &[
+        LOGGING,
+        (
+            "ElasticsearchLauncher.java",
+            include_str!("../../../../engines/ElasticsearchLauncher.java"),
+        ),
+    ],
+    options: &LOGGING_OPTIONS,
+    prepare: &[],
     checksums: include_str!("../../../../engines/elasticsearch.sha256"),
+    scheme: "http",
+    port: "http.port",
 };
 
 impl JarEngine {
@@ -108,10 +139,19 @@ impl JarEngine {
         Ok(engines_home()?.join(format!("{}-{}", self.name, self.version)))
     }
 
+    /// What Java is told of an engine in this folder.
+    pub fn java_options(&self, folder: &str) -> Vec<String> {
+        self.options.iter().map(|option| option.replace("{folder}", folder)).collect()
+    }
+
     /// What a whole installation of this engine by this program holds.
     fn stamp(&self) -> String {
         let mut all = self.checksums.to_owned();
-        for text in [SHARED_SOURCE.1, self.source, LOGGING_TEXT, RELEASE] {
+        for (name, text) in self.files.iter().chain([&SHARED_SOURCE]) {
+            all.push_str(name);
+            all.push_str(text);
+        }
+        for text in self.options.iter().chain(self.prepare).chain([&RELEASE]) {
             all.push_str(text);
         }
         format!("{} {}\n{}\n", self.name, self.version, hex(all.as_bytes()))
@@ -180,6 +220,7 @@ pub fn install(engine: &JarEngine, force: bool) -> Result<Installed> {
     maven::fetch(&maven, engine, &work.0)?;
     verify(&work.0.join("jars"), engine)?;
     compile(engine, &compiler, &packer, &work.0)?;
+    prepare(engine, &java.program(), &work.0)?;
     // The archive of classes holds the names of the jars, so that it is made where they stay.
     std::fs::rename(&work.0, &folder).with_context(|| folder.display().to_string())?;
     note(&format!("plimsoll: starting {} once, so that it starts faster later", engine.name));
@@ -284,14 +325,30 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn compile(engine: &JarEngine, compiler: &Path, packer: &Path, work: &Path) -> Result<()> {
-    let own = format!("{}.java", engine.launcher);
-    for (name, text) in [SHARED_SOURCE, (own.as_str(), engine.source), (LOGGING, LOGGING_TEXT)] {
-        std::fs::write(work.join(name), text)?;
+    let mut arguments = vec!["--release", RELEASE, "-cp", "jars/*", "-d", "classes"];
+    for (name, text) in engine.files.iter().chain([&SHARED_SOURCE]) {
+        let path = work.join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(work))?;
+        std::fs::write(path, text)?;
+        if name.ends_with(".java") {
+            arguments.push(name);
+        }
     }
-    let classes =
-        ["--release", RELEASE, "-cp", "jars/*", "-d", "classes", SHARED_SOURCE.0, own.as_str()];
-    tool(compiler, &classes, work)?;
+    tool(compiler, &arguments, work)?;
     tool(packer, &["--create", "--file", LAUNCHER_JAR, "-C", "classes", "."], work)
+}
+
+/// Runs the class that makes what the engine needs besides its jars.
+fn prepare(engine: &JarEngine, java: &Path, work: &Path) -> Result<()> {
+    if engine.prepare.is_empty() {
+        return Ok(());
+    }
+    let options = engine.java_options(".");
+    let class_path = format!("{LAUNCHER_JAR}:jars/*");
+    let mut arguments: Vec<&str> = options.iter().map(String::as_str).collect();
+    arguments.extend(["-cp", &class_path]);
+    arguments.extend(engine.prepare);
+    tool(java, &arguments, work)
 }
 
 /// Runs a tool of the development kit to its end.
@@ -321,11 +378,12 @@ fn tool(path: &Path, arguments: &[&str], work: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::voltdb::VOLTDB;
     use super::*;
 
     #[test]
     fn every_jar_has_a_checksum_and_a_wrong_one_is_named() {
-        for engine in [&OPENSEARCH, &ELASTICSEARCH] {
+        for engine in [&OPENSEARCH, &ELASTICSEARCH, &VOLTDB] {
             let lines: Vec<_> = engine.checksums.lines().collect();
             assert!(lines.len() > 40, "{} jars", lines.len());
             for line in lines {

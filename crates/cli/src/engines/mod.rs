@@ -9,9 +9,11 @@ mod maven;
 mod node;
 mod postgresql;
 mod supervise;
+mod voltdb;
 
 pub use node::{NodeServe, serve_node};
 pub use postgresql::{ClusterServe, Method, serve_cluster};
+pub use voltdb::{DatabaseServe, serve_database};
 
 use crate::catalogue::install::Installed;
 use crate::usage::usage;
@@ -33,6 +35,8 @@ pub enum Engine {
     Elasticsearch,
     /// PostgreSQL, from the distribution's packages.
     Postgresql,
+    /// VoltDB, the community's server, from its makers' jars.
+    Voltdb,
 }
 
 /// What `list` and `info` tell of an engine.
@@ -47,7 +51,8 @@ pub struct EngineState {
 
 impl Engine {
     /// All of them, in the order of the alphabet.
-    pub const ALL: [Engine; 3] = [Engine::Elasticsearch, Engine::OpenSearch, Engine::Postgresql];
+    pub const ALL: [Engine; 4] =
+        [Engine::Elasticsearch, Engine::OpenSearch, Engine::Postgresql, Engine::Voltdb];
 
     /// The word for it on the command line.
     #[must_use]
@@ -56,6 +61,7 @@ impl Engine {
             Engine::OpenSearch => "opensearch",
             Engine::Elasticsearch => "elasticsearch",
             Engine::Postgresql => "postgresql",
+            Engine::Voltdb => "voltdb",
         }
     }
 
@@ -73,6 +79,10 @@ impl Engine {
             Engine::Postgresql => {
                 "The database, one private cluster on loopback: from the distribution's packages."
             }
+            Engine::Voltdb => {
+                "The in-memory database in its community edition, one node on loopback with the schema of voter: its \
+                 own jars, resolved by Maven and checked."
+            }
         }
     }
 
@@ -84,7 +94,7 @@ impl Engine {
 
     /// All names.
     #[must_use]
-    pub fn names() -> [&'static str; 3] {
+    pub fn names() -> [&'static str; 4] {
         Self::ALL.map(Engine::name)
     }
 
@@ -135,6 +145,7 @@ impl Engine {
         match self {
             Engine::OpenSearch => Some(&jars::OPENSEARCH),
             Engine::Elasticsearch => Some(&jars::ELASTICSEARCH),
+            Engine::Voltdb => Some(&voltdb::VOLTDB),
             Engine::Postgresql => None,
         }
     }

@@ -1,6 +1,6 @@
-//! `plimsoll serve opensearch` and `elasticsearch`: one node in a Java of its own.
+//! `plimsoll serve opensearch`, `elasticsearch` and `voltdb`: one node in a Java of its own.
 
-use super::jars::{ARCHIVE, JarEngine, LOGGING, class_path, installed};
+use super::jars::{ARCHIVE, JarEngine, class_path, installed};
 use super::java::Java;
 use super::log::EngineLog;
 use super::supervise::{DataFolder, Place, Running, free_port, supervise};
@@ -31,7 +31,7 @@ const FIRST_START: Duration = Duration::from_secs(300);
 pub struct NodeServe<'a> {
     /// The engine.
     pub engine: Engine,
-    /// Port of its HTTP; 0 is any.
+    /// Port of its HTTP, or of its own protocol; 0 is any.
     pub port: u16,
     /// Folder of its data; `None` is a temporary one.
     pub data: Option<&'a Path>,
@@ -41,8 +41,12 @@ pub struct NodeServe<'a> {
     pub ready_file: Option<&'a Path>,
     /// Its heap.
     pub heap: Size,
-    /// Settings of its own, `name=value`.
+    /// Settings of its own, `name=value`, as the user gave them.
     pub settings: &'a [String],
+    /// What its launcher is told besides.
+    pub arguments: &'a [String],
+    /// Whether it really answers at a port on which it listens: yes, or not yet.
+    pub answers: &'a dyn Fn(u16) -> bool,
 }
 
 /// Runs a node until somebody stops it.
@@ -61,19 +65,29 @@ pub fn serve_node(serve: &NodeServe<'_>) -> Result<u8> {
     check_room(&data.path, ROOM_BYTES, name)?;
     let log =
         EngineLog::create(&serve.log.map_or_else(|| data.path.join(LOG_NAME), PathBuf::from))?;
-    let mut command = node(&java, &folder, &data.path, serve.heap.bytes)?;
+    let mut command = node(engine, &java, &folder, &data.path, serve.heap.bytes)?;
     let archive = folder.join(ARCHIVE);
     if archive.is_file() {
         // Another Java than the one that made it passes over it without a word.
         command.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
     }
-    command.args(launcher(engine, &folder, &data.path, port)?).args(serve.settings);
+    command.args(launcher(engine, &folder, &data.path, port)?);
+    command.args(serve.settings).args(serve.arguments);
     let mut running = Running { child: spawn(&mut command)?, gently: Signal::TERM };
     let said = first_line(&mut running.child, &log)?;
     // Its standard input ends with this process, whatever ends that: the node ends with it.
     let _alive = running.child.stdin.take();
-    let place = Place { kind: name, scheme: "http", ready_file: serve.ready_file };
-    supervise(&place, running, &log, &mut || port_of(name, &said))
+    let place = Place { kind: name, scheme: engine.scheme, ready_file: serve.ready_file };
+    let mut known = None;
+    supervise(&place, running, &log, &mut || {
+        if known.is_none() {
+            known = port_of(name, &said)?;
+        }
+        match known {
+            Some(port) if (serve.answers)(port) => Ok(known),
+            _ => Ok(None),
+        }
+    })
 }
 
 fn check(serve: &NodeServe<'_>) -> Result<()> {
@@ -105,7 +119,13 @@ fn check(serve: &NodeServe<'_>) -> Result<()> {
 }
 
 /// Java with everything but the archive of classes, the class path and the launcher.
-fn node(java: &Java, folder: &Path, data: &Path, heap_bytes: u64) -> Result<Command> {
+fn node(
+    engine: &JarEngine,
+    java: &Java,
+    folder: &Path,
+    data: &Path,
+    heap_bytes: u64,
+) -> Result<Command> {
     let temporary = data.join("tmp");
     std::fs::create_dir_all(&temporary).map_err(|error| {
         usage(format!("--data {}: {error}; name another folder", data.display()))
@@ -121,9 +141,7 @@ fn node(java: &Java, folder: &Path, data: &Path, heap_bytes: u64) -> Result<Comm
         .arg(format!("-Djava.io.tmpdir={}", temporary.display()))
         .arg("-Djava.awt.headless=true")
         .arg("-Dfile.encoding=UTF-8")
-        .arg("-Dlog4j2.disable.jmx=true")
-        .arg("-Dlog4j2.formatMsgNoLookups=true")
-        .arg(format!("-Dlog4j2.configurationFile={}", folder.join(LOGGING).display()))
+        .args(engine.java_options(&folder.display().to_string()))
         .current_dir(data)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -142,7 +160,7 @@ fn launcher(engine: &JarEngine, folder: &Path, data: &Path, port: u16) -> Result
         class_path(folder)?,
         engine.launcher.to_owned(),
         format!("path.home={}", data.display()),
-        format!("http.port={port}"),
+        format!("{}={port}", engine.port),
     ])
 }
 
@@ -192,7 +210,7 @@ pub fn archive_classes(engine: &JarEngine, java: &Java, folder: &Path) -> Result
     let data = DataFolder::new(None, engine.name)?;
     let log = EngineLog::create(&data.path.join(LOG_NAME))?;
     let archive = folder.join(ARCHIVE);
-    let mut command = node(java, folder, &data.path, 4 * HEAP_MIN_BYTES)?;
+    let mut command = node(engine, java, folder, &data.path, 4 * HEAP_MIN_BYTES)?;
     command.arg(format!("-XX:ArchiveClassesAtExit={}", archive.display()));
     command.args(launcher(engine, folder, &data.path, 0)?);
     let mut running = Running { child: spawn(&mut command)?, gently: Signal::TERM };

@@ -1,6 +1,6 @@
 //! Parameters of calls as the procedures take them, and what callers are told who give others.
 
-use super::procedures::Procedure;
+use super::procedures::{Place, Procedure};
 use super::result::Datum;
 use plimsoll_wire::volt::{Call, Kind, Params, Status, Value};
 use std::borrow::Cow;
@@ -55,6 +55,13 @@ impl<'a> Given<'a> {
     #[inline]
     fn of(call: &Call<'a>, procedure: Procedure, wanted: usize) -> Result<Self, Refused> {
         let params = call.params();
+        if params.is_empty() && procedure.place() == Place::Partition {
+            let name = procedure.name();
+            return Err(unexpected(format!(
+                "Error sending procedure {name} to the correct partition. Make sure parameter values are \
+                 correct. There is no parameter that says which."
+            )));
+        }
         if params.len() != wanted {
             return Err(wrong_count(procedure, &wanted.to_string(), params.len()));
         }
@@ -107,11 +114,17 @@ impl<'a> Given<'a> {
         self.whole(low, high)
     }
 
-    fn text(&mut self) -> Result<Option<&'a str>, Refused> {
+    /// A text, which a whole number becomes too.
+    fn text(&mut self) -> Result<Option<Cow<'a, str>>, Refused> {
         match self.next()? {
-            (_, Value::String(text)) => Ok(Some(text)),
+            (_, Value::String(text)) => Ok(Some(Cow::Borrowed(text))),
             (_, Value::Null) => Ok(None),
-            (kind, value) => Err(self.wrong_type(kind, &value, "STRING")),
+            (kind, value) => match value {
+                Value::BigInt(_) | Value::Integer(_) | Value::SmallInt(_) | Value::TinyInt(_) => {
+                    Ok(value.long().map(|number| Cow::Owned(number.to_string())))
+                }
+                _ => Err(self.wrong_type(kind, &value, "STRING")),
+            },
         }
     }
 
@@ -144,14 +157,16 @@ enum Whole {
     Other,
 }
 
-/// What a value is as a whole number: integers of any width, texts that are one, and decimals without a fraction.
+/// What a value is as a whole number: integers of any width, truth values, texts that are one, and decimals without a
+/// fraction.
 #[inline]
 fn whole(value: &Value<'_>) -> Whole {
     match value {
-        Value::BigInt(number) | Value::Timestamp(number) => Whole::Number(*number),
+        Value::BigInt(number) => Whole::Number(*number),
         Value::Integer(number) => Whole::Number((*number).into()),
         Value::SmallInt(number) => Whole::Number((*number).into()),
         Value::TinyInt(number) => Whole::Number((*number).into()),
+        Value::Boolean(is_true) => Whole::Number((*is_true).into()),
         Value::Null => Whole::Null,
         Value::String(text) => text.trim().parse().map_or(Whole::Other, Whole::Number),
         Value::Decimal(scaled) if scaled % DECIMAL_ONE == 0 => {
@@ -179,7 +194,13 @@ fn shown(value: &Value<'_>) -> String {
 pub(crate) fn hello(call: &Call<'_>, procedure: Procedure) -> Result<Vec<Option<String>>, Refused> {
     let wanted = if procedure == Procedure::Insert { 3 } else { 1 };
     let mut given = Given::of(call, procedure, wanted)?;
-    (0..wanted).map(|_| given.text().map(|text| text.map(str::to_owned))).collect()
+    let texts: Vec<_> = (0..wanted)
+        .map(|_| given.text().map(|text| text.map(Cow::into_owned)))
+        .collect::<Result<_, _>>()?;
+    if procedure == Procedure::Select && texts == [None] {
+        return Err(graceful("Illegal partition parameter. Value cannot be null".to_owned()));
+    }
+    Ok(texts)
 }
 
 /// The parameters of a procedure that runs over all partitions or over none.
@@ -190,7 +211,9 @@ pub(crate) fn general(
     let count = call.params().len();
     let given = |wanted| Given::of(call, procedure, wanted);
     let int = (i64::from(i32::MIN), i64::from(i32::MAX));
-    let text = |text: Option<&str>| text.map_or(Datum::Null, Datum::text);
+    let text = |text: Option<Cow<'_, str>>| {
+        text.map_or(Datum::Null, |text| Datum::Text(Cow::Owned(text.into_owned())))
+    };
     Ok(match procedure {
         Procedure::Initialize => {
             let mut given = given(2)?;
@@ -200,7 +223,7 @@ pub(crate) fn general(
             let mut given = given(2)?;
             vec![Datum::Int(given.whole(int.0, int.1)?), Datum::Int(given.whole(int.0, int.1)?)]
         }
-        Procedure::Results | Procedure::GetStateHeatmap | Procedure::Quiesce | Procedure::Ping => {
+        Procedure::Results | Procedure::GetStateHeatmap | Procedure::Quiesce => {
             given(0)?;
             Vec::new()
         }
@@ -231,7 +254,8 @@ pub(crate) fn general(
             let mut given = given(count)?;
             (0..count).map(|_| given.text().map(text)).collect::<Result<_, _>>()?
         }
-        Procedure::Vote | Procedure::Insert | Procedure::Select => Vec::new(),
+        // What is said with a ping does not matter.
+        Procedure::Vote | Procedure::Insert | Procedure::Select | Procedure::Ping => Vec::new(),
     })
 }
 

@@ -105,9 +105,9 @@ fn run_hello(partition: &mut Partition, hello: &Hello, done: &mut Deliveries) ->
         }
         return Reply::tables(Procedure::Select, &[table]);
     }
-    // VoltDB counts a violated constraint as an abort by the procedure.
-    let refused =
-        |error: SqlError| Reply::failed(Procedure::Insert, Status::USER_ABORT, error.to_string());
+    let refused = |error: SqlError| {
+        Reply::failed(Procedure::Insert, Status::GRACEFUL_FAILURE, error.to_string())
+    };
     let (dialect, greeting) = match greeting(text(0), text(1), text(2)) {
         Ok(row) => row,
         Err(error) => return refused(error),

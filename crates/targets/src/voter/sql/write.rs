@@ -164,6 +164,7 @@ fn inserted(table: Table, insert: &Insert, params: &[Datum<'static>]) -> Result<
             insert.values.len()
         ));
     }
+    let given = places.clone();
     let mut values = vec![Expr::Null; columns.len()];
     for (place, value) in places.into_iter().zip(&insert.values) {
         if value.any(&|part| matches!(part, Expr::Name(..) | Expr::Aggregate { .. })) {
@@ -173,6 +174,12 @@ fn inserted(table: Table, insert: &Insert, params: &[Datum<'static>]) -> Result<
         }
         kind(value, &[], params)?;
         values[place] = value.clone();
+    }
+    let is_given = |place: &usize| insert.columns.is_empty() || given.contains(place);
+    let mut places = 0..columns.len();
+    if let Some(missing) = places.find(|place| !columns[*place].is_nullable && !is_given(place)) {
+        let name = columns[missing].name;
+        return Err(format!("Column {name} has no default and is not nullable."));
     }
     Ok(values)
 }
@@ -212,7 +219,10 @@ fn fit(column: &Column, value: Datum<'static>) -> Result<Datum<'static>, SqlErro
             let has_nul = value.with_text(|text| text.contains('\0')).unwrap_or(false);
             if chars > column.chars_max || has_nul {
                 let most = column.chars_max;
-                return refused(format!("a text of at most {most} characters is expected"));
+                let name = column.name;
+                return Err(SqlError::Run(format!(
+                    "column {name}: a text of at most {most} characters is expected"
+                )));
             }
             return Ok(value);
         }

@@ -344,9 +344,9 @@ impl Page<'_> {
         let number = |name| (name, Type::BigInt);
         let mut table = self.table(&[
             ("RSS", Type::Integer),
-            number("TUPLEDATAMEMORY"),
-            number("TUPLECOUNT"),
+            number("TUPLEDATA"),
             number("INDEXMEMORY"),
+            number("TUPLECOUNT"),
             number("PHYSICALMEMORY"),
         ]);
         let sum = |of: &dyn Fn(usize) -> usize| {
@@ -358,8 +358,8 @@ impl Page<'_> {
             [
                 int(processes::resident_kb()),
                 int(sum(&|part| partitions[part].votes().bytes()) / 1024),
-                int(sum(&|part| partitions[part].votes().len())),
                 int(sum(&|part| partitions[part].by_phone().capacity() * 17) / 1024),
+                int(sum(&|part| partitions[part].votes().len())),
                 int(processes::physical_kb()),
             ],
         );
