@@ -49,8 +49,8 @@ plimsoll measures how much load a search, recommendation or database system hold
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
-  A target to try    plimsoll serve null | queue | search | rank
-  A real engine      plimsoll install opensearch, then serve opensearch; elasticsearch, postgresql, voltdb
+  A target to try    plimsoll serve null | queue | search | rank | voter
+  A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb
   A run once more    plimsoll report [RUN] --format text|json|csv|junit|...; two: compare RUN RUN
   Query files        plimsoll corpus | split-file | result-filter
 
