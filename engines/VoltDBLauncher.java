@@ -1,19 +1,17 @@
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
-import java.util.Set;
 import org.voltdb.VoltDB;
 
 /**
@@ -26,9 +24,12 @@ public final class VoltDBLauncher {
     private static final String INSTALLED = System.getProperty("plimsoll.engine", ".");
     private static final long LOOK_EVERY_MS = 20;
     private static final int PORT_MIN = 10_000;
+    private static final String CONNECTIONS = "/proc/sys/net/ipv4/ip_local_port_range";
     private static final int TRIES_MAX = 1000;
-    private static final Random DICE = new SecureRandom();
-    private static final Set<Integer> TAKEN = new HashSet<>();
+    /** Ports between the first one of a process and that of the process with the next number. */
+    private static final int PORTS_EACH = 16;
+    /** How many ports were looked at. */
+    private static int lookedAt = 0;
 
     private VoltDBLauncher() {}
 
@@ -98,26 +99,36 @@ public final class VoltDBLauncher {
 
     /**
      * The port itself, or for 0 one that is free now. The database takes its ports seconds later: so it is none of those
-     * that the system hands out to connections meanwhile.
+     * that the system hands out to connections meanwhile, and none that another database looks at, whose process has
+     * another number.
      */
     private static int port(int port) throws IOException {
         if (port != 0) {
             return port;
         }
-        String range = Files.readString(Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
-        int below = Math.max(PORT_MIN + 1000, Integer.parseInt(range.trim().split("\\s+")[0]));
+        int span = Math.max(PORTS_EACH, firstOfConnections() - PORT_MIN);
+        long first = ProcessHandle.current().pid() * PORTS_EACH;
         for (int tries = 0; tries < TRIES_MAX; tries++) {
-            int candidate = PORT_MIN + DICE.nextInt(below - PORT_MIN);
+            int candidate = PORT_MIN + (int) ((first + lookedAt++) % span);
             try (ServerSocket socket =
                     new ServerSocket(candidate, 1, InetAddress.getByName(LOOPBACK))) {
-                if (TAKEN.add(candidate)) {
-                    return candidate;
-                }
+                return candidate;
             } catch (IOException inUse) {
                 // Another one will be free.
             }
         }
-        throw new IOException("no port from " + PORT_MIN + " to " + below + " is free");
+        throw new IOException("no port from " + PORT_MIN + " to " + (PORT_MIN + span) + " is free");
+    }
+
+    /** The lowest port that the system gives to connections. */
+    private static int firstOfConnections() throws IOException {
+        // The kernel tells it to the first read only.
+        byte[] range = new byte[64];
+        try (InputStream file = Files.newInputStream(Path.of(CONNECTIONS))) {
+            int length = Math.max(0, file.read(range));
+            String text = new String(range, 0, length, StandardCharsets.US_ASCII);
+            return Integer.parseInt(text.trim().split("\\s+")[0]);
+        }
     }
 
     private static Path deployment(Map<String, String> settings, Path home) throws IOException {
