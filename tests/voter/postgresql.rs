@@ -5,19 +5,21 @@ use crate::process::Place;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
-fn functions_statements_and_processes_are_exact() {
+fn presets_functions_statements_and_processes_are_exact() {
     let place = Place::busy();
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path(), open).unwrap();
     let target = place.serve(&["postgresql", "--durability", "none"]);
     let url = target.url.as_str();
     let few = ["voter", url, "--calls", "2000", "--quiet"];
-    let runs: [&[&str]; 5] = [
-        &["--workers", "20", "--seed", "1"],
-        &["--workers", "50", "--connections", "8", "--seed", "2"],
-        &["--workers", "10", "--seed", "3", "--sql", "statements"],
+    let runs: [&[&str]; 7] = [
+        &["VSD", "--seed", "1"],
+        &["VSM", "--seed", "2"],
+        &["VBM", "--seed", "3"],
         &["VBD", "--seed", "4"],
-        &["--workers", "10", "--seed", "5", "--processes", "2"],
+        &["--workers", "50", "--connections", "8", "--seed", "5"],
+        &["--workers", "10", "--seed", "6", "--sql", "statements"],
+        &["--workers", "10", "--seed", "7", "--processes", "2"],
     ];
     let mut rows = 0;
     for own in runs {
@@ -29,11 +31,11 @@ fn functions_statements_and_processes_are_exact() {
         expect_exact(&record);
     }
     let strict =
-        ["--workers", "16", "--seed", "6", "--sql", "statements", "--isolation", "serializable"];
+        ["--workers", "16", "--seed", "8", "--sql", "statements", "--isolation", "serializable"];
     let record = run(&place, &[&few[..], &strict].concat());
     assert_eq!(record.text("/voter/check"), "ok");
     assert_eq!(record.0["voter"]["contestants"].as_array().unwrap().len(), 6);
-    let again = ["hello", url, "--calls", "2000", "--quiet"];
+    let again = ["voter", "HSD", url, "--calls", "2000", "--quiet"];
     assert_eq!(run(&place, &again).ok(), 2000);
 }
 
