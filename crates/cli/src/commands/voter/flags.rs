@@ -68,9 +68,9 @@ pub enum IsolationFlag {
 /// Arguments of `plimsoll voter` and `plimsoll hello`.
 #[derive(Args, Debug)]
 pub struct BenchFlags {
-    /// Targets (volt://[USER@]HOST:PORT[,HOST:PORT], postgres://USER@HOST:PORT/DATABASE), a preset (VSD), or Erlvolt's
-    /// words: run CLIENT voter|hello CALLS steady|burst SIZE DELAY direct|managed QUEUE SLOTS LIMIT VERBOSITY DUMP_MS.
-    /// Without a target a database of plimsoll's own is started, and ended afterwards.
+    /// Targets (volt://HOST:PORT or volt://USER@HOST:PORT, several hosts with commas; postgres://USER@HOST:PORT/DATABASE),
+    /// a preset (VSD), or Erlvolt's words: run CLIENT voter|hello CALLS steady|burst SIZE DELAY direct|managed QUEUE SLOTS
+    /// LIMIT VERBOSITY DUMP_MS. Without a target a database of plimsoll's own is started, and ended afterwards.
     #[arg(value_name = "TARGET|PRESET|run WORDS")]
     pub words: Vec<String>,
     /// The same as a positional TARGET; may be repeated. The password comes from VOLTDB_PASSWORD or PGPASSWORD.
