@@ -18,7 +18,7 @@ fn expect(place: &Place, code: i32, args: &[&str], part: &str) {
 #[test]
 fn flags_that_make_no_run() {
     let place = Place::new();
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["--contestants", "13"], "13 contestants: the list is too long; use 1 to 12"),
         (&["--names", "a,b,c,d,e,f,g,h,i,j,k,l,m"], "the list is too long"),
         (&["--mode", "managed", "--slots", "0"], "slots 0 admit nothing; use at least 1"),
@@ -31,6 +31,8 @@ fn flags_that_make_no_run() {
             "needs a delay",
         ),
         (&["--queue", "50"], "--queue goes with --mode managed"),
+        (&["--limit", "5"], "--limit go with --rhythm burst"),
+        (&["VBM", "--auto-tune", "p99=5ms"], "take --mode direct"),
         (&["VSE"], "there is no preset 'VSE'; did you mean 'VSD'?"),
         (&["run", "VSD", "voter"], "run needs 12 words and has 2"),
         (&["http://127.0.0.1:80"], "write volt://"),

@@ -113,7 +113,7 @@ pub struct BenchFlags {
     /// Pause after a burst.
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub delay: Option<Span>,
-    /// The next burst waits while more calls than this are queued (managed) or under way (direct).
+    /// Bursts: the next one waits while more calls than this are queued (managed) or under way (direct).
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub limit: Option<u32>,
     /// Direct calls, or slots with a bounded queue in front of them.

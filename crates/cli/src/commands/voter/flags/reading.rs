@@ -158,8 +158,8 @@ impl BenchFlags {
             _ => {}
         }
         let is_burst = shape.rhythm == Rhythm::Burst && !other;
-        if !is_burst && (self.burst.is_some() || self.delay.is_some()) {
-            return Err(usage("--burst and --delay go with --rhythm burst"));
+        if !is_burst && (self.burst.is_some() || self.delay.is_some() || self.limit.is_some()) {
+            return Err(usage("--burst, --delay and --limit go with --rhythm burst"));
         }
         if is_burst && self.workers.is_some() {
             return Err(usage("--workers goes with --rhythm steady; a burst has a size, --burst"));
@@ -205,7 +205,7 @@ impl BenchFlags {
         }
         if shape.managed.is_some() && self.auto_tune.is_some() {
             return Err(usage(
-                "--auto-tune sets how many calls are under way; leave out --mode managed",
+                "--auto-tune sets how many calls are under way, not slots; take --mode direct",
             ));
         }
         Ok(())
