@@ -35,8 +35,10 @@ const SHARED_SOURCE: (&str, &str) =
     ("Loopback.java", include_str!("../../../../engines/Loopback.java"));
 const LOGGING: (&str, &str) =
     ("log4j2.properties", include_str!("../../../../engines/log4j2.properties"));
-/// Where a search engine finds the settings of its logging.
-const LOGGING_OPTIONS: [&str; 3] = [
+/// Where a search engine finds the settings of its logging. The log ends with the process, after what the node says
+/// while it closes; a hook of its own could end it before.
+const LOGGING_OPTIONS: [&str; 4] = [
+    "-Dlog4j2.shutdownHookEnabled=false",
     "-Dlog4j2.disable.jmx=true",
     "-Dlog4j2.formatMsgNoLookups=true",
     "-Dlog4j2.configurationFile={folder}/log4j2.properties",
