@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Longest wait for a program that was not given a limit of its own.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
+/// How long a program that nobody needs any more may take to end by itself.
+const GENTLE_END: Duration = Duration::from_secs(3);
+
 /// A folder for one test, in which programs run.
 pub struct Place {
     dir: tempfile::TempDir,
@@ -295,8 +298,14 @@ impl Running {
 }
 
 impl Drop for Running {
+    /// Asks it to end first: what is killed leaves its temporary folder behind.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal(rustix::process::Signal::TERM);
+            let limit_ns = now_ns() + GENTLE_END.as_nanos() as u64;
+            while matches!(self.child.try_wait(), Ok(None)) && now_ns() < limit_ns {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             let _ = self.child.kill();
         }
         let _ = self.child.wait();
