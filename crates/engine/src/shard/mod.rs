@@ -207,7 +207,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     schedule_done: bool,
     /// Whether a session had nothing left to ask.
     exhausted: bool,
-    last_batch: u32,
+    /// Completions of the last batch, or requests that ended in it where these were more.
+    last_batch: u64,
     outbox: Outbox,
     stop: Arc<AtomicBool>,
     interrupted: bool,
@@ -368,7 +369,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let under_way = self.flights.len();
         let mode = if self.plan.batching && under_way >= BATCHING_FROM {
             // Sleeping and waking for each answer costs the server too; a short nap gathers many.
-            if self.last_batch * 4 < under_way {
+            if self.last_batch * 4 < u64::from(under_way) {
                 WaitMode::Batch { gather_ns: GATHER_NS }
             } else {
                 WaitMode::Sleep
@@ -383,13 +384,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     fn take_completions(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
+        let ended_before = self.standing.completed();
         let mut taken = 0;
         while let Some((key, completion)) = self.net.next(&mut buffer) {
             taken += 1;
             self.complete(key, completion, &buffer);
         }
         self.buffer = buffer;
-        self.last_batch = taken;
+        // Of a connection with many requests under way, one completion may be the answers to all of them.
+        self.last_batch = taken.max(self.standing.completed() - ended_before);
     }
 
     /// Whether everything has come to its end.
