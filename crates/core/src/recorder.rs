@@ -8,7 +8,8 @@ use crate::outcome::Outcome;
 pub struct Times {
     /// When it should have started.
     pub intended_ns: u64,
-    /// When it was given its connection. Opening one, where it was not open, comes after this.
+    /// When it was given its connection. Opening one, where it was not open, comes after this. Requests that go out together
+    /// share a reading of the clock, eight at most: it may be a microsecond early, never late.
     pub sent_ns: u64,
     /// When its last byte had come, or when it failed.
     pub done_ns: u64,

@@ -13,6 +13,7 @@ mod replies;
 mod requests;
 mod samples;
 mod securing;
+mod sending;
 
 use crate::gauge::{Gauge, Reading};
 use crate::net::{Net, RoundTrip, WaitMode};
@@ -31,6 +32,7 @@ use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice};
 use plimsoll_wire::{Protocol, Sessions};
 pub use samples::Slow;
 use samples::Slowest;
+use sending::ClockReading;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -177,6 +179,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     /// Clients that rest until their sessions call for them, with the intended start of what they asked last, ns.
     uncalled: VecDeque<(u32, u64)>,
     flights: Flights<P>,
+    /// The time, for requests that go out together.
+    reading: ClockReading,
     /// Connections with requests that are not handed to the network yet.
     unflushed: Vec<u32>,
     /// Requests that a peer has not looked at, or has undone, to be sent once more.
@@ -275,6 +279,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             resting: BinaryHeap::new(),
             uncalled: VecDeque::new(),
             flights: Flights::new(),
+            reading: ClockReading::default(),
             unflushed: Vec::new(),
             unprocessed: VecDeque::new(),
             next_scan_ns: u64::MAX,
