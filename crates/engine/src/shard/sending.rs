@@ -12,6 +12,8 @@ const BROKE: &str = "the connection broke while sending";
 /// Requests that share a reading of the clock at most. So few take about a microsecond together, which is what histograms
 /// tell apart; and it is taken before them, so that no service time is too short.
 const READING_SHARED_BY: u32 = 8;
+/// Behind a longer request the clock is read again: to make it may have taken longer than a reading.
+const SHARING_BYTES_MAX: usize = 256;
 
 /// What the clock showed, for the requests that go out together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +70,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         counters.reused += u64::from(kept);
         // More may follow in this round, and go with it.
         let waits = bytes < OUTGOING_BYTES && self.has_room(key);
+        if bytes > SHARING_BYTES_MAX {
+            self.reading.left = 0;
+        }
         if waits && !is_behind {
             self.connections[key as usize].outgoing.extend_from_slice(&self.plain);
             self.unflushed.push(key);
