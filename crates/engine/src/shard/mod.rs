@@ -211,7 +211,7 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     schedule_done: bool,
     /// Whether a session had nothing left to ask.
     exhausted: bool,
-    /// Completions of the last batch, or requests that ended in it where these were more.
+    /// Completions of the last batch; of an only connection, requests that ended in it.
     last_batch: u64,
     outbox: Outbox,
     stop: Arc<AtomicBool>,
@@ -396,8 +396,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.complete(key, completion, &buffer);
         }
         self.buffer = buffer;
-        // Of a connection with many requests under way, one completion may be the answers to all of them.
-        self.last_batch = taken.max(self.standing.completed() - ended_before);
+        // Where one connection carries all that is under way, one completion may be the answers to all of it; of several,
+        // each may have something to be gathered.
+        let ended = self.standing.completed() - ended_before;
+        self.last_batch = if self.connections.len() == 1 { ended.max(taken) } else { taken };
     }
 
     /// Whether everything has come to its end.
