@@ -23,6 +23,40 @@ pub struct Histogram {
     inner: hdrhistogram::Histogram<u64>,
 }
 
+/// Equal values that came one behind the other and are not in their histogram yet: requests that went out together and came
+/// back together have the same times, and enter it together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    value_ns: u64,
+    count: u64,
+}
+
+impl Run {
+    /// Counts one value, ns. Those before it enter `histogram` when it is another.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64, histogram: &mut Histogram) {
+        if value_ns != self.value_ns {
+            self.flush(histogram);
+            self.value_ns = value_ns;
+        }
+        self.count += 1;
+    }
+
+    /// Lets the values enter `histogram`, which had better be the one of all of them.
+    #[inline]
+    pub fn flush(&mut self, histogram: &mut Histogram) {
+        if self.count > 0 {
+            histogram.record_many(self.value_ns, std::mem::take(&mut self.count));
+        }
+    }
+
+    /// Whether all values are in their histogram.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
 /// A stored histogram that cannot be read.
 #[derive(Debug, Error)]
 #[error(
@@ -49,6 +83,12 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         self.inner.saturating_record(value_ns);
+    }
+
+    /// Counts the same value several times, ns.
+    #[inline]
+    pub fn record_many(&mut self, value_ns: u64, count: u64) {
+        self.inner.saturating_record_n(value_ns, count);
     }
 
     /// Adds all values of another histogram, exactly.
@@ -217,6 +257,23 @@ mod tests {
             prop_assert_eq!(merged.cells().collect::<Vec<_>>(), together.cells().collect::<Vec<_>>());
             let read = Histogram::decode(&merged.encode()).unwrap();
             prop_assert_eq!(read.cells().collect::<Vec<_>>(), merged.cells().collect::<Vec<_>>());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn runs_of_values_are_counted_as_each_of_them(runs in proptest::collection::vec((0u64..5_000_000_000_000, 1u64..9), 0..60),
+                                                      few in proptest::collection::vec(0u64..3, 0..200)) {
+            let each = runs.iter().flat_map(|&(value, times)| std::iter::repeat_n(value, times as usize));
+            let (mut one_by_one, mut in_runs) = (Histogram::new(), Histogram::new());
+            let mut run = Run::default();
+            for value in each.chain(few.iter().copied()) {
+                one_by_one.record(value);
+                run.record(value, &mut in_runs);
+            }
+            run.flush(&mut in_runs);
+            prop_assert!(run.is_empty());
+            prop_assert_eq!(one_by_one, in_runs);
         }
     }
 

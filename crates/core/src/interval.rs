@@ -3,7 +3,7 @@
 //! The same type holds one second of one shard, one second of the run, and the whole run.
 
 use crate::clock::MILLISECOND_NS;
-use crate::histogram::{DecodeError, Histogram, LatencySummary};
+use crate::histogram::{DecodeError, Histogram, LatencySummary, Run};
 use crate::ledger::Ledger;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,16 +37,38 @@ pub struct ClassPart {
     pub failed: Histogram,
 }
 
+/// The last times of a class's successful requests, as far as they are not in its histograms.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OkRuns {
+    response: Run,
+    service: Run,
+}
+
 impl ClassPart {
     /// Counts the two times of a successful request, ns; the ledger is kept apart.
     #[inline]
     pub fn record_ok(&mut self, response_ns: u64, service_ns: u64) {
+        let mut runs = OkRuns::default();
+        self.record_ok_in(&mut runs, response_ns, service_ns);
+        self.flush(&mut runs);
+    }
+
+    /// The same where [`ClassPart::flush`] comes before the histograms are looked at.
+    #[inline]
+    pub(crate) fn record_ok_in(&mut self, runs: &mut OkRuns, response_ns: u64, service_ns: u64) {
+        let is_first = runs.service.is_empty() && self.service.is_empty();
         self.service_min_ns =
-            if self.service.is_empty() { service_ns } else { self.service_min_ns.min(service_ns) };
+            if is_first { service_ns } else { self.service_min_ns.min(service_ns) };
         self.service_max_ns = self.service_max_ns.max(service_ns);
         self.service_sum_ns = self.service_sum_ns.saturating_add(service_ns);
-        self.response.record(response_ns);
-        self.service.record(service_ns);
+        runs.response.record(response_ns, &mut self.response);
+        runs.service.record(service_ns, &mut self.service);
+    }
+
+    /// Lets the times enter their histograms.
+    pub(crate) fn flush(&mut self, runs: &mut OkRuns) {
+        runs.response.flush(&mut self.response);
+        runs.service.flush(&mut self.service);
     }
 
     /// Counts the time of a failed request, ns; the ledger is kept apart.

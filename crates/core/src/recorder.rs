@@ -1,6 +1,7 @@
 //! What a shard writes down while requests run: no allocation, no lock, no formatting.
 
-use crate::interval::Interval;
+use crate::histogram::Run;
+use crate::interval::{Interval, OkRuns};
 use crate::outcome::Outcome;
 
 /// The times of one request, ns on the engine's clock.
@@ -8,7 +9,8 @@ use crate::outcome::Outcome;
 pub struct Times {
     /// When it should have started.
     pub intended_ns: u64,
-    /// When it was given its connection. Opening one, where it was not open, comes after this.
+    /// When it was given its connection. Opening one, where it was not open, comes after this. Requests that go out together
+    /// share a reading of the clock, eight at most: it may be a microsecond early, never late.
     pub sent_ns: u64,
     /// When its last byte had come, or when it failed.
     pub done_ns: u64,
@@ -37,6 +39,10 @@ pub struct Recorder {
     interval: Interval,
     /// Replies by status code, 0..=999; a map would cost a search a request.
     statuses: Vec<u64>,
+    /// What enters the histograms when other times come, or the interval ends.
+    lag: Run,
+    /// The same by class.
+    runs: Vec<OkRuns>,
 }
 
 const STATUS_CODES: usize = 1000;
@@ -45,7 +51,9 @@ impl Recorder {
     /// A recorder for `classes` classes of requests.
     #[must_use]
     pub fn new(classes: usize) -> Self {
-        Self { interval: Interval::new(classes.max(1)), statuses: vec![0; STATUS_CODES] }
+        let interval = Interval::new(classes.max(1));
+        let runs = vec![OkRuns::default(); interval.classes.len()];
+        Self { interval, statuses: vec![0; STATUS_CODES], lag: Run::default(), runs }
     }
 
     /// The run, or a part of it, begins: what is recorded from now on belongs to `phase`, and starts `from_ns`
@@ -65,7 +73,7 @@ impl Recorder {
     #[inline]
     pub fn sent(&mut self, class: u16, intended_ns: u64, sent_ns: u64) {
         self.interval.ledger.sent += 1;
-        self.interval.lag.record(sent_ns.saturating_sub(intended_ns));
+        self.lag.record(sent_ns.saturating_sub(intended_ns), &mut self.interval.lag);
         if let Some(part) = self.interval.classes.get_mut(class as usize) {
             part.ledger.sent += 1;
         }
@@ -81,12 +89,17 @@ impl Recorder {
         {
             *count += 1;
         }
-        let Some(part) = self.interval.classes.get_mut(ended.class as usize) else { return };
+        let class = ended.class as usize;
+        let (Some(part), Some(runs)) =
+            (self.interval.classes.get_mut(class), self.runs.get_mut(class))
+        else {
+            return;
+        };
         part.ledger.settle(ended.outcome);
         let response_ns = times.done_ns.saturating_sub(times.intended_ns);
         match ended.outcome {
             Outcome::Ok => {
-                part.record_ok(response_ns, times.done_ns.saturating_sub(times.sent_ns));
+                part.record_ok_in(runs, response_ns, times.done_ns.saturating_sub(times.sent_ns));
                 self.interval.counters.bytes_body += ended.body_bytes;
                 if let Some(hits) = ended.hits {
                     part.hits_known += 1;
@@ -97,7 +110,7 @@ impl Recorder {
         }
     }
 
-    /// The interval being filled, for counters and the ledger's other columns.
+    /// The interval being filled, for counters and the ledger's other columns. Its histograms are not complete before it ends.
     #[inline]
     pub fn interval_mut(&mut self) -> &mut Interval {
         &mut self.interval
@@ -108,6 +121,10 @@ impl Recorder {
     /// whoever hands them back, as it takes longer than a request.
     pub fn swap(&mut self, to_ns: u64, in_flight: u32, mut spare: Interval) -> Interval {
         debug_assert!(spare.is_empty(), "what the spare holds would be counted twice");
+        self.lag.flush(&mut self.interval.lag);
+        for (part, runs) in self.interval.classes.iter_mut().zip(&mut self.runs) {
+            part.flush(runs);
+        }
         spare.from_ns = to_ns;
         spare.phase = self.interval.phase;
         self.interval.to_ns = to_ns;
@@ -125,6 +142,31 @@ impl Recorder {
 mod tests {
     use super::*;
     use crate::outcome::Failure;
+
+    #[test]
+    fn equal_times_in_a_row_stay_in_the_second_they_belong_to() {
+        let mut recorder = Recorder::new(2);
+        let times = Times { intended_ns: 1_000_000, sent_ns: 3_000_000, done_ns: 8_000_000 };
+        for second in 1..4u64 {
+            for number in 0..4 * second {
+                let class = (number % 2) as u16;
+                recorder.scheduled(1);
+                recorder.sent(class, times.intended_ns, times.sent_ns);
+                let outcome = Outcome::Ok;
+                let nothing = Ended { class, times, outcome, status: 0, hits: None, body_bytes: 0 };
+                recorder.ended(&nothing);
+            }
+            let interval = recorder.swap(second * 1_000_000_000, 0, Interval::new(2));
+            assert_eq!((interval.lag.count(), interval.ledger.ok), (4 * second, 4 * second));
+            for part in &interval.classes {
+                let counts = (part.response.count(), part.service.count());
+                assert_eq!(counts, (2 * second, 2 * second));
+                assert_eq!((part.service_min_ns, part.service_max_ns), (5_000_000, 5_000_000));
+                assert_eq!(part.service_sum_ns, 2 * second * 5_000_000);
+                assert!(part.response.min_ns() > part.service.min_ns());
+            }
+        }
+    }
 
     #[test]
     fn failures_never_enter_the_good_histograms() {

@@ -4,10 +4,14 @@
 //! version. The generator is xoshiro256++ by Blackman and Vigna ("Scrambled linear pseudorandom number
 //! generators", 2019), seeded through splitmix64 as its authors advise.
 
+/// The odd number by which splitmix64 counts: 2^64 divided by the golden ratio.
+const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// One step of splitmix64 (Steele, Lea, Flood 2014): mixes a counter into 64 well spread bits.
+#[inline]
 #[must_use]
 pub const fn splitmix64(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = state.wrapping_add(WEYL);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -56,14 +60,12 @@ pub struct Rng {
 
 impl Rng {
     /// A stream that depends only on `seed`.
+    #[inline]
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut word = seed;
-        let state = std::array::from_fn(|_| {
-            let mixed = splitmix64(word);
-            word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            mixed
-        });
+        // Written out: a closure for each word is not inlined, and a workload may make a stream a request.
+        let word = |n: u64| splitmix64(seed.wrapping_add(n.wrapping_mul(WEYL)));
+        let state = [word(0), word(1), word(2), word(3)];
         Self { state }
     }
 

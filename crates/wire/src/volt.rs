@@ -39,7 +39,7 @@ pub use frame::{FRAME_HEAD_BYTES, FrameError, MESSAGE_BYTES_MAX, frame_length};
 pub use login::{
     Login, LoginCall, LoginCallError, LoginCode, LoginForm, LoginReply, Password, Scheme, Welcome,
 };
-pub use request::{Form, Request};
+pub use request::{Form, ParamPlace, Request};
 pub use response::{NO_APP_STATUS, Response, Tables};
 pub use ring::Ring;
 pub use scan::DecodeError;

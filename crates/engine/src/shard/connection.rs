@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 const BACKOFF_MIN_NS: u64 = 10_000_000;
 /// Longest pause, ns.
 const BACKOFF_MAX_NS: u64 = 200_000_000;
-/// Bytes of requests that wait for each other.
+/// Bytes of requests that wait for each other at most.
 pub(super) const OUTGOING_BYTES: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,9 @@ pub(super) struct Connection<P: Protocol> {
     pub tried: usize,
     pub tls: Option<Box<ClientConnection>>,
     pub codec: Option<P::Conn>,
-    /// Requests encoded in this round and not handed to the network yet, before TLS.
-    outgoing: Vec<u8>,
+    /// Requests encoded in this round and not handed to the network yet, before TLS. They go out together: one call of the
+    /// network costs more than a small request.
+    pub outgoing: Vec<u8>,
     /// Bytes that the kernel has not taken.
     unsent: Vec<u8>,
     /// Requests submitted and not ended, by tag.
@@ -115,18 +116,6 @@ impl<P: Protocol> Connection<P> {
 
     pub fn connected(&mut self) {
         self.backoff_ns = 0;
-    }
-
-    /// Keeps bytes that can wait for others of this round, which go out together: one call of the network costs more than
-    /// a small request. True when there are so many that they should go.
-    pub fn keep(&mut self, plain: &[u8]) -> bool {
-        self.outgoing.extend_from_slice(plain);
-        self.outgoing.len() >= OUTGOING_BYTES
-    }
-
-    /// Whether bytes were kept.
-    pub fn has_kept(&self) -> bool {
-        !self.outgoing.is_empty()
     }
 
     /// Sends plain bytes, behind those that were kept, through TLS where there is TLS. `cipher` is scratch space.

@@ -13,6 +13,7 @@ mod replies;
 mod requests;
 mod samples;
 mod securing;
+mod sending;
 
 use crate::gauge::{Gauge, Reading};
 use crate::net::{Net, RoundTrip, WaitMode};
@@ -31,6 +32,7 @@ use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice};
 use plimsoll_wire::{Protocol, Sessions};
 pub use samples::Slow;
 use samples::Slowest;
+use sending::ClockReading;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -177,6 +179,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     /// Clients that rest until their sessions call for them, with the intended start of what they asked last, ns.
     uncalled: VecDeque<(u32, u64)>,
     flights: Flights<P>,
+    /// The time, for requests that go out together.
+    reading: ClockReading,
     /// Connections with requests that are not handed to the network yet.
     unflushed: Vec<u32>,
     /// Requests that a peer has not looked at, or has undone, to be sent once more.
@@ -207,7 +211,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     schedule_done: bool,
     /// Whether a session had nothing left to ask.
     exhausted: bool,
-    last_batch: u32,
+    /// Completions of the last batch; of an only connection, requests that ended in it.
+    last_batch: u64,
     outbox: Outbox,
     stop: Arc<AtomicBool>,
     interrupted: bool,
@@ -274,6 +279,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             resting: BinaryHeap::new(),
             uncalled: VecDeque::new(),
             flights: Flights::new(),
+            reading: ClockReading::default(),
             unflushed: Vec::new(),
             unprocessed: VecDeque::new(),
             next_scan_ns: u64::MAX,
@@ -368,7 +374,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let under_way = self.flights.len();
         let mode = if self.plan.batching && under_way >= BATCHING_FROM {
             // Sleeping and waking for each answer costs the server too; a short nap gathers many.
-            if self.last_batch * 4 < under_way {
+            if self.last_batch * 4 < u64::from(under_way) {
                 WaitMode::Batch { gather_ns: GATHER_NS }
             } else {
                 WaitMode::Sleep
@@ -383,13 +389,17 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     fn take_completions(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
+        let ended_before = self.standing.completed();
         let mut taken = 0;
         while let Some((key, completion)) = self.net.next(&mut buffer) {
             taken += 1;
             self.complete(key, completion, &buffer);
         }
         self.buffer = buffer;
-        self.last_batch = taken;
+        // Where one connection carries all that is under way, one completion may be the answers to all of it; of several,
+        // each may have something to be gathered.
+        let ended = self.standing.completed() - ended_before;
+        self.last_batch = if self.connections.len() == 1 { ended.max(taken) } else { taken };
     }
 
     /// Whether everything has come to its end.

@@ -10,7 +10,7 @@ use crate::windows::EndedRequest;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::record::FailureSample;
-use plimsoll_core::recorder::Ended;
+use plimsoll_core::recorder::{Ended, Times};
 use plimsoll_wire::{Event, Fault, Judgement, Protocol};
 
 /// What feeding bytes to the codec came to.
@@ -150,8 +150,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                     self.given_up(key, tag, fault, unprocessed, now_ns);
                     input = &input[consumed..];
                 }
-                Ok(Event::Reply { tag, reply, consumed, reusable }) => {
-                    self.reply(key, tag, &reply, now_ns);
+                // By reference: a reply is big, and would be copied here just behind its making.
+                Ok(Event::Reply { tag, ref reply, consumed, reusable }) => {
+                    self.reply(key, tag, reply, now_ns);
                     replied = true;
                     if !reusable || !self.plan.keep_alive {
                         return Fed::LastReply;
@@ -200,9 +201,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Judges and records a complete reply.
     fn reply(&mut self, key: u32, tag: u32, reply: &P::Reply<'_>, now_ns: u64) {
         let flight = self.flights.get_mut(tag);
+        let (what, client, resent) = (flight.what, flight.client, flight.resent);
+        // Read before it is written: a wide load behind a narrow store waits for it, once for each reply.
+        let times = Times { done_ns: now_ns, ..flight.times };
         flight.times.done_ns = now_ns;
-        let (what, times, client) = (flight.what, flight.times, flight.client);
-        let resent = flight.resent;
         if self.sessions.again(client, &what, reply, resent) && resent < u8::MAX {
             self.take_off(key, tag);
             let flight = self.flights.get_mut(tag);

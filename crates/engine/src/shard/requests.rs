@@ -1,12 +1,11 @@
 //! From due to sent.
 
 use super::closed::ClosedConnections;
-use super::connection::{OUTGOING_BYTES, State};
+use super::connection::State;
 use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};
 use plimsoll_core::clock::Clock;
-use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::{Recorder, Times};
 use plimsoll_core::schedule::{Next, Schedule};
 use plimsoll_wire::{Protocol, Turn, UNTIL_CALLED};
@@ -15,8 +14,6 @@ use std::collections::VecDeque;
 
 /// Idle connections that are looked at for one that suits a request better.
 const LOOKED_AT_MAX: usize = 64;
-/// Why a request is lost that could not be sent.
-const BROKE: &str = "the connection broke while sending";
 /// How long a client or a user waits after its request was refused, ns.
 const REFUSED_PAUSE_NS: u64 = 10_000_000;
 
@@ -24,11 +21,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Sends everything that is due and can be sent; says when the schedule wants to be asked again, ns.
     pub(super) fn dispatch(&mut self) -> u64 {
         self.send_again();
+        self.reading.left = 0;
         if self.managed.is_some() {
             return self.dispatch_managed();
         }
         while !self.schedule_done && (self.dedicated || self.has_idle()) {
-            let now_ns = self.clock.now_ns();
+            let was_shared = self.reading.left > 0;
+            let now_ns = self.read_clock();
             self.schedule.see_backlog(u64::from(self.flights.len()), now_ns);
             match self.schedule.next(now_ns) {
                 Next::Send { intended_ns, client } => {
@@ -39,6 +38,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                         None => debug_assert!(false, "a client that waits became due"),
                     }
                 }
+                // It may have become due since the reading.
+                Next::Wait { .. } if was_shared => self.reading.left = 0,
                 Next::Wait { until_ns } => return until_ns,
                 Next::Blocked => return u64::MAX,
                 Next::Done => self.schedule_done = true,
@@ -77,7 +78,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 break;
             };
             let Some(key) = self.pick(due.client) else { break };
-            let now_ns = self.clock.now_ns();
+            let now_ns = self.read_clock();
             let waited_ns = now_ns.saturating_sub(due.intended_ns);
             self.standing.longest_wait_ns = self.standing.longest_wait_ns.max(waited_ns);
             self.begin(due, key, now_ns);
@@ -121,37 +122,36 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Counts a request by when it was due, where somebody asks for that.
+    #[inline]
     pub(super) fn count_due(&self, intended_ns: u64) {
         if let Some(windows) = self.plan.part.windows.first() {
             windows.due(intended_ns.saturating_sub(self.start_ns));
         }
     }
 
+    /// Whether a connection can be picked; of those that are open, the one that has been idle longest comes first.
+    #[inline]
     fn has_idle(&mut self) -> bool {
         // What a schedule has given is gone from it: only a connection that can be picked counts.
         self.drop_stale();
         !self.idle_open.is_empty() || !self.idle_closed.is_empty()
     }
 
-    /// A connection for a due request: an open one before one that must be opened.
+    /// A connection for a due request: an open one before one that must be opened. [`Shard::has_idle`] has been asked.
+    #[inline]
     fn pick(&mut self, client: u32) -> Option<u32> {
         if self.dedicated {
             let connection = &self.connections[client as usize];
             let free = connection.opening_for.is_none() && connection.under_way.is_empty();
             return free.then_some(client);
         }
-        let key = self.pick_open().or_else(|| self.idle_closed.take())?;
+        let key = self.idle_open.pop_front().or_else(|| self.idle_closed.take())?;
         self.connections[key as usize].queued = false;
         Some(key)
     }
 
-    /// The connection that has been idle longest of those that are still open.
-    fn pick_open(&mut self) -> Option<u32> {
-        self.drop_stale();
-        self.idle_open.pop_front()
-    }
-
     /// Takes connections that have no room any more from the front of the open ones.
+    #[inline]
     fn drop_stale(&mut self) {
         while let Some(&key) = self.idle_open.front()
             && !self.has_room(key)
@@ -194,6 +194,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Whether a connection is open and takes one more request.
+    #[inline]
     pub(super) fn has_room(&self, key: u32) -> bool {
         let connection = &self.connections[key as usize];
         let codec = connection.codec.as_ref().filter(|_| connection.state == State::Open);
@@ -201,11 +202,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Whether a connection that has carried so many requests takes one more.
+    #[inline]
     pub(super) fn takes_more(&self, codec: &P::Conn, carried: u64) -> bool {
         (self.plan.keep_alive || carried == 0) && self.protocol.capacity(codec) > 0
     }
 
     /// Whether a request counts, by its intended start and by how many its client has done.
+    #[inline]
     fn is_measured(&self, intended_ns: u64, client: u32) -> bool {
         intended_ns >= self.start_ns + self.plan.warmup_ns
             && (self.plan.ignore_first == 0
@@ -220,6 +223,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.recorder_of(measured)
     }
 
+    #[inline]
     pub(super) fn recorder_of(&mut self, measured: bool) -> &mut Recorder {
         match &mut self.warmup {
             Some(warmup) if !measured => warmup,
@@ -299,6 +303,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let deadline_ns = self.deadline_ns(now_ns, self.plan.timeouts.connect_ns);
         self.flights.set_deadline(tag, deadline_ns);
         self.scan_by(deadline_ns);
+        self.reading.left = 0;
         self.connections[key as usize].opening_for = Some(tag);
         if self.connections[key as usize].state == State::Closed {
             self.open(key);
@@ -310,6 +315,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         while let Some(&tag) = self.unprocessed.front() {
             let flight = self.flights.get(tag);
             let (client, measured) = (flight.client, flight.measured);
+            self.drop_stale();
             let Some(key) = self.pick(client) else { return };
             self.unprocessed.pop_front();
             let flight = self.flights.get_mut(tag);
@@ -350,11 +356,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
+    #[inline]
     pub(super) fn scan_by(&mut self, deadline_ns: u64) {
         self.next_scan_ns = self.next_scan_ns.min(deadline_ns);
     }
 
     /// Puts a connection that is not in use back among the idle ones, behind the others.
+    #[inline]
     pub(super) fn give_back(&mut self, key: u32) {
         self.queue_idle(key, VecDeque::push_back, ClosedConnections::give_back);
     }
@@ -365,6 +373,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Puts a connection into the queue that its state says, unless it is in one.
+    #[inline]
     fn queue_idle(
         &mut self,
         key: u32,
@@ -381,63 +390,5 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             State::Connecting | State::Handshaking | State::Resting => return,
         }
         connection.queued = true;
-    }
-
-    /// Encodes a request on an open connection and hands it to the network.
-    pub(super) fn submit(&mut self, key: u32, tag: u32, now_ns: u64) {
-        let connection = &mut self.connections[key as usize];
-        let Some(codec) = connection.codec.as_mut() else { return };
-        let flight = self.flights.get_mut(tag);
-        self.plain.clear();
-        self.protocol.submit(codec, &flight.request, tag, &mut self.plain);
-        flight.place = connection.under_way.len() as u32;
-        flight.may_be_done = true;
-        connection.under_way.push(tag);
-        let kept = connection.carried > 0;
-        connection.carried += 1;
-        flight.on_kept_connection = kept;
-        let measured = flight.measured;
-        // A second sending does not get a second timeout.
-        let deadline_ns = if flight.retried || flight.resent > 0 {
-            self.flights.deadline_ns(tag)
-        } else {
-            self.deadline_ns(now_ns, self.plan.timeouts.request_ns)
-        };
-        self.flights.set_deadline(tag, deadline_ns);
-        self.scan_by(deadline_ns);
-        let plain = std::mem::take(&mut self.plain);
-        let counters = &mut self.recorder_of(measured).interval_mut().counters;
-        counters.bytes_sent += plain.len() as u64;
-        counters.reused += u64::from(kept);
-        let has_room = self.has_room(key);
-        let connection = &mut self.connections[key as usize];
-        if has_room && plain.len() < OUTGOING_BYTES {
-            // More may follow in this round, and go with it.
-            if !connection.has_kept() {
-                self.unflushed.push(key);
-            }
-            if connection.keep(&plain) {
-                self.flush();
-            }
-        } else if connection.write(key, &mut self.net, &plain, &mut self.cipher).is_err() {
-            // What the peer may have said before it went was not said to this request.
-            self.lose(key, Failure::Reset, BROKE);
-        }
-        self.plain = plain;
-        if self.has_room(key) {
-            self.give_back(key);
-        }
-    }
-
-    /// Hands the requests that waited for each other to the network.
-    pub(super) fn flush(&mut self) {
-        while let Some(key) = self.unflushed.pop() {
-            let connection = &mut self.connections[key as usize];
-            if connection.has_kept()
-                && connection.write(key, &mut self.net, &[], &mut self.cipher).is_err()
-            {
-                self.lose(key, Failure::Reset, BROKE);
-            }
-        }
     }
 }

@@ -298,6 +298,26 @@ fn many_requests_share_a_connection() {
     assert!(took_ns < 110 * MILLISECOND_NS, "{took_ns}");
 }
 
+/// Answers that come together over one connection are a batch, although they are one completion: there is no nap in order to
+/// gather more.
+#[test]
+fn answers_that_come_together_are_a_batch() {
+    let mut answers = Vec::new();
+    let server = Server::new(move |seen, tag| {
+        answers.extend(frame(REPLY, tag));
+        if seen % 32 < 31 {
+            return Acts::new();
+        }
+        vec![(0, Act::Bytes(std::mem::take(&mut answers)))]
+    });
+    let plan = ShardPlan { batching: true, ..plan(32, 1, Some(3200)) };
+    let end = run(plan, 32, &server, Asker::default());
+    assert_eq!((end.rest.ledger.ok, server.borrow().pieces), (3200, 100));
+    // A hundred times two ways of 20 us. With a nap each time it would be 5 ms.
+    let took_ns = end.measured_ns.1 - end.measured_ns.0;
+    assert!(took_ns < 4_500_000, "{took_ns}");
+}
+
 #[test]
 fn a_connection_takes_no_more_than_it_says() {
     let server = Server::new(|_, tag| answer(tag));

@@ -103,6 +103,31 @@ impl Request {
         self.counted(1)
     }
 
+    /// Where the parameter will stand that is appended next, for [`Request::replace`].
+    #[must_use]
+    pub const fn next_place(&self) -> ParamPlace {
+        ParamPlace(self.bytes.len())
+    }
+
+    /// Puts another whole number where one of the same type stands: calls that differ in nothing else are copied from one that
+    /// was rendered once.
+    ///
+    /// # Panics
+    /// In debug builds, when there is no parameter of that type there, or the value is none that has a number's length.
+    #[inline]
+    pub fn replace(&mut self, place: ParamPlace, value: &Value<'_>) {
+        let (kind, rest) = match self.bytes.get_mut(place.0..) {
+            Some([kind, rest @ ..]) => (*kind, rest),
+            _ => (0, Default::default()),
+        };
+        debug_assert_eq!(kind, value.kind().code() as u8, "no such parameter at {}", place.0);
+        match value {
+            Value::Integer(number) => write_over(rest, number.to_be_bytes()),
+            Value::BigInt(number) => write_over(rest, number.to_be_bytes()),
+            _ => debug_assert!(false, "{value:?} is not replaced"),
+        }
+    }
+
     /// Appends a null of this type.
     ///
     /// # Panics
@@ -128,6 +153,7 @@ impl Request {
     }
 
     /// Says by which number the call is partitioned, for whoever chooses its connection. It is not sent.
+    #[inline]
     pub fn partition(&mut self, key: i64) {
         self.key = Some(key);
     }
@@ -139,6 +165,7 @@ impl Request {
     }
 
     /// Becomes the same as `other` without allocating once there is room.
+    #[inline]
     pub fn copy_from(&mut self, other: &Request) {
         self.bytes.clone_from(&other.bytes);
         self.handle_at = other.handle_at;
@@ -162,6 +189,17 @@ impl Request {
         if let Some(place) = out.get_mut(at..at + 8) {
             place.copy_from_slice(&handle.to_be_bytes());
         }
+    }
+}
+
+/// Where a parameter stands in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamPlace(usize);
+
+#[inline]
+fn write_over<const N: usize>(rest: &mut [u8], bytes: [u8; N]) {
+    if let Some(place) = rest.first_chunk_mut::<N>() {
+        *place = bytes;
     }
 }
 

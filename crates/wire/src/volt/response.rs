@@ -92,7 +92,8 @@ impl<'a> Response<'a> {
     #[inline]
     #[must_use]
     pub fn long(&self) -> Option<i64> {
-        if self.tables.len() == 1 { self.table(0)?.long() } else { None }
+        let mut tables = self.tables;
+        if tables.len() == 1 { tables.next()?.ok()?.long() } else { None }
     }
 
     /// The table with this index; `None` also when it cannot be read.

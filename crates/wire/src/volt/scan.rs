@@ -95,8 +95,10 @@ impl<'a> Scan<'a> {
     /// A count of 16 bits; a negative one is refused.
     #[inline]
     pub fn count(&mut self) -> Result<u16, DecodeError> {
-        let count = self.i16()?;
-        u16::try_from(count).map_err(|_| DecodeError::Length(count.into()))
+        match self.i16()? {
+            count @ 0.. => Ok(count as u16),
+            count => Err(DecodeError::Length(count.into())),
+        }
     }
 
     /// A type's code.
@@ -109,11 +111,9 @@ impl<'a> Scan<'a> {
     #[inline]
     pub fn counted(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         match self.i32()? {
+            length @ 0.. => self.take(length as usize).map(Some),
             -1 => Ok(None),
-            length => {
-                let bytes = usize::try_from(length).map_err(|_| DecodeError::Length(length))?;
-                self.take(bytes).map(Some)
-            }
+            length => Err(DecodeError::Length(length)),
         }
     }
 

@@ -35,6 +35,21 @@ fn a_vote_is_as_the_java_client_writes_it() {
 }
 
 #[test]
+fn whole_numbers_are_replaced_in_their_places() {
+    let mut request = Request::default();
+    request.call("Vote", &[]);
+    let phone = request.next_place();
+    request.param(&Value::BigInt(i64::MAX));
+    let contestant = request.next_place();
+    request.param(&Value::Integer(-1)).param(&Value::BigInt(2));
+    request.replace(phone, &vote()[0]);
+    request.replace(contestant, &vote()[1]);
+    let mut bytes = Vec::new();
+    request.put(2, &mut bytes);
+    assert_eq!(bytes, hex(VOTE));
+}
+
+#[test]
 fn a_vote_is_read_in_every_version() {
     let versions = [
         (0, VOTE[9..].replacen("02", "00", 1).replacen("02 00 0003", "02 0003", 1), None),

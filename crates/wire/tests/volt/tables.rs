@@ -96,6 +96,25 @@ fn wrong_tables_are_refused() {
     assert_eq!(row.long(0), None);
 }
 
+#[test]
+fn the_number_of_a_single_cell_is_that_of_its_value() {
+    for (kind, value) in [
+        (Kind::BigInt, Value::BigInt(-7)),
+        (Kind::BigInt, Value::Null),
+        (Kind::Integer, Value::Integer(1 << 30)),
+        (Kind::TinyInt, Value::TinyInt(3)),
+        (Kind::Timestamp, Value::Timestamp(1 << 50)),
+        (Kind::Float, Value::Float(1.0)),
+        (Kind::String, Value::String("12345678")),
+    ] {
+        let mut out = Vec::new();
+        TableWriter::new(&mut out, &[("", kind)]).row(&[value]);
+        assert_eq!(TableView::read(&out[4..]).unwrap().long(), value.long(), "{value:?}");
+    }
+    let cut = hex("00000008 80 0001 06 00000000 00000001 00000004 00000001");
+    assert_eq!(TableView::read(&cut).unwrap().long(), None);
+}
+
 proptest! {
     #[test]
     fn tables_come_back_as_they_went_out(table in made::table()) {

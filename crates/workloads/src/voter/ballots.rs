@@ -135,12 +135,14 @@ impl Ballots {
         } else {
             self.phone(&mut rng)
         };
-        let contestant = if rng.uniform() < self.game.strays {
-            UNKNOWN_CONTESTANT
-        } else if rng.below(2) == 0 {
-            i32::from(self.leaning[area])
-        } else {
-            1 + rng.below(self.game.contestants.into()) as i32
+        let is_stray = rng.uniform() < self.game.strays;
+        let leans = rng.below(2) == 0;
+        // Nobody can guess who leans: what both would vote is known before, and no jump is guessed wrong.
+        let of_all = 1 + rng.below(self.game.contestants.into()) as i32;
+        let contestant = match (is_stray, leans) {
+            (true, _) => UNKNOWN_CONTESTANT,
+            (false, true) => i32::from(self.leaning[area]),
+            (false, false) => of_all,
         };
         Ballot { phone, contestant }
     }

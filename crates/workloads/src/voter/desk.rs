@@ -5,6 +5,7 @@ use super::shared::{Seen, Voting, add, raise};
 use super::tally::VoterTally;
 use super::tune::{TunedLatency, Tuner};
 use plimsoll_core::clock::MILLISECOND_NS;
+use plimsoll_core::histogram::Run;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::Slice;
@@ -45,6 +46,8 @@ pub(super) struct Desk {
     under_way: u32,
     tuner: Option<Tuner>,
     tally: VoterTally,
+    /// The last of the servers' times that are not in the tally yet.
+    server_run: Run,
 }
 
 impl Desk {
@@ -54,7 +57,16 @@ impl Desk {
         let most = settings.under_way_max;
         let tuner = settings.tune.clone().map(|goal| Tuner::new(goal, most, shards));
         let slice = Slice { index: shard, of: shards.max(1) };
-        Self { shard, slice, asked: 0, under_way: 0, tuner, tally: VoterTally::default(), voting }
+        Self {
+            shard,
+            slice,
+            asked: 0,
+            under_way: 0,
+            tuner,
+            tally: VoterTally::default(),
+            server_run: Run::default(),
+            voting,
+        }
     }
 
     fn seen(&self) -> &Seen {
@@ -140,7 +152,7 @@ impl Desk {
         add(&seen.client_sum_ns, took_ns);
         raise(&seen.client_max_ns, took_ns);
         if let Some(ms) = server_ms {
-            self.tally.server.record(ms * MILLISECOND_NS);
+            self.server_run.record(ms * MILLISECOND_NS, &mut self.tally.server);
             add(&seen.server_sum_ms, ms);
             raise(&seen.server_max_ms, ms);
         }
@@ -196,6 +208,7 @@ impl Desk {
 /// What was under way when the run was cut off may have been done.
 impl Drop for Desk {
     fn drop(&mut self) {
+        self.server_run.flush(&mut self.tally.server);
         self.tally.unknown += u64::from(self.under_way);
         add(&self.seen().unknown, u64::from(self.under_way));
         self.voting.shard_ended(&self.tally);

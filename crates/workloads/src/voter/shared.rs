@@ -147,6 +147,7 @@ impl Voting {
     }
 
     /// Whether it was ended early.
+    #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)

@@ -1,12 +1,13 @@
 //! Votes over VoltDB's protocol.
 
+use super::ballots::Ballot;
 use super::desk::{Answer, Desk};
 use super::routes::{Dealer, Routes};
 use super::shared::Voting;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::voter::ContestantVotes;
-use plimsoll_wire::volt::{Request, Response, Status, Value, Volt};
+use plimsoll_wire::volt::{ParamPlace, Request, Response, Status, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct VoltVotes {
     desk: Desk,
+    form: Form,
     /// Deals votes out to the hosts that own them, where there are several.
     dealer: Option<Dealer>,
 }
@@ -22,7 +24,8 @@ impl VoltVotes {
     /// Those of shard `shard` of `shards`.
     #[must_use]
     pub fn new(voting: Arc<Voting>, shard: u32, shards: u32) -> Self {
-        Self { desk: Desk::new(voting, shard, shards), dealer: None }
+        let desk = Desk::new(voting, shard, shards);
+        Self { form: Form::new(desk.max_votes()), desk, dealer: None }
     }
 
     /// The same, with each vote sent to the host that owns it. Which votes are made then depends on which host has room.
@@ -30,6 +33,34 @@ impl VoltVotes {
     pub fn routed(mut self, routes: Arc<Routes>) -> Self {
         self.dealer = Some(Dealer::new(routes, self.desk.slice()));
         self
+    }
+}
+
+/// A call of `Vote`, rendered but for who votes for whom.
+#[derive(Debug)]
+struct Form {
+    blank: Request,
+    phone: ParamPlace,
+    contestant: ParamPlace,
+}
+
+impl Form {
+    fn new(max_votes: i64) -> Self {
+        let mut blank = Request::default();
+        blank.call("Vote", &[]);
+        let phone = blank.next_place();
+        blank.param(&Value::BigInt(0));
+        let contestant = blank.next_place();
+        blank.param(&Value::Integer(0)).param(&Value::BigInt(max_votes));
+        Self { blank, phone, contestant }
+    }
+
+    #[inline]
+    fn fill_in(&self, ballot: Ballot, request: &mut Request) {
+        request.copy_from(&self.blank);
+        request.replace(self.phone, &Value::BigInt(ballot.phone));
+        request.replace(self.contestant, &Value::Integer(ballot.contestant));
+        request.partition(ballot.phone);
     }
 }
 
@@ -41,11 +72,7 @@ impl Sessions<Volt> for VoltVotes {
                 let desk = &self.desk;
                 what.item = dealer.deal(target, |item| desk.ballot(item));
             }
-            let ballot = self.desk.ballot(what.item);
-            let contestant = Value::Integer(ballot.contestant);
-            let most = Value::BigInt(self.desk.max_votes());
-            request.call("Vote", &[Value::BigInt(ballot.phone), contestant, most]);
-            request.partition(ballot.phone);
+            self.form.fill_in(self.desk.ballot(what.item), request);
         }
         turn
     }
@@ -148,6 +175,7 @@ pub fn results_of(reply: &Response<'_>) -> Option<Vec<ContestantVotes>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::voter::UNKNOWN_CONTESTANT;
     use plimsoll_wire::volt::{Kind, ResponseWriter};
 
     fn told(columns: &[(&str, Kind)], rows: &[[Value<'_>; 3]]) -> Option<Vec<ContestantVotes>> {
@@ -158,6 +186,20 @@ mod tests {
             table.row(row);
         }
         results_of(&Response::read(&out[4..]).unwrap())
+    }
+
+    #[test]
+    fn a_form_that_is_filled_in_is_the_call_written_out() {
+        let form = Form::new(2);
+        let (mut filled, mut written) = (Request::default(), Request::default());
+        for (phone, contestant) in [(2_125_550_001, 6), (9_075_551_234, UNKNOWN_CONTESTANT)] {
+            form.fill_in(Ballot { phone, contestant }, &mut filled);
+            let params = [Value::BigInt(phone), Value::Integer(contestant), Value::BigInt(2)];
+            written.call("Vote", &params);
+            written.partition(phone);
+            assert_eq!(filled.bytes(), written.bytes());
+            assert_eq!(filled, written);
+        }
     }
 
     #[test]
