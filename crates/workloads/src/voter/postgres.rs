@@ -1,12 +1,12 @@
 //! Votes as SQL transactions over PostgreSQL's protocol.
 
-use super::areas::REGIONS;
 use super::desk::{Answer, Desk};
 use super::names::CONTESTANTS;
 use super::shared::Voting;
 use crate::sql::explained;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
+use plimsoll_core::voter::areas::REGIONS;
 use plimsoll_wire::postgres::{
     Postgres, Reply, Request, RequestError, ServerError, Statement, Transaction,
 };
@@ -173,7 +173,7 @@ BEGIN
   PERFORM 1 FROM contestants c WHERE c.contestant_number = contestant;
   IF NOT FOUND THEN RETURN 1; END IF;
   SELECT count(*) INTO had FROM votes v WHERE v.phone_number = phone;
-  IF had >= max_votes THEN RETURN 2; END IF;
+  IF had > 0 AND had >= max_votes THEN RETURN 2; END IF;
   SELECT a.state INTO own_state FROM area_code_state a WHERE a.area_code = phone / 10000000;
   INSERT INTO votes (phone_number, state, contestant_number)
     VALUES (phone, coalesce(own_state, 'XX'), contestant);
@@ -190,7 +190,7 @@ const STATEMENTS: [&str; 4] = [
     "INSERT INTO votes (phone_number, state, contestant_number) \
      SELECT $1::bigint, coalesce((SELECT state FROM area_code_state WHERE area_code = $1::bigint / 10000000), 'XX'), \
      $2::integer WHERE EXISTS (SELECT 1 FROM contestants WHERE contestant_number = $2::integer) \
-     AND (SELECT count(*) FROM votes WHERE phone_number = $1::bigint) < $3::bigint",
+     AND (SELECT count(*) FROM votes WHERE phone_number = $1::bigint) < greatest($3::bigint, 1)",
 ];
 
 /// The sessions of one shard: each client votes in one transaction after the other.
