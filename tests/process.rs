@@ -71,7 +71,8 @@ impl Place {
         command.args(args).current_dir(self.path());
         let left_out =
             ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE", "PGPASSWORD", "VOLTDB_PASSWORD"];
-        for variable in left_out {
+        let of_libpq = ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGSSLMODE"];
+        for variable in left_out.into_iter().chain(of_libpq) {
             command.env_remove(variable);
         }
         // Engines are installed beside the folders of the builds, and never into the user's own.

@@ -64,7 +64,7 @@ fn wrong_flags_are_one_line() {
     let place = Place::new();
     place.file("users", "ann:secret\nnobody\n");
     place.file("file", "in the way");
-    let wrong: [(&[&str], &str); 9] = [
+    let wrong: [(&[&str], &str); 11] = [
         (&["--partitions", "0"], "--partitions takes a number from 1 to 256"),
         (&["--network-threads", "0"], "--network-threads"),
         (&["--pending-calls", "0"], "--pending-calls"),
@@ -73,7 +73,9 @@ fn wrong_flags_are_one_line() {
         (&["--user", "a:b", "--user", "a:c"], "the user 'a' is given twice"),
         (&["--users", "users"], "users:2: no user"),
         (&["--users", "none"], "--users none"),
-        (&["--data", "file"], "--data file"),
+        (&["--users", "/dev/zero"], "--users /dev/zero: is longer than 16 MiB"),
+        (&["--log-max", "0"], "--log-max takes a size from 1 byte"),
+        (&["--data", "file"], "--data file: it is no folder"),
     ];
     for (flags, part) in wrong {
         let ended = place.run([&["serve", "voter"], flags].concat()).expect(64);

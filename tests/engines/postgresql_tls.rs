@@ -50,6 +50,21 @@ impl<'a> Cluster<'a> {
         Running::start(command, b"").wait(PATIENCE)
     }
 
+    /// So do votes, over one process and over two, which all know what it has come to.
+    #[track_caller]
+    fn votes_in_clear(&self, parameters: &str) {
+        let url = format!("postgres://localhost:{}/plimsoll{parameters}", self.port);
+        for (seed, processes) in [("1", "1"), ("2", "2")] {
+            let voter = ["voter", &url, "--calls", "60", "--workers", "4", "--connections", "2"];
+            let more = ["--processes", processes, "--seed", seed, "--json", "-", "--no-record"];
+            let mut command = self.place.plimsoll([&voter[..], &more].concat());
+            command.env("PGPASSWORD", PASSWORD);
+            let record = Record::of(&Running::start(command, b"").wait(PATIENCE));
+            assert_eq!((record.ok(), record.text("/voter/check")), (60, "ok"), "{:#}", record.0);
+            assert!(record.text("/target/url").contains("?sslmode=disable&"), "{:#}", record.0);
+        }
+    }
+
     /// The load goes well; what the record says of TLS.
     #[track_caller]
     fn holds(&self, host: &str, parameters: &str, sql: &str) -> String {
@@ -98,6 +113,7 @@ fn every_sslmode_means_what_it_means_to_libpq() {
     let parameters = format!("?sslrootcert={other}");
     let shown = format!("sslmode=disable&sslrootcert={other}");
     assert_eq!(cluster.holds("localhost", &parameters, CLEAR), shown);
+    cluster.votes_in_clear(&parameters);
     let wrong = cluster.load("nobody:wrong@localhost", "?sslmode=require", SECURE);
     refused(wrong, 64, &["no pg_hba.conf entry", "SSL encryption"]);
     let wrong = cluster.load("plimsoll:wrong@localhost", "?sslmode=require", SECURE);

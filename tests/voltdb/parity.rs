@@ -5,6 +5,7 @@ use super::NAMES;
 use super::asking::{Answer, Asking};
 use crate::engines::install;
 use crate::process::{Place, curl};
+use crate::voter::LIMITS;
 use plimsoll_wire::volt::Value::{
     self, BigInt, Boolean, Decimal, Float, Integer, Null, SmallInt, String, Timestamp, TinyInt,
     VarBinary,
@@ -160,6 +161,10 @@ fn statements() -> Vec<Call> {
         "DELETE FROM votes WHERE phone_number = 2065550001",
         "UPDATE votes SET contestant_number = 2 WHERE phone_number = 4155550001",
         "SELECT COUNT(*) FROM votes WHERE contestant_number = 2",
+        "DELETE FROM votes WHERE contestant_number = 2; INSERT INTO contestants VALUES (1, 'Again')",
+        "SELECT COUNT(*) FROM votes WHERE contestant_number = 2",
+        "DELETE FROM votes WHERE contestant_number = 2; INSERT INTO contestants VALUES (8, 'New')",
+        "SELECT COUNT(*) FROM votes WHERE contestant_number = 2",
     ]
     .map(alone)
     .into();
@@ -186,6 +191,13 @@ fn the_embedded_server_answers_as_voltdb_does() {
     let real = place.serve(&["voltdb", "--heap", "256MiB", "--http-port", &real_http]);
     let own = place.serve(&["voter", "--http-port", &own_http]);
     let (mut real, mut own) = (Asking::to(real.port), Asking::to(own.port));
+    for server in [&mut real, &mut own] {
+        server.initialize(NAMES);
+        for (most, expected) in LIMITS {
+            let phone = PHONE + 20 + most;
+            assert_eq!([(); 3].map(|()| server.vote(phone, 4, most)), expected, "at most {most}");
+        }
+    }
     let first = ("Initialize", vec![Integer(6), String(NAMES)]);
     let second = ("Initialize", vec![Integer(3), String("a,b,c")]);
     let calls = [vec![first, second], votes(), procedures(), statements()].concat();

@@ -2,9 +2,31 @@
 
 use crate::engines::install;
 use crate::process::Place;
+use crate::record::Record;
 use crate::voter::{expect_exact, rejected, run};
 
 const CALLS: u64 = 10_000;
+
+#[test]
+fn voltdb_is_the_target_of_a_job() {
+    install("voltdb");
+    let place = Place::busy();
+    place.file(
+        "mine.toml",
+        "[job]\nname = \"mine\"\ndescription = \"Votes at VoltDB.\"\n\
+         command = [\"voter\", \"{target_url}\", \"--calls\", \"2000\", \"--workers\", \"20\"]\n\
+         target = { serve = [\"voltdb\", \"--port\", \"0\", \"--heap\", \"256MiB\"], ready_within = \"2m\" }\n",
+    );
+    let ended = place.run(["run", "mine.toml", "--json", "record.json", "--quiet"]);
+    // A machine that is busy may make the generator late; the votes are what matters here.
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+    let record = Record(serde_json::from_str(&place.read("record.json")).unwrap());
+    expect_exact(&record);
+    assert_eq!(record.ok(), 2000);
+    let folder = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap();
+    let log = std::fs::read_to_string(folder.path().join("target.log")).unwrap();
+    assert!(log.contains("Server completed initialization"), "{log}");
+}
 
 #[test]
 fn the_five_presets_are_exact_at_voltdb() {

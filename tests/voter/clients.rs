@@ -1,7 +1,7 @@
 //! Several clients on one database: each has a true check of its own.
 
 use super::{database, expect_exact, run};
-use crate::process::Place;
+use crate::process::{Place, expect_gone, until};
 use crate::record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
@@ -46,6 +46,42 @@ fn two_processes_are_both_exact_and_start_together() {
 }
 
 #[test]
+fn the_record_of_several_processes_has_its_seconds_and_its_slowest_calls() {
+    let place = Place::busy();
+    let target = database(&place, &[]);
+    let args = ["voter", &target.url, "--processes", "2", "--workers", "8", "--duration", "30s"];
+    let running = place.start([&args[..], &["--quiet", "--json", "-"]].concat());
+    let journal = || {
+        let folder = std::fs::read_dir(place.path().join("runs")).ok()?.next()?.ok()?.path();
+        std::fs::read_to_string(folder.join("intervals.ndjson")).ok()
+    };
+    // Seconds are written down as they pass, and not when all is over.
+    until("two seconds", Duration::from_secs(60), || {
+        journal().is_some_and(|text| text.lines().count() >= 2)
+    });
+    running.signal(Signal::INT);
+    let ended = running.wait(Duration::from_secs(60));
+    assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
+    let record = Record::of(&ended);
+    record.expect_balanced();
+    assert_eq!((record.verdict(), record.text("/voter/check")), ("partial", "ok"));
+    let lines = journal().unwrap();
+    let ok: u64 = lines
+        .lines()
+        .map(|line| {
+            let second: serde_json::Value = serde_json::from_str(line).unwrap();
+            second.pointer("/ledger/ok").and_then(serde_json::Value::as_u64).unwrap()
+        })
+        .sum();
+    assert_eq!(ok, record.ok(), "all processes are in the journal");
+    let slowest = record.0["slowest"].as_array().unwrap();
+    assert_eq!(slowest.len(), 20);
+    let times: Vec<f64> = slowest.iter().map(|one| one["response_ms"].as_f64().unwrap()).collect();
+    assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
+    assert!(slowest.iter().all(|one| one["class"] == "vote" && one["outcome"] == "ok"));
+}
+
+#[test]
 fn independent_clients_share_the_numbers_by_slices() {
     let place = Place::busy();
     let target = database(&place, &[]);
@@ -85,4 +121,20 @@ fn a_process_that_dies_is_told_and_the_others_count() {
     assert_eq!(record.text("/voter/processes/1/check"), "not-checked");
     assert!(record.text("/voter/processes/1/died").contains("signal"), "{:#}", record.0["voter"]);
     assert_eq!(record.text("/voter/check"), "not-checked");
+}
+
+#[test]
+fn processes_that_are_stopped_before_their_start_say_so_in_one_line() {
+    let place = Place::busy();
+    let target = database(&place, &[]);
+    let args = ["voter", &target.url, "--processes", "2", "--start-delay", "60s"];
+    let running = place.start([&args[..], &["--calls", "100"]].concat());
+    until("ready", Duration::from_secs(60), || running.stderr_so_far().contains("start at"));
+    let processes = running.descendants();
+    running.signal(Signal::INT);
+    let ended = running.wait(Duration::from_secs(30)).expect(3);
+    let told = super::line(&ended);
+    assert!(told.ends_with("stopped before the agreed start; nothing was measured"), "{told}");
+    assert_eq!(ended.stdout, "");
+    expect_gone(&processes);
 }

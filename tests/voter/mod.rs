@@ -10,6 +10,9 @@ mod wrong;
 use crate::process::{Ended, Place, Target};
 use crate::record::Record;
 
+/// What three votes of one telephone come to, by how often it may vote: the limit is judged where there are votes.
+pub const LIMITS: [(i64, [i64; 3]); 3] = [(0, [0, 2, 2]), (1, [0, 2, 2]), (2, [0, 0, 2])];
+
 /// A database of plimsoll's own, and nothing else on the command line.
 fn database(place: &Place, flags: &[&str]) -> Target {
     place.serve(&[&["voter", "--port", "0"], flags].concat())

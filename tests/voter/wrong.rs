@@ -18,7 +18,7 @@ fn expect(place: &Place, code: i32, args: &[&str], part: &str) {
 #[test]
 fn flags_that_make_no_run() {
     let place = Place::new();
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["--contestants", "13"], "13 contestants: the list is too long; use 1 to 12"),
         (&["--names", "a,b,c,d,e,f,g,h,i,j,k,l,m"], "the list is too long"),
         (&["--mode", "managed", "--slots", "0"], "slots 0 admit nothing; use at least 1"),
@@ -34,6 +34,16 @@ fn flags_that_make_no_run() {
         (&["--limit", "5"], "--limit go with --rhythm burst"),
         (&["VBM", "--auto-tune", "p99=5ms"], "take --mode direct"),
         (&["VSE"], "there is no preset 'VSE'; did you mean 'VSD'?"),
+        (
+            &["db1"],
+            "there is no preset 'db1'; there are VSD, VSM, VBM, VBD, HSD; a database is written",
+        ),
+        (&["--workers", "1", "--cores", "2"], "--workers: fewer than one for each thread"),
+        (&["--workers", "3", "--cores", "2", "--processes", "2"], "fewer than one for each thread"),
+        (
+            &["--client", "a-name-of-thirty-nine-characters-12345678", "--processes", "2"],
+            "use at most 38 characters",
+        ),
         (&["run", "VSD", "voter"], "run needs 12 words and has 2"),
         (&["http://127.0.0.1:80"], "write volt://"),
         (&["--start-at", "2020-01-01T00:00:00Z"], "that time has passed"),
@@ -53,6 +63,10 @@ fn nobody_and_somebody_else() {
     expect(&place, 64, &[&other], "it looks like a web server (HTTP)");
     let other = format!("postgres://127.0.0.1:{}/x", web.port);
     expect(&place, 64, &[&other], "it looks like a web server (HTTP)");
+    let ended = place.run(["hello", "--names", "a,b"]).expect(64);
+    assert!(line(&ended).contains("are the election's"), "{}", ended.stderr);
+    // A number of IPv6 is told as it is written.
+    expect(&place, 4, &["volt://[::1]:1"], "volt://[::1]:1: nobody listens");
     // A listener that never says a word: told after its limits, and not hanging.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("volt://{}", silent.local_addr().unwrap());

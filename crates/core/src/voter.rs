@@ -4,6 +4,8 @@
 //! may have left one or none. So the rows that a client finds in its own range of keys have grown by a number from an
 //! interval whose both ends are known exactly; any other number is a write that was lost, or one that nobody asked for.
 
+pub mod areas;
+
 use crate::bench_shape::Shape;
 use crate::histogram::{Histogram, LatencySummary};
 use serde::{Deserialize, Serialize};

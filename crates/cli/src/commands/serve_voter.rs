@@ -8,10 +8,14 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::units::Size;
 use plimsoll_targets::voter::{Durability, Server, VoterConfig, VoterError};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// Where users may be given instead of on the command line, which other users of the machine can read.
 const USERS_VARIABLE: &str = "PLIMSOLL_VOTER_USERS";
+/// Longest file of users, bytes.
+const USERS_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Args, Debug)]
 pub struct VoterArgs {
@@ -92,7 +96,7 @@ pub fn run(args: &VoterArgs) -> Result<u8> {
         urls.push(format!("http://{}", http.local_addr()?));
     }
     ready_line("voter", &urls, &args.listen)?;
-    server.serve(listener, http, &stop)?;
+    server.telling(note).serve(listener, http, &stop)?;
     Ok(exit::FINE)
 }
 
@@ -105,7 +109,7 @@ impl VoterArgs {
             users: self.all_users()?,
             pending_calls: self.pending_calls,
             pending_bytes: usize::try_from(self.pending_bytes.bytes).unwrap_or(usize::MAX),
-            log_bytes_max: self.log_max.bytes.max(1),
+            log_bytes_max: self.log_max.bytes,
             ..VoterConfig::default()
         };
         if let Some(partitions) = self.partitions {
@@ -122,8 +126,7 @@ impl VoterArgs {
         }
         if let Some(path) = &self.users {
             let shown = path.display();
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| usage(format!("--users {shown}: {error}; check the path")))?;
+            let text = read(path).map_err(|why| usage(format!("--users {shown}: {why}")))?;
             for (line, text) in (1..).zip(text.lines()) {
                 if !text.trim().is_empty() {
                     users.push(user(text, &format!("{shown}:{line}"))?);
@@ -137,6 +140,18 @@ impl VoterArgs {
         }
         Ok(users)
     }
+}
+
+/// A file of users. One that is too long is none, and something without an end must not be read to it.
+fn read(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| format!("{error}; check the path"))?;
+    let read = file.take(USERS_BYTES_MAX + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("{error}; give a file of UTF-8 text"))?;
+    if text.len() as u64 > USERS_BYTES_MAX {
+        return Err("is longer than 16 MiB; give a file with one NAME:PASSWORD a line".to_owned());
+    }
+    Ok(text)
 }
 
 /// A name and a password. What was given is not repeated, since it may be a password.

@@ -93,6 +93,7 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     } else {
         None
     };
+    task.settle()?;
     let finished = if flags.processes > 1 {
         processes::run(flags, &task, &output)?
     } else {

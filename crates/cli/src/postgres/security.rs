@@ -1,6 +1,6 @@
 //! TLS to PostgreSQL, as the parameters of an address ask for it: those of libpq, with its meaning and its default.
 
-use super::decoded;
+use super::address::{decoded, encoded};
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_engine::exchange::ExchangeError;
@@ -67,11 +67,11 @@ pub struct Security {
 }
 
 impl Security {
-    /// Reads what stands behind the `?` of an address.
+    /// Reads what stands behind the `?` of an address; `usual` is the mode where nothing there says one.
     ///
     /// # Errors
     /// What is wrong and what to write; no values but that of `sslmode`.
-    pub fn parse(parameters: &str) -> Result<Self, String> {
+    pub fn parse(parameters: &str, usual: Option<&str>) -> Result<Self, String> {
         let (mut own, mut mode) = (Self::default(), None);
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
@@ -91,7 +91,14 @@ impl Security {
         if is_system {
             own.root = None;
         }
-        own.mode = mode.unwrap_or(if is_system { SslMode::VerifyFull } else { SslMode::Prefer });
+        own.mode = match (mode, usual) {
+            (Some(mode), _) => mode,
+            (None, _) if is_system => SslMode::VerifyFull,
+            (None, Some(usual)) => {
+                SslMode::parse(usual).map_err(|why| format!("{why} (from PGSSLMODE)"))?
+            }
+            (None, None) => SslMode::Prefer,
+        };
         // Anybody has a certificate of some authority of the system: without the name it proves nothing.
         if is_system && own.mode < SslMode::VerifyFull {
             return Err("sslrootcert=system goes with sslmode=verify-full only".to_owned());
@@ -131,6 +138,21 @@ impl Security {
         made.map(Some).map_err(|error| usage(format!("sslmode={}: {error}", self.mode.name())))
     }
 
+    /// All of it, as parameters of an address.
+    pub fn written(&self) -> String {
+        let file = |name: &str, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| format!("{name}={}", encoded(&path.to_string_lossy())))
+        };
+        let files = [
+            file("sslrootcert", &self.root),
+            file("sslcert", &self.certificate),
+            file("sslkey", &self.key),
+        ];
+        let mode = format!("sslmode={}", self.mode.name());
+        let all: Vec<String> = [mode].into_iter().chain(files.into_iter().flatten()).collect();
+        all.join("&")
+    }
+
     /// As it stands in an address; nothing where nothing differs from the default.
     pub fn shown(&self) -> String {
         let root = self.root.as_ref().map(|root| format!("sslrootcert={}", root.display()));
@@ -166,7 +188,7 @@ mod tests {
 
     #[test]
     fn parameters_are_those_of_libpq() {
-        let mode = |text: &str| Security::parse(text).map(|own| own.mode);
+        let mode = |text: &str| Security::parse(text, None).map(|own| own.mode);
         for (text, wanted) in [
             ("", SslMode::Prefer),
             ("sslmode=disable", SslMode::Disable),
@@ -192,7 +214,7 @@ mod tests {
             let told = mode(text).unwrap_err();
             assert!(told.contains(word) && !told.contains("secret"), "{text}: {told}");
         }
-        let both = Security::parse("sslmode=verify-full&sslrootcert=/a%20b/ca.crt").unwrap();
+        let both = Security::parse("sslmode=verify-full&sslrootcert=/a%20b/ca.crt", None).unwrap();
         assert_eq!(both.shown(), "?sslmode=verify-full&sslrootcert=/a b/ca.crt");
         assert_eq!(Security::default().shown(), "");
     }
@@ -200,17 +222,17 @@ mod tests {
     #[test]
     fn files_are_read_before_anything_is_sent() {
         let told = |text: &str| {
-            let made = Security::parse(text).unwrap().tls("localhost");
+            let made = Security::parse(text, None).unwrap().tls("localhost");
             made.err().unwrap().to_string()
         };
         assert!(told("sslrootcert=/no/such.crt").contains("'/no/such.crt'"));
         assert!(told("sslmode=require&sslcert=/no/such.crt").contains("go together"));
         for text in ["", "sslmode=require"] {
-            let own = Security::parse(text).unwrap();
+            let own = Security::parse(text, None).unwrap();
             assert!(own.tls("127.0.0.1").unwrap().is_some());
             assert_eq!(own.requires_tls(), !text.is_empty());
         }
-        assert!(Security::parse("sslmode=disable").unwrap().tls("h").unwrap().is_none());
+        assert!(Security::parse("sslmode=disable", None).unwrap().tls("h").unwrap().is_none());
         let strange = Security::default().tls("a b").err().unwrap().to_string();
         assert!(strange.contains("'a b'"), "{strange}");
     }

@@ -2,6 +2,7 @@
 
 use super::procedures::{Place, Procedure};
 use super::result::Datum;
+use super::sql::TEXT_BYTES_MAX;
 use plimsoll_wire::volt::{Call, Kind, Params, Status, Value};
 use std::borrow::Cow;
 
@@ -264,6 +265,7 @@ fn datum(value: &Value<'_>) -> Option<Datum<'static>> {
     Some(match value {
         Value::Null => Datum::Null,
         Value::Float(number) => Datum::Float(*number),
+        Value::String(text) if text.len() > TEXT_BYTES_MAX => return None,
         Value::String(text) => Datum::Text(Cow::Owned((*text).to_owned())),
         Value::Decimal(scaled) => match whole(value) {
             Whole::Number(number) => Datum::Int(number),

@@ -99,7 +99,7 @@ fn run_hello(partition: &mut Partition, hello: &Hello, done: &mut Deliveries) ->
     let text = |place: usize| hello.texts.get(place).and_then(Option::as_deref);
     if hello.procedure == Procedure::Select {
         let mut table = ResultTable::new(&[("HELLO", Type::Text), ("WORLD", Type::Text)]);
-        if let Some(found) = text(0).and_then(|dialect| partition.greetings.get(dialect)) {
+        if let Some(found) = text(0).and_then(|dialect| partition.greetings().get(dialect)) {
             let shown = |text: &Option<String>| text.clone().map_or(Datum::Null, Datum::text);
             table.rows.push(vec![shown(&found.hello), shown(&found.world)]);
         }
@@ -112,12 +112,12 @@ fn run_hello(partition: &mut Partition, hello: &Hello, done: &mut Deliveries) ->
         Ok(row) => row,
         Err(error) => return refused(error),
     };
-    if partition.greetings.contains_key(&dialect) {
+    if partition.greetings().contains_key(&dialect) {
         let text = format!("HELLOWORLD has a row with the key {dialect} already");
         return refused(SqlError::Constraint(text));
     }
     done.greeting(&dialect, &greeting);
-    partition.greetings.insert(dialect, greeting);
+    partition.greetings_mut().insert(dialect, greeting);
     Reply::tables(Procedure::Insert, &[ResultTable::modified(1)])
 }
 

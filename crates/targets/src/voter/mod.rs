@@ -31,7 +31,7 @@ mod tests;
 use crate::http::{Inbox as NewConnections, Intake, raise_descriptor_limit};
 use crate::stop::Stop;
 use executor::Executor;
-use log::{Folder, Found, Log, Rows, Writer, write_snapshot};
+use log::{Folder, Found, Log, Rows, SnapshotHealth, Tell, Writer, write_snapshot};
 use mailbox::Mailbox;
 use network::{Inbox, Network, NetworkCounts, Registry};
 use routing::Routing;
@@ -42,6 +42,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 use system::Identity;
 use tables::Partition;
 use transactions::Transactions;
@@ -93,6 +94,8 @@ pub struct VoterConfig {
     pub pending_bytes: usize,
     /// Bytes of the command log above which a snapshot takes its place.
     pub log_bytes_max: u64,
+    /// How long a client may take nothing of its answers before its connection is closed.
+    pub unread: Duration,
 }
 
 impl std::fmt::Debug for VoterConfig {
@@ -108,6 +111,7 @@ impl std::fmt::Debug for VoterConfig {
             .field("pending_calls", &self.pending_calls)
             .field("pending_bytes", &self.pending_bytes)
             .field("log_bytes_max", &self.log_bytes_max)
+            .field("unread", &self.unread)
             .finish()
     }
 }
@@ -124,6 +128,7 @@ impl Default for VoterConfig {
             pending_calls: 1_000,
             pending_bytes: 8 << 20,
             log_bytes_max: 256 << 20,
+            unread: Duration::from_secs(30),
         }
     }
 }
@@ -164,6 +169,9 @@ impl VoterConfig {
         if self.pending_calls == 0 || self.pending_bytes == 0 {
             return refused("--pending-calls and --pending-bytes take numbers from 1");
         }
+        if self.log_bytes_max == 0 {
+            return refused("--log-max takes a size from 1 byte");
+        }
         if self.durability != Durability::None && self.data.is_none() {
             return refused(
                 "--durability async and sync need --data, a folder for the command log",
@@ -185,6 +193,7 @@ pub struct Server {
     partitions: Vec<Partition>,
     folder: Option<Arc<Folder>>,
     found: Found,
+    tell: Tell,
 }
 
 /// What was found in the folder at the start.
@@ -212,7 +221,14 @@ impl Server {
             found = log::replay(&open, &mut partitions, &routing).map_err(VoterError::Data)?;
             folder = Some(Arc::new(open));
         }
-        Ok(Self { config, routing, partitions, folder, found })
+        Ok(Self { config, routing, partitions, folder, found, tell: Arc::new(|_| {}) })
+    }
+
+    /// The same, telling somebody in one line at a time what should be looked at while it serves.
+    #[must_use]
+    pub fn telling(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.tell = Arc::new(tell);
+        self
     }
 
     /// What was found in the folder.
@@ -327,6 +343,7 @@ impl Server {
                 Durability::Async => Some(Arc::new(Log::new(false, self.found.next))),
                 Durability::Sync => Some(Arc::new(Log::new(true, self.found.next))),
             },
+            snapshots: SnapshotHealth::new(Arc::clone(&self.tell)),
             config: self.config.clone(),
         })
     }

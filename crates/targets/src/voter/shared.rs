@@ -1,7 +1,7 @@
 //! What all threads of the server know.
 
 use super::VoterConfig;
-use super::log::{Log, Records};
+use super::log::{Log, Records, SnapshotHealth};
 use super::mailbox::Mailbox;
 use super::message::{Ask, Batch};
 use super::network::{Inbox, NetworkCounts, Registry};
@@ -55,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) counts: Vec<Mutex<NetworkCounts>>,
     pub(crate) registry: Registry,
     pub(crate) log: Option<Arc<Log>>,
+    pub(crate) snapshots: SnapshotHealth,
 }
 
 impl Shared {

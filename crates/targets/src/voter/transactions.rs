@@ -22,6 +22,8 @@ use std::thread::{Builder, JoinHandle};
 
 /// How long statements may take when the caller does not say, as in VoltDB.
 const STATEMENTS_MS: u64 = 10_000;
+/// Longest text about a statement that failed, characters.
+const ERROR_CHARS_MAX: usize = 1_000;
 /// The longest that a caller may say.
 const STATEMENTS_MS_MAX: u64 = 3_600_000;
 
@@ -101,11 +103,12 @@ impl Transactions {
         };
         let Some(number) = log.cut() else { return };
         let (rows, folder) = (Rows::of(partitions), Arc::clone(folder));
-        let write = move || {
-            // Without it the logs from before stay, and another is asked for when the log is longer still.
-            let _ = write_snapshot(&folder, number, &rows);
-        };
-        self.writing = Builder::new().name("voter-snapshot".to_owned()).spawn(write).ok();
+        let shared = Arc::clone(&self.shared);
+        // Without it the logs from before stay, and another is asked for when the log is longer still.
+        let write = move || shared.snapshots.ended(number, &write_snapshot(&folder, number, &rows));
+        let writing = Builder::new().name("voter-snapshot".to_owned()).spawn(write);
+        self.writing =
+            writing.map_err(|error| self.shared.snapshots.ended(number, &Err(error))).ok();
     }
 
     /// Takes all partitions, each when it has done what was asked of it before.
@@ -162,7 +165,10 @@ fn run(ask: &Ask, database: &mut Database<'_>, done: &mut Deliveries) -> Reply {
 
 fn statements(ask: &Ask, database: &mut Database<'_>, done: &mut Deliveries) -> Reply {
     let failed = |error: &SqlError| {
-        Reply::failed(Procedure::AdHoc, Status::GRACEFUL_FAILURE, error.to_string())
+        // Words of the statement stand in it, and those may be long and hold anything.
+        let line = |c: char| if c.is_control() { ' ' } else { c };
+        let text: String = error.to_string().chars().take(ERROR_CHARS_MAX).map(line).collect();
+        Reply::failed(Procedure::AdHoc, Status::GRACEFUL_FAILURE, text)
     };
     let (text, params) = match ask.params.split_first() {
         Some((Datum::Text(text), params)) => (text, params),
@@ -178,13 +184,23 @@ fn statements(ask: &Ask, database: &mut Database<'_>, done: &mut Deliveries) -> 
         ms => ms.min(STATEMENTS_MS_MAX),
     };
     let deadline_ns = now_ns() + limit_ms * 1_000_000;
-    let outcome = sql::run(&statements, params, database, deadline_ns);
-    let ran = &statements[..outcome.tables.len()];
-    if done.is_logged && ran.iter().any(|statement| !statement.is_read_only()) {
-        done.records.statements(ran.len(), text, params);
+    let changes = statements.iter().any(|statement| !statement.is_read_only());
+    // One alone changes all its rows or none by itself.
+    let is_several = changes && statements.len() > 1;
+    if is_several {
+        database.partitions.iter_mut().for_each(Partition::begin);
     }
-    match outcome.error {
-        Some(error) => failed(&error),
-        None => Reply::tables(Procedure::AdHoc, &outcome.tables),
+    let reply = match sql::run(&statements, params, database, deadline_ns) {
+        Ok(tables) => Reply::tables(Procedure::AdHoc, &tables),
+        Err(error) => failed(&error),
+    };
+    let is_done = reply.status == Status::SUCCESS;
+    if is_several {
+        let end = if is_done { Partition::commit } else { Partition::roll_back };
+        database.partitions.iter_mut().for_each(end);
     }
+    if is_done && changes && done.is_logged {
+        done.records.statements(text, params);
+    }
+    reply
 }

@@ -1,9 +1,9 @@
 //! Who votes for whom: telephone numbers and contestants, each a pure function of the seed and of the vote's number.
 
-use super::areas::{AREA_CODE_COUNT, AREA_CODES};
 use super::names::{ContestantsError, check_contestants};
 use plimsoll_core::rng::{Rng, derive_seed, splitmix64};
 use plimsoll_core::voter::KeyRange;
+use plimsoll_core::voter::areas::{AREA_CODE_COUNT, AREA_CODES};
 use thiserror::Error;
 
 /// The contestant whom nobody knows.

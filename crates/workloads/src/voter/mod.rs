@@ -10,7 +10,6 @@
 //! done: it is counted as unknown, so that the rows can be held against the answers exactly
 //! ([`WriteCheck`](plimsoll_core::voter::WriteCheck)).
 
-mod areas;
 mod ballots;
 mod desk;
 mod hello;
@@ -23,14 +22,13 @@ mod trace;
 mod tune;
 mod volt;
 
-pub use areas::{AREA_CODE_COUNT, AREA_CODES, REGIONS, region_of};
 pub use ballots::{
     Ballot, BallotError, Ballots, Game, NUMBERS_PER_CODE, UNKNOWN_CONTESTANT, count_sql, digits_of,
 };
 pub use hello::{
     GREETINGS, PostgresHello, VoltHello, hello_inserts, hello_statements, hello_table,
 };
-pub use names::{CONTESTANTS, ContestantsError, check_contestants, names_csv};
+pub use names::{CONTESTANTS, ContestantsError, check_contestants};
 pub use postgres::{
     Isolation, PostgresVotes, RETRIES_MAX, SqlWay, contestants_sql, postgres_schema, results_sql,
     vote_statements,

@@ -1,12 +1,11 @@
 //! Votes as SQL transactions over PostgreSQL's protocol.
 
-use super::areas::REGIONS;
 use super::desk::{Answer, Desk};
-use super::names::CONTESTANTS;
 use super::shared::Voting;
 use crate::sql::explained;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
+use plimsoll_core::voter::areas::REGIONS;
 use plimsoll_wire::postgres::{
     Postgres, Reply, Request, RequestError, ServerError, Statement, Transaction,
 };
@@ -111,13 +110,14 @@ pub fn postgres_schema() -> String {
     sql
 }
 
-/// What `Initialize` does, in one request of the simple protocol: puts that many contestants in where there are none, and
+/// What `Initialize` does, in one request of the simple protocol: puts these contestants in where there are none, and
 /// says in its only row how many there are.
 #[must_use]
-pub fn contestants_sql(contestants: u32) -> String {
-    let names = CONTESTANTS.iter().take(contestants as usize);
+pub fn contestants_sql(names: &[String]) -> String {
+    // As a text with escapes, which means the same whatever `standard_conforming_strings` says.
+    let quoted = |name: &String| name.replace('\\', r"\\").replace('\'', "''");
     let rows: Vec<String> =
-        (1..).zip(names).map(|(number, name)| format!("({number}, '{name}')")).collect();
+        (1..).zip(names).map(|(number, name)| format!("({number}, E'{}')", quoted(name))).collect();
     format!(
         "{LOCK}INSERT INTO contestants (contestant_number, contestant_name) \
          SELECT number, name FROM (VALUES {}) AS new (number, name) \
@@ -173,7 +173,7 @@ BEGIN
   PERFORM 1 FROM contestants c WHERE c.contestant_number = contestant;
   IF NOT FOUND THEN RETURN 1; END IF;
   SELECT count(*) INTO had FROM votes v WHERE v.phone_number = phone;
-  IF had >= max_votes THEN RETURN 2; END IF;
+  IF had > 0 AND had >= max_votes THEN RETURN 2; END IF;
   SELECT a.state INTO own_state FROM area_code_state a WHERE a.area_code = phone / 10000000;
   INSERT INTO votes (phone_number, state, contestant_number)
     VALUES (phone, coalesce(own_state, 'XX'), contestant);
@@ -190,7 +190,7 @@ const STATEMENTS: [&str; 4] = [
     "INSERT INTO votes (phone_number, state, contestant_number) \
      SELECT $1::bigint, coalesce((SELECT state FROM area_code_state WHERE area_code = $1::bigint / 10000000), 'XX'), \
      $2::integer WHERE EXISTS (SELECT 1 FROM contestants WHERE contestant_number = $2::integer) \
-     AND (SELECT count(*) FROM votes WHERE phone_number = $1::bigint) < $3::bigint",
+     AND (SELECT count(*) FROM votes WHERE phone_number = $1::bigint) < greatest($3::bigint, 1)",
 ];
 
 /// The sessions of one shard: each client votes in one transaction after the other.
@@ -383,8 +383,8 @@ mod tests {
             REGIONS.iter().map(|(region, _)| schema.matches(&format!("'{region}')")).count()).sum();
         assert_eq!(codes, 305);
         assert!(schema.contains("(907, 'AK')") && schema.ends_with("ON CONFLICT DO NOTHING;\n"));
-        let sql = contestants_sql(2);
-        assert!(sql.contains("(1, 'Edwina Burnam'), (2, 'Tabatha Gehling')) AS new"), "{sql}");
+        let sql = contestants_sql(&["Mary O'Hara".to_owned(), r"\'); DROP".to_owned()]);
+        assert!(sql.contains(r"(1, E'Mary O''Hara'), (2, E'\\''); DROP')) AS new"), "{sql}");
         assert_eq!(vote_statements(SqlWay::Function).unwrap().len(), 1);
         assert_eq!(vote_statements(SqlWay::Statements).unwrap().len(), 4);
         assert!(schema.starts_with(LOCK) && sql.starts_with(LOCK));

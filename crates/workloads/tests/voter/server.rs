@@ -118,7 +118,7 @@ impl Server {
         if !(1..=self.contestants).contains(&contestant) {
             return 1;
         }
-        if self.votes.get(&phone).copied().unwrap_or(0) >= most as u64 {
+        if self.votes.get(&phone).is_some_and(|had| *had as i64 >= most) {
             return 2;
         }
         if write {

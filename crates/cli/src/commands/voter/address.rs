@@ -4,6 +4,8 @@ use crate::postgres;
 use crate::url::split_authority;
 use crate::usage::usage;
 use anyhow::Result;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use plimsoll_core::units::Span;
 use plimsoll_engine::target::Target;
 
 /// Port of VoltDB's clients.
@@ -18,7 +20,7 @@ pub enum Database {
     /// A server that speaks VoltDB's protocol.
     Volt(VoltAddress),
     /// PostgreSQL.
-    Postgres(Box<PostgresAddress>),
+    Postgres(Box<postgres::Address>),
 }
 
 /// One cluster by its hosts.
@@ -30,16 +32,6 @@ pub struct VoltAddress {
     pub password: String,
     /// Hosts and ports, in the order they were named; one that is named twice has twice the connections.
     pub hosts: Vec<(String, u16)>,
-}
-
-/// One PostgreSQL.
-pub struct PostgresAddress {
-    /// Whom to log in to.
-    pub address: postgres::Address,
-    /// The address as it may be shown.
-    pub shown: String,
-    /// What carries the login in another process.
-    pub password: Option<String>,
 }
 
 impl Database {
@@ -60,7 +52,7 @@ impl Database {
         }
         match (volt, sql) {
             (_, 0) => Ok(Self::Volt(VoltAddress::parse(texts)?)),
-            (0, 1) => Ok(Self::Postgres(Box::new(PostgresAddress::parse(&texts[0])?))),
+            (0, 1) => Ok(Self::Postgres(Box::new(postgres::Address::parse(&texts[0])?))),
             (0, _) => Err(usage("one PostgreSQL takes all votes; name one postgres:// target")),
             _ => Err(usage("some targets are volt:// and some postgres://; run them apart")),
         }
@@ -71,8 +63,28 @@ impl Database {
     pub fn shown(&self) -> Vec<String> {
         match self {
             Self::Volt(volt) => volt.shown(),
-            Self::Postgres(sql) => vec![sql.shown.clone()],
+            Self::Postgres(sql) => vec![sql.shown()],
         }
+    }
+
+    /// The same for another process of ours, which gets the password apart ([`Database::password`]).
+    #[must_use]
+    pub fn written(&self) -> Vec<String> {
+        match self {
+            Self::Volt(volt) => volt.written(),
+            Self::Postgres(sql) => vec![sql.written()],
+        }
+    }
+
+    /// Finds out what TLS that PostgreSQL may or may not have comes to, so that all connections of a run are of one kind.
+    ///
+    /// # Errors
+    /// Nobody is there, or whoever is does not let us in.
+    pub fn settle(&mut self, connect_timeout: Span) -> Result<()> {
+        let Self::Postgres(sql) = self else { return Ok(()) };
+        let is_secure = super::contact::log_in(sql, connect_timeout)?;
+        postgres::settle(std::slice::from_mut(&mut **sql), &[is_secure]);
+        Ok(())
     }
 
     /// `host:port` of every host.
@@ -82,7 +94,7 @@ impl Database {
             Self::Volt(volt) => {
                 volt.hosts.iter().map(|(host, port)| authority(host, *port)).collect()
             }
-            Self::Postgres(sql) => vec![authority(&sql.address.host, sql.address.port)],
+            Self::Postgres(sql) => vec![authority(&sql.host, sql.port)],
         }
     }
 
@@ -93,7 +105,7 @@ impl Database {
             Self::Volt(volt) => {
                 volt.hosts.iter().map(|(host, port)| Target::resolve(host, *port)).collect()
             }
-            Self::Postgres(sql) => vec![Target::resolve(&sql.address.host, sql.address.port)],
+            Self::Postgres(sql) => vec![Target::resolve(&sql.host, sql.port)],
         }
     }
 
@@ -103,12 +115,15 @@ impl Database {
         match self {
             Self::Volt(volt) if volt.password.is_empty() => None,
             Self::Volt(volt) => Some((VOLT_PASSWORD, volt.password.clone())),
-            Self::Postgres(sql) => sql.password.clone().map(|password| ("PGPASSWORD", password)),
+            Self::Postgres(sql) => {
+                sql.password().map(|password| ("PGPASSWORD", password.to_owned()))
+            }
         }
     }
 }
 
-fn authority(host: &str, port: u16) -> String {
+/// A host and a port, as they stand in an address.
+pub fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
@@ -153,18 +168,18 @@ impl VoltAddress {
     }
 
     fn shown(&self) -> Vec<String> {
-        let user = if self.user.is_empty() { String::new() } else { format!("{}@", self.user) };
+        self.with_user(&self.user)
+    }
+
+    fn written(&self) -> Vec<String> {
+        self.with_user(&utf8_percent_encode(&self.user, NON_ALPHANUMERIC).to_string())
+    }
+
+    fn with_user(&self, user: &str) -> Vec<String> {
+        let user = if user.is_empty() { String::new() } else { format!("{user}@") };
         let hosts: Vec<String> =
             self.hosts.iter().map(|(host, port)| authority(host, *port)).collect();
         vec![format!("volt://{user}{}", hosts.join(","))]
-    }
-}
-
-impl PostgresAddress {
-    fn parse(text: &str) -> Result<Self> {
-        let address = postgres::Address::parse(text)?;
-        let (shown, password) = (address.shown(), address.password().map(str::to_owned));
-        Ok(Self { address, shown, password })
     }
 }
 
@@ -187,6 +202,12 @@ mod tests {
         assert_eq!((volt.user.as_str(), volt.password.as_str()), ("me", "s@crt"));
         assert_eq!(volt.hosts, hosts);
         assert_eq!(Database::Volt(volt).shown(), ["volt://me@a:21212,b:1,[::1]:2"]);
+        let odd = VoltAddress {
+            user: "m:e@x".to_owned(),
+            ..VoltAddress::parse(&["volt://h".to_owned()]).unwrap()
+        };
+        let again = VoltAddress::parse(&odd.written()).unwrap();
+        assert_eq!((again.user, again.password), (odd.user, String::new()));
         let sql = parse(&["postgres://me:secret@h:1/d"]).unwrap();
         assert_eq!(
             (sql.shown(), sql.hosts()),

@@ -3,6 +3,7 @@
 use super::address::Database;
 use super::contact::{Contact, routes, volt_of};
 use super::laps::{Lines, Watch};
+use super::processes::Telling;
 use super::seeking;
 use super::start::{wait_for, wall_of};
 use super::task::Task;
@@ -36,6 +37,8 @@ pub type MakeSessions<P> = dyn Fn(&Arc<Voting>, u32, u32) -> Box<dyn Sessions<P>
 pub struct Before {
     /// Rows of the key range.
     pub rows: Option<u64>,
+    /// What the preparation leaves to be told.
+    pub prepared: Vec<String>,
     /// When the first calls are due, ns; `None` is at once.
     pub start_ns: Option<u64>,
     /// Which host a vote belongs to, where there are several.
@@ -71,9 +74,10 @@ pub fn run(
     words.say("connect ...");
     let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
     words.say("preparation ...");
-    if !task.gate {
-        contact.prepare(task.shape.bench, &task.names)?;
-    }
+    let prepared = match task.gate {
+        true => Vec::new(),
+        false => contact.prepare(task.shape.bench, &task.names)?,
+    };
     let rows = if task.is_voter() { Some(contact.count(task.range())?) } else { None };
     drop(contact);
     let routes = match &task.database {
@@ -88,7 +92,7 @@ pub fn run(
     }
     let start_ns = start_us.map(wait_for).transpose()?;
     words.say("calls ...");
-    let before = Before { rows, start_ns, routes, lines };
+    let before = Before { rows, prepared, start_ns, routes, lines };
     match &task.database {
         Database::Volt(address) => {
             let protocol = volt_of(address, task.depth);
@@ -110,8 +114,7 @@ pub fn run(
         Database::Postgres(sql) => {
             let statements =
                 if task.is_voter() { vote_statements(task.sql)? } else { hello_statements()? };
-            let protocol =
-                sql.address.protocol(task.scenario.timeout, &[task.isolation.setting()])?;
+            let protocol = sql.protocol(task.scenario.timeout, &[task.isolation.setting()])?;
             let protocol = protocol.with_statements(statements).with_depth(task.depth);
             let (is_voter, way) = (task.is_voter(), task.sql);
             let make: Box<MakeSessions<_>> = Box::new(move |voting, shard, shards| {
@@ -161,6 +164,11 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         troubles: Troubles::default(),
     };
     carry_out(&task.scenario, &about, output, |keeping| {
+        let mut telling = Telling::before(keeping.sink);
+        let keeping = match task.gate {
+            true => Keeping { sink: &mut telling, stop: keeping.stop },
+            false => Keeping { sink: telling.inner(), stop: keeping.stop },
+        };
         if let Rhythm::Sought { .. } = task.shape.rhythm {
             return seeking::search(
                 task,
@@ -173,10 +181,12 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
             );
         }
         let (end, counted) = calls(task, before, about.plan, &end_early, protocol, make, keeping)?;
-        before.lines.say("cool down ... check writes ...");
+        if !task.gate {
+            before.lines.say("cool down ... check writes ...");
+        }
         let result = conclude(task, before, &end, counted);
         let verdict = verdict(task, &result.0, result.1, &end);
-        let warnings = worn_out(&result.0);
+        let warnings = [before.prepared.clone(), worn_out(&result.0)].concat();
         Ok(JobEnd { end, results: section(&result.0), verdict, warnings })
     })
 }
@@ -303,6 +313,18 @@ fn process(task: &Task, end: &RunEnd, result: &VoterResult, first_ns: Option<u64
     }
 }
 
+/// What a check that failed means.
+#[must_use]
+pub fn wrong_writes(check: WriteCheck) -> String {
+    match check {
+        WriteCheck::Surplus(_) => format!(
+            "check writes: {check}: the database holds votes that this client has not given; where others vote in it at \
+             the same time, give each its --slice"
+        ),
+        _ => format!("check writes: {check}: the database does not hold what it acknowledged"),
+    }
+}
+
 /// The verdict where a run's usual one does not fit: writes that are wrong or could not be counted, a target that went.
 #[must_use]
 pub fn verdict(
@@ -320,10 +342,7 @@ pub fn verdict(
     let mut kind = VerdictKind::Partial;
     if check.is_wrong() {
         kind = VerdictKind::Void;
-        reasons.insert(
-            0,
-            format!("check writes: {check}: the database does not hold what it acknowledged"),
-        );
+        reasons.insert(0, wrong_writes(check));
     } else if task.is_voter() && result.check == WriteCheckKind::NotChecked {
         reasons.push(format!("the writes could not be checked: {}", result.check_reason));
     }

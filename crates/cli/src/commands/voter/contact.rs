@@ -1,7 +1,8 @@
 //! What is asked of the database before the calls and after them, on a connection of its own.
 
-use super::address::{Database, PostgresAddress, VoltAddress};
+use super::address::{Database, VoltAddress, authority};
 use super::stranger::looks_like;
+use crate::postgres::{Address, NoLogin};
 use crate::usage::{unreachable, usage};
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Bench;
@@ -61,25 +62,36 @@ impl Contact {
             }
             Database::Postgres(address) => {
                 let target = targets.first().ok_or_else(|| usage("no target; name a host"))?;
-                open_sql(address, target, connect_timeout).map(Box::new).map(Self::Sql)
+                log_in(address, connect_timeout)?;
+                open_sql(address, target).map(Box::new).map(Self::Sql)
             }
         }
     }
 
-    /// Makes ready what the benchmark needs: the schema where it can, the contestants, the greetings.
+    /// Makes ready what the benchmark needs: the schema where it can, the contestants, the greetings. Returns what should be
+    /// known of it with the result.
     ///
     /// # Errors
     /// The database refuses, or has not the procedures.
-    pub fn prepare(&mut self, bench: Bench, names: &[String]) -> Result<()> {
-        match (self, bench) {
-            (Self::Volt(exchange), Bench::Voter) => initialize(exchange, names),
-            (Self::Volt(exchange), Bench::Hello) => greet(exchange),
+    pub fn prepare(&mut self, bench: Bench, names: &[String]) -> Result<Vec<String>> {
+        let there = match (self, bench) {
+            (Self::Volt(exchange), Bench::Voter) => initialize(exchange, names)?,
+            (Self::Volt(exchange), Bench::Hello) => return greet(exchange).map(|()| Vec::new()),
             (Self::Sql(exchange), Bench::Voter) => {
                 sql(exchange, &postgres_schema())?;
-                sql(exchange, &contestants_sql(names.len() as u32)).map(drop)
+                let there = sql(exchange, &contestants_sql(names))?;
+                there.and_then(|there| there.parse().ok()).unwrap_or_default()
             }
-            (Self::Sql(exchange), Bench::Hello) => sql(exchange, &hello_table()).map(drop),
-        }
+            (Self::Sql(exchange), Bench::Hello) => {
+                return sql(exchange, &hello_table()).map(|_| Vec::new());
+            }
+        };
+        let (asked, more) = (names.len() as i64, names.len() as i64 - there);
+        let text = format!(
+            "the database has {there} contestants from before, and {asked} were asked for: votes for the other {more} are \
+             rejected; use --contestants {there}, or empty the table contestants"
+        );
+        Ok((more > 0).then_some(text).into_iter().collect())
     }
 
     /// How many rows the key range holds.
@@ -152,9 +164,8 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
             usage(format!("{shown}: {why}"))
         }
         error => usage(format!(
-            "{shown}: {}:{} is not what was expected: {}; check the port ({error})",
-            target.host,
-            target.port,
+            "{shown}: {} is not what was expected: {}; check the port ({error})",
+            authority(&target.host, target.port),
             looks_like(target, hello)
         )),
     }
@@ -163,7 +174,7 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
 fn open_volt(address: &VoltAddress, target: &Target, limit: Span) -> Result<Exchange<Volt>> {
     let protocol = volt_of(address, 1);
     let hello = protocol.login.message().to_vec();
-    let shown = format!("volt://{}:{}", target.host, target.port);
+    let shown = format!("volt://{}", authority(&target.host, target.port));
     let mut ping = Request::default();
     ping.call("@Ping", &[]);
     let asked = Exchange::connect(protocol.clone(), target, patience(limit))
@@ -174,29 +185,34 @@ fn open_volt(address: &VoltAddress, target: &Target, limit: Span) -> Result<Exch
         .map_err(|error| refused(error, target, &shown, &hello))
 }
 
-fn open_sql(address: &PostgresAddress, target: &Target, limit: Span) -> Result<Exchange<Postgres>> {
-    let protocol = address.address.protocol(ANSWER_WITHIN, &[])?;
-    let mut hello = Vec::new();
-    protocol.open(&mut hello);
-    let mut request = postgres::Request::default();
-    request.query("SELECT 1")?;
-    let tls = address.address.tls()?;
-    let connect =
-        |limit| Exchange::connect_secure(protocol.clone(), target, tls.as_ref(), patience(limit));
-    let asked = connect(limit).and_then(|mut one| {
-        one.ask(&request, |reply| reply.error.map(|error| error.message().into_owned()))
-    });
-    match asked {
-        Ok(None) => {}
-        Ok(Some(why)) => {
-            return Err(usage(format!(
-                "{}: {why}; check user, PGPASSWORD and database",
-                address.shown
-            )));
+/// Logs in to PostgreSQL once, and tells whether that was over TLS.
+///
+/// # Errors
+/// Nobody listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
+pub fn log_in(address: &Address, limit: Span) -> Result<bool> {
+    let target = Target::resolve(&address.host, address.port);
+    let end = crate::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;
+    end.map_err(|why| match why {
+        NoLogin::Refused(why) => {
+            usage(format!("{}: {why}; check user, PGPASSWORD and database", address.shown()))
         }
-        Err(error) => return Err(refused(error, target, &address.shown, &hello)),
+        NoLogin::Nobody(error) | NoLogin::Broken(error) => sql_refused(error, &target, address),
+    })
+}
+
+fn open_sql(address: &Address, target: &Target) -> Result<Exchange<Postgres>> {
+    let protocol = address.protocol(ANSWER_WITHIN, &[])?;
+    let tls = address.tls()?;
+    Exchange::connect_secure(protocol, target, tls.as_ref(), patience(ANSWER_WITHIN))
+        .map_err(|error| sql_refused(error, target, address))
+}
+
+fn sql_refused(error: ExchangeError, target: &Target, address: &Address) -> anyhow::Error {
+    let mut hello = Vec::new();
+    if let Ok(protocol) = address.protocol(ANSWER_WITHIN, &[]) {
+        protocol.open(&mut hello);
     }
-    connect(ANSWER_WITHIN).map_err(|error| refused(error, target, &address.shown, &hello))
+    refused(error, target, &address.shown(), &hello)
 }
 
 /// Asks VoltDB, and takes from a success what is wanted.
@@ -233,18 +249,19 @@ fn sql(exchange: &mut Exchange<Postgres>, text: &str) -> Result<Option<String>> 
     answer.map_err(|why| anyhow::anyhow!("the database said: {why}"))
 }
 
-fn initialize(exchange: &mut Exchange<Volt>, names: &[String]) -> Result<()> {
+/// Returns how many contestants there are.
+fn initialize(exchange: &mut Exchange<Volt>, names: &[String]) -> Result<i64> {
     let csv = names.join(",");
     let count = Value::Integer(names.len() as i32);
     let mut request = Request::default();
     request.call("Initialize", &[count, Value::String(&csv)]);
     let there = volt(exchange, &request, |reply| reply.long())?;
-    if there.is_none_or(|there| there < 1) {
+    let Some(there) = there.filter(|there| *there > 0) else {
         bail!("Initialize was answered with no number of contestants");
-    }
+    };
     // Calls of a procedure that is not there would all fail: better to know now. Nobody is number 0.
     request.call("Vote", &[Value::BigInt(0), Value::Integer(0), Value::BigInt(1)]);
-    volt(exchange, &request, |_| ())
+    volt(exchange, &request, |_| there)
 }
 
 /// Puts the greetings in; one that is there is there from an earlier run.

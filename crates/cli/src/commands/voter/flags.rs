@@ -8,6 +8,11 @@ use plimsoll_core::assertion::Assertion;
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 
+/// Votes that one telephone may give where nobody says otherwise.
+const MAX_VOTES: u32 = 2;
+/// All telephone numbers.
+const WHOLE: &str = "1/1";
+
 /// How calls follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RhythmFlag {
@@ -157,14 +162,14 @@ pub struct BenchFlags {
     #[arg(long, value_name = "LIST", help_heading = "Election")]
     pub names: Option<String>,
     /// Votes that one telephone may give.
-    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Election")]
+    #[arg(long, value_name = "N", default_value_t = MAX_VOTES, help_heading = "Election")]
     pub max_votes: u32,
     /// Seed of every random choice; the same seed gives the same votes.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Election")]
     pub seed: u64,
     /// This client's share of the telephone numbers, I/N from 1/N to N/N: clients that share a database each count
     /// their own.
-    #[arg(long, value_name = "I/N", default_value = "1/1", help_heading = "Election")]
+    #[arg(long, value_name = "I/N", default_value = WHOLE, help_heading = "Election")]
     pub slice: String,
 
     /// Client processes, each with connections and telephone numbers of its own.

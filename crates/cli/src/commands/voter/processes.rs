@@ -1,15 +1,19 @@
 //! Several client processes: started, let go at one time, waited for, and taken together.
 
 mod merging;
+mod seconds;
+
+pub use seconds::Telling;
 
 use super::address::Database;
 use super::contact::Contact;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
+use super::start::{BEFORE_START, HANDOVER_US, draw_near};
 use super::task::Task;
 use crate::catalogue::child::{LOOK_EVERY, plimsoll, signal};
 use crate::execute::{Output, note};
 use crate::keeping::{About, Finished, carry_out};
-use crate::signals;
+use crate::signals::{self, Stopped};
 use crate::temporary::temporary_folder;
 use crate::usage::usage;
 use anyhow::{Context, Result};
@@ -19,13 +23,17 @@ use plimsoll_core::record::RunRecord;
 use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_workloads::http::Troubles;
 use rustix::process::Signal;
+use seconds::{Seconds, is_told};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 /// How long a process may take until it is ready: it logs in and counts its rows.
 const READY_WITHIN_NS: u64 = 120_000_000_000;
+/// How long the last lines of a process that has ended may take.
+const LAST_LINES_WITHIN: Duration = Duration::from_secs(1);
 /// Where nobody asked for a start: time for all processes to open their connections.
 const SLACK_US: u64 = 500_000;
 
@@ -61,7 +69,7 @@ pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished>
     say("connect ...");
     let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
     say("preparation ...");
-    contact.prepare(task.shape.bench, &task.names)?;
+    let prepared = contact.prepare(task.shape.bench, &task.names)?;
     drop(contact);
     let plan = task.plan();
     let about = About {
@@ -81,12 +89,18 @@ pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished>
         }
         let start_us = flags.start_us()?.unwrap_or_else(|| wall_us() + SLACK_US);
         say(&format!("start at {} ...", plimsoll_core::clock::format_utc(start_us)));
+        // Until then whoever stops the run stops this process, and the others end with it.
+        draw_near(start_us, HANDOVER_US + SLACK_US)?;
         for client in &mut clients.0 {
             client.let_go(start_us);
         }
         say("calls ...");
-        let ended = clients.wait();
-        merging::together(task, &ended, keeping)
+        let mut seconds = Seconds::of(clients.0.len(), keeping.sink);
+        let ended = clients.wait(&mut seconds);
+        if signals::is_stopped() && ended.iter().all(|one| one.record.is_err()) {
+            return Err(Stopped { during: BEFORE_START.to_owned() }.into());
+        }
+        merging::together(task, &ended, prepared, seconds.error)
     })
 }
 
@@ -105,14 +119,19 @@ impl Drop for Clients {
 }
 
 impl Clients {
-    /// Waits for all ends, and passes a stop on once.
-    fn wait(&mut self) -> Vec<Ended> {
+    /// Waits for all ends, takes their seconds meanwhile, and passes a stop on once.
+    fn wait(&mut self, seconds: &mut Seconds<'_>) -> Vec<Ended> {
         let mut statuses: Vec<Option<ExitStatus>> = vec![None; self.0.len()];
         let mut told = false;
         while statuses.iter().any(Option::is_none) {
-            for (client, status) in self.0.iter_mut().zip(&mut statuses) {
+            for (place, (client, status)) in self.0.iter_mut().zip(&mut statuses).enumerate() {
+                client.lines.try_iter().for_each(|line| seconds.line(place, &line));
                 if status.is_none() {
                     *status = client.child.try_wait().ok().flatten();
+                    if status.is_some() {
+                        client.last_lines(|line| seconds.line(place, line));
+                        seconds.ended(place);
+                    }
                 }
             }
             if signals::is_stopped() && !told {
@@ -167,6 +186,14 @@ impl Client {
         }
     }
 
+    /// What it has said before it ended.
+    fn last_lines(&self, mut take: impl FnMut(&str)) {
+        // Its end closes the stream, so that this is no wait.
+        while let Ok(line) = self.lines.recv_timeout(LAST_LINES_WITHIN) {
+            take(&line);
+        }
+    }
+
     fn record(&self, status: Option<ExitStatus>) -> Result<RunRecord, String> {
         let read = std::fs::read_to_string(&self.json).ok();
         let record = read.and_then(|text| serde_json::from_str(&text).ok());
@@ -182,7 +209,7 @@ fn lines(stdout: ChildStdout) -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            if !line.starts_with("ready ") {
+            if !line.starts_with("ready ") && !is_told(&line) {
                 continue;
             }
             let _ = sender.send(line);
@@ -232,7 +259,7 @@ fn arguments(
             all.extend([flag.to_owned(), value]);
         }
     };
-    for target in task.database.shown() {
+    for target in task.database.written() {
         add("--target", Some(target));
     }
     add("--part", Some(format!("{index}/{}", flags.processes)));

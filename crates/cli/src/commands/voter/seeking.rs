@@ -111,5 +111,10 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     };
     let mut all = results(&finding);
     all.extend(section(&result));
-    Ok(JobEnd { end, results: all, verdict: Some(judged), warnings: worn_out(&result) })
+    Ok(JobEnd {
+        end,
+        results: all,
+        verdict: Some(judged),
+        warnings: [before.prepared.clone(), worn_out(&result)].concat(),
+    })
 }

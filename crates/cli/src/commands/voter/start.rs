@@ -11,6 +11,8 @@ use std::time::Duration;
 const WAIT_MAX_US: u64 = 24 * 3_600_000_000;
 /// From here on the engine itself waits: its sleep is exact.
 pub const HANDOVER_US: u64 = 2_000_000;
+/// When a run was stopped that had an agreed start to wait for.
+pub const BEFORE_START: &str = "before the agreed start";
 
 /// The first boundary of `every_us` that leaves at least as much time before it.
 ///
@@ -51,19 +53,28 @@ pub fn start_us(at: Option<&str>, delay: Option<Span>, now_us: u64) -> Result<Op
     Ok(Some(start_us))
 }
 
+/// Waits until so much time is left before the start, and returns what is.
+///
+/// # Errors
+/// When somebody stops this process first.
+pub fn draw_near(start_us: u64, most_us: u64) -> Result<u64> {
+    loop {
+        let left_us = start_us.saturating_sub(wall_us());
+        if left_us <= most_us {
+            return Ok(left_us);
+        }
+        signals::go_on(BEFORE_START)?;
+        std::thread::sleep(Duration::from_micros((left_us - most_us).min(50_000)));
+    }
+}
+
 /// Waits until shortly before the start and returns it on the clock that measures, ns.
 ///
 /// # Errors
 /// When somebody stops this process first.
 pub fn wait_for(start_us: u64) -> Result<u64> {
-    loop {
-        let left_us = start_us.saturating_sub(wall_us());
-        if left_us <= HANDOVER_US {
-            return Ok(now_ns().saturating_add(left_us.saturating_mul(1_000)));
-        }
-        signals::go_on("before the agreed start")?;
-        std::thread::sleep(Duration::from_micros((left_us - HANDOVER_US).min(50_000)));
-    }
+    let left_us = draw_near(start_us, HANDOVER_US)?;
+    Ok(now_ns().saturating_add(left_us.saturating_mul(1_000)))
 }
 
 /// The wall-clock time of a moment on the clock that measures, microseconds since the Unix epoch.

@@ -2,7 +2,6 @@
 
 use super::address::Database;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
-use crate::postgres;
 use crate::prepare::{check_limits, plan_of};
 use crate::usage::usage;
 use anyhow::Result;
@@ -124,19 +123,13 @@ impl Task {
     /// Wrong flags, before anything is sent.
     pub fn new(flags: &BenchFlags, shape: Shape, targets: &[String]) -> Result<Self> {
         let (count, own_names) = flags.names()?;
-        let is_sql = targets.iter().any(|target| postgres::is_address(target));
-        if is_sql && own_names.is_some() {
-            return Err(usage(
-                "--names is VoltDB's; leave it out for postgres://, or use --contestants",
-            ));
-        }
         let names =
             own_names.unwrap_or_else(|| CONTESTANTS[..count].iter().map(|&n| n.into()).collect());
         let database = Database::parse(targets)?;
         let part = flags.part()?;
         let tls = match &database {
             Database::Volt(_) => None,
-            Database::Postgres(sql) => sql.address.tls()?,
+            Database::Postgres(sql) => sql.tls()?,
         };
         let processes = if part.of > 1 { part.of } else { flags.processes.max(1) };
         let (own, depth) = connections(flags, &shape, &database, processes);
@@ -189,6 +182,19 @@ impl Task {
             tls,
             gate: flags.gate,
         })
+    }
+
+    /// Settles what its address leaves open, before anything is measured.
+    ///
+    /// # Errors
+    /// As [`Database::settle`].
+    pub fn settle(&mut self) -> Result<()> {
+        self.database.settle(self.scenario.connect_timeout)?;
+        if let Database::Postgres(sql) = &self.database {
+            self.tls = sql.tls()?;
+        }
+        self.scenario.targets = self.database.shown();
+        Ok(())
     }
 
     /// Whether rows are written and counted.

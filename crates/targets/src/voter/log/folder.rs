@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What a snapshot's name ends with until it is whole.
+pub(crate) const UNFINISHED: &str = "unfinished";
+
 /// An open folder. It is nobody else's until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -34,6 +37,9 @@ impl Folder {
     /// One line that says what is wrong with it.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let failed = |error: io::Error| format!("--data {}: {error}", path.display());
+        if path.exists() && !path.is_dir() {
+            return Err(format!("--data {}: it is no folder; name one", path.display()));
+        }
         std::fs::create_dir_all(path).map_err(failed)?;
         let mut options = OpenOptions::new();
         let lock = options.write(true).create(true).truncate(false).open(path.join("lock"));
@@ -42,7 +48,20 @@ impl Folder {
         rustix::fs::flock(&lock, operation).map_err(|_| {
             format!("--data {}: another server has this folder; stop it first", path.display())
         })?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        let own = Self { path: path.to_owned(), _lock: lock };
+        own.remove_unfinished().map_err(failed)?;
+        Ok(own)
+    }
+
+    /// Removes what a crash in the middle of a snapshot left: it counts for nothing, and may be long.
+    fn remove_unfinished(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir(&self.path)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == UNFINISHED) && path.is_file() {
+                std::fs::remove_file(path)?;
+            }
+        }
+        Ok(())
     }
 
     /// The file of this number.

@@ -9,12 +9,14 @@
 //! the last one was never acknowledged and is cut off; anything else that is damaged is an error.
 
 mod folder;
+mod health;
 mod record;
 mod replay;
 mod snapshot;
 mod writer;
 
 pub(crate) use folder::Folder;
+pub(crate) use health::{SnapshotHealth, Tell};
 pub(crate) use record::Records;
 pub(crate) use replay::{Found, replay};
 pub(crate) use snapshot::{Rows, write_snapshot};

@@ -38,12 +38,8 @@ pub(crate) enum Record {
     Votes(Vec<Vote>),
     Greeting(String, Greeting),
     Initialize(i32, String),
-    /// The first so many statements of a text, with their parameters.
-    Statements {
-        count: usize,
-        text: String,
-        params: Vec<Datum<'static>>,
-    },
+    /// Statements, with their parameters.
+    Statements(String, Vec<Datum<'static>>),
     Contestant(i32, String),
     AreaCode(i16, State),
     /// The end of a snapshot, which is whole with it only.
@@ -86,10 +82,9 @@ impl Records {
         self.end(at);
     }
 
-    pub(crate) fn statements(&mut self, count: usize, text: &str, params: &[Datum<'_>]) {
+    pub(crate) fn statements(&mut self, text: &str, params: &[Datum<'_>]) {
         self.end_votes();
         let at = self.begin(STATEMENTS);
-        self.bytes.extend_from_slice(&(count as u32).to_le_bytes());
         self.text(Some(text));
         for param in params {
             match param {
@@ -217,7 +212,6 @@ fn read(body: &[u8]) -> Option<Record> {
         END => Record::End,
         INITIALIZE => Record::Initialize(i32::from_le_bytes(scan.array()?), scan.text()??),
         STATEMENTS => {
-            let count = u32::from_le_bytes(scan.array()?) as usize;
             let text = scan.text()??;
             let mut params = Vec::new();
             while !scan.0.is_empty() {
@@ -229,7 +223,7 @@ fn read(body: &[u8]) -> Option<Record> {
                     _ => return None,
                 });
             }
-            Record::Statements { count, text, params }
+            Record::Statements(text, params)
         }
         _ => return None,
     };
@@ -288,8 +282,8 @@ mod tests {
                 Record::Greeting(dialect, Greeting { hello, world })
             }),
             (any::<i32>(), ".{0,20}").prop_map(|(most, names)| Record::Initialize(most, names)),
-            (0usize..9, ".{0,20}", proptest::collection::vec(param, 0..5))
-                .prop_map(|(count, text, params)| Record::Statements { count, text, params }),
+            (".{0,20}", proptest::collection::vec(param, 0..5))
+                .prop_map(|(text, params)| Record::Statements(text, params)),
             (any::<i32>(), ".{0,20}").prop_map(|(number, name)| Record::Contestant(number, name)),
             (any::<i16>(), state).prop_map(|(code, state)| Record::AreaCode(code, state)),
             Just(Record::End),
@@ -301,7 +295,7 @@ mod tests {
             Record::Votes(votes) => votes.iter().for_each(|vote| out.vote(*vote)),
             Record::Greeting(dialect, greeting) => out.greeting(dialect, greeting),
             Record::Initialize(most, names) => out.initialize(*most, names),
-            Record::Statements { count, text, params } => out.statements(*count, text, params),
+            Record::Statements(text, params) => out.statements(text, params),
             Record::Contestant(number, name) => out.contestant(*number, name),
             Record::AreaCode(code, state) => out.area_code(*code, *state),
             Record::End => out.end_snapshot(),

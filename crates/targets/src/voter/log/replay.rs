@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The first bytes of a log.
-pub(crate) const LOG_MAGIC: &[u8; 8] = b"plimvot1";
+pub(crate) const LOG_MAGIC: &[u8; 8] = b"plimvot2";
 /// The first bytes of a snapshot.
 pub(crate) const SNAPSHOT_MAGIC: &[u8; 8] = b"plimsnp1";
 /// Bytes read at a time.
@@ -98,6 +98,10 @@ fn read(path: &Path, magic: &[u8; 8], database: &mut Database<'_>) -> Result<Fil
         // A log that was made and not begun: nothing was acknowledged.
         return Ok(FileRead { used_bytes: 0, sound_bytes: 0, has_ended: false });
     }
+    if start == [0; 8] && used_bytes(&mut input, 0).map_err(failed)? == 0 {
+        // One that was filled ahead and not begun either.
+        return Ok(FileRead { used_bytes: 0, sound_bytes: 0, has_ended: false });
+    }
     if start != *magic {
         return Err(format!("{}: no file of this server, or of another version", path.display()));
     }
@@ -161,18 +165,15 @@ fn apply(record: Record, database: &mut Database<'_>) -> Result<(), String> {
         }
         Record::Greeting(dialect, greeting) => {
             let place = database.routing.of_text(&dialect);
-            database.partitions[place].greetings.insert(dialect, greeting);
+            database.partitions[place].greetings_mut().insert(dialect, greeting);
         }
         Record::Initialize(most, names) => {
             initialize(most, &names, database).map_err(|error| error.to_string())?;
         }
-        Record::Statements { count, text, params } => {
-            let statements = sql::parse(&text).map_err(|error| error.to_string())?;
-            let statements = statements.get(..count).ok_or("it has fewer statements")?;
-            let taken = statements.iter().map(sql::Statement::params).sum();
-            let params = params.get(..taken).ok_or("it has fewer parameters")?;
-            let outcome = sql::run(statements, params, database, u64::MAX);
-            outcome.error.map_or(Ok(()), |error| Err(error.to_string()))?;
+        Record::Statements(text, params) => {
+            let ran = sql::parse(&text)
+                .and_then(|statements| sql::run(&statements, &params, database, u64::MAX));
+            ran.map_err(|error| error.to_string())?;
         }
         Record::Contestant(number, name) => {
             replicate(database, |tables| tables.set_contestant(number, name));

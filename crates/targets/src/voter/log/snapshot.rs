@@ -1,6 +1,6 @@
 //! Snapshots: all rows of a moment, so that the log before it can go.
 
-use super::folder::{Folder, Part};
+use super::folder::{Folder, Part, UNFINISHED};
 use super::record::Records;
 use super::replay::SNAPSHOT_MAGIC;
 use crate::voter::tables::{Greeting, Partition, Replicated, Votes};
@@ -21,7 +21,7 @@ pub(crate) struct Rows {
 impl Rows {
     /// The rows of partitions that stand still.
     pub(crate) fn of(partitions: &[Partition]) -> Self {
-        let greetings = partitions.iter().flat_map(|partition| &partition.greetings);
+        let greetings = partitions.iter().flat_map(|partition| partition.greetings());
         Self {
             votes: partitions.iter().map(|partition| partition.votes().clone()).collect(),
             greetings: greetings.map(|(key, row)| (key.clone(), row.clone())).collect(),
@@ -37,7 +37,7 @@ impl Rows {
 /// there.
 pub(crate) fn write_snapshot(folder: &Folder, number: u64, rows: &Rows) -> io::Result<()> {
     let path = folder.file(Part::Snapshot, number);
-    let unfinished = path.with_extension("unfinished");
+    let unfinished = path.with_extension(UNFINISHED);
     let mut file = File::create(&unfinished)?;
     file.write_all(SNAPSHOT_MAGIC)?;
     let (mut records, mut bytes) = (Records::default(), Vec::new());

@@ -31,6 +31,10 @@ pub(super) struct Connection {
     pub(super) is_dirty: bool,
     /// Whether its socket takes no more for the moment.
     pub(super) is_blocked: bool,
+    /// When its socket last took something, or was first found to take nothing.
+    pub(super) moved_ns: u64,
+    /// Whether it stands in the list of those that are looked after because their sockets take nothing.
+    pub(super) is_looked_after: bool,
     /// Whether it has whole messages that wait for room.
     pub(super) is_held: bool,
     /// Whether its socket is left alone because too many answers wait for the peer.
@@ -48,6 +52,8 @@ impl Connection {
             sent: 0,
             is_dirty: false,
             is_blocked: false,
+            moved_ns: 0,
+            is_looked_after: false,
             is_held: false,
             is_unread: false,
         }

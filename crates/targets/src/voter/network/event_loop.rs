@@ -66,8 +66,12 @@ pub(crate) struct Network {
     pub(super) dirty: Vec<Ticket>,
     /// Connections with whole messages that wait until there is room for more calls.
     pub(super) held: Vec<Ticket>,
+    /// How long a peer may take nothing of its answers.
+    unread_ns: u64,
     /// When those that came must have logged in.
     logins: VecDeque<(u64, Ticket)>,
+    /// Connections whose sockets took nothing, and when they must have taken something.
+    stalled: VecDeque<(u64, Ticket)>,
     /// Bytes of messages that are not whole.
     input_bytes: usize,
     pub(super) calls: super::messages::CallsUnderWay,
@@ -112,10 +116,12 @@ impl Network {
             dirty: Vec::new(),
             held: Vec::new(),
             logins: VecDeque::new(),
+            stalled: VecDeque::new(),
             input_bytes: 0,
             calls: super::messages::CallsUnderWay::new(&shared),
             now_ns: now_ns(),
             answers: Vec::new(),
+            unread_ns: shared.config.unread.as_nanos() as u64,
             shared,
         })
     }
@@ -160,12 +166,14 @@ impl Network {
             self.calls.flush(self.number, &self.shared);
             self.send_all();
             self.expire_logins();
+            self.expire_stalled();
         }
     }
 
     /// How long to sleep.
     fn timeout(&self, until_ns: Option<u64>) -> Timespec {
-        let next = self.logins.front().map(|(deadline_ns, _)| *deadline_ns);
+        let waiting = [&self.logins, &self.stalled];
+        let next = waiting.into_iter().filter_map(|all| all.front()).map(|(at_ns, _)| *at_ns);
         let next_ns = until_ns.into_iter().chain(next).min();
         // Nothing happens by itself: a minute is as good as any other time.
         let wait_ns = next_ns
@@ -378,7 +386,10 @@ impl Network {
         let Some(connection) = self.table.get_mut(ticket) else { return };
         let rest = &connection.output[connection.sent..];
         match rustix::net::send(&connection.fd, rest, SendFlags::NOSIGNAL) {
-            Ok(sent) => connection.sent += sent,
+            Ok(sent) => {
+                connection.sent += sent;
+                connection.moved_ns = self.now_ns;
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => return self.close(ticket),
         }
@@ -399,6 +410,11 @@ impl Network {
             epoll::delete(&self.writers, &connection.fd)
         } else if !is_sent && !connection.is_blocked {
             connection.is_blocked = true;
+            if !connection.is_looked_after {
+                connection.is_looked_after = true;
+                connection.moved_ns = self.now_ns;
+                self.stalled.push_back((self.now_ns + self.unread_ns, ticket));
+            }
             epoll::add(&self.writers, &connection.fd, data, EventFlags::OUT)
         } else {
             Ok(())
@@ -437,6 +453,25 @@ impl Network {
             self.send(data.u64());
         }
         Ok(())
+    }
+
+    /// Closes those that have taken none of their answers for too long: answers may be long, and they stay in memory.
+    fn expire_stalled(&mut self) {
+        while let Some((deadline_ns, ticket)) = self.stalled.front().copied() {
+            if deadline_ns > self.now_ns {
+                return;
+            }
+            self.stalled.pop_front();
+            let Some(connection) = self.table.get_mut(ticket) else { continue };
+            let limit_ns = connection.moved_ns + self.unread_ns;
+            if !connection.is_blocked {
+                connection.is_looked_after = false;
+            } else if limit_ns <= self.now_ns {
+                self.close(ticket);
+            } else {
+                self.stalled.push_back((limit_ns, ticket));
+            }
+        }
     }
 
     /// Closes those that have not logged in, or have been refused and stay.

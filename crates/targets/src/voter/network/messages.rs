@@ -16,6 +16,8 @@ use plimsoll_wire::volt::{
 
 /// Calls of a batch before it is handed over, so that the partition begins while more are read.
 const BATCH_ITEMS: usize = 256;
+/// Longest login. Whoever is not let in shall not fill the memory for messages that are not whole.
+const LOGIN_BYTES_MAX: usize = 64 * 1024;
 /// Calls over all partitions that may be under way in a network thread: their answers can be long.
 const ASKS_MAX: usize = 64;
 /// Empty batches that are kept, to be filled again.
@@ -155,6 +157,9 @@ impl Network {
         loop {
             let length = match frame_length(&input[used..]) {
                 Ok(Some(length)) => length,
+                Ok(None) if self.is_too_long_a_login(ticket, input.len() - used) => {
+                    return Rest::Close;
+                }
                 Ok(None) => return Rest::Kept(used),
                 Err(_) => return Rest::Close,
             };
@@ -177,6 +182,12 @@ impl Network {
                 return Rest::Close;
             }
         }
+    }
+
+    /// Whether somebody who has not logged in has sent so many bytes without an end.
+    fn is_too_long_a_login(&mut self, ticket: Ticket, bytes: usize) -> bool {
+        bytes > LOGIN_BYTES_MAX
+            && self.table.get_mut(ticket).is_some_and(|open| open.phase == Phase::Login)
     }
 
     fn login(&mut self, ticket: Ticket, body: &[u8]) -> bool {

@@ -7,6 +7,9 @@ use crate::voter::result::Datum;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+/// Most steps for one text and one pattern: every `%` may look at all of the text.
+const LIKE_STEPS_MAX: u32 = 10_000_000;
+
 /// What expressions may refer to.
 pub(super) struct Scope<'s> {
     pub(super) sources: &'s [Source<'s>],
@@ -91,7 +94,10 @@ impl<'s> Scope<'s> {
             }
             Expr::Like(of, pattern) => {
                 let (of, pattern) = (self.value(of, rows)?, self.value(pattern, rows)?);
-                of.with_text(|text| pattern.with_text(|pattern| is_like(text, pattern))).flatten()
+                match of.with_text(|text| pattern.with_text(|pattern| is_like(text, pattern))) {
+                    Some(Some(found)) => Some(found?),
+                    _ => None,
+                }
             }
             Expr::IsNull(of) => Some(self.value(of, rows)?.is_null()),
             _ => None,
@@ -167,13 +173,18 @@ fn arithmetic<'s>(sum: Sum, a: Datum<'s>, b: Datum<'s>) -> Result<Datum<'s>, Sql
 }
 
 /// Whether a text fits a pattern in which `%` is any text and `_` any character.
-fn is_like(text: &str, pattern: &str) -> bool {
+fn is_like(text: &str, pattern: &str) -> Result<bool, SqlError> {
+    let mut steps = 0;
     let (text, pattern): (Vec<char>, Vec<char>) =
         (text.chars().collect(), pattern.chars().collect());
     let (mut t, mut p) = (0, 0);
     // Where the last `%` stands, and how far the text was when it was met: a miss goes back there, one further.
     let mut star = None;
     while t < text.len() {
+        steps += 1;
+        if steps > LIKE_STEPS_MAX {
+            return Err(SqlError::Run("LIKE: the text and the pattern are too long".to_owned()));
+        }
         match pattern.get(p) {
             Some('%') => {
                 star = Some((p, t));
@@ -184,13 +195,13 @@ fn is_like(text: &str, pattern: &str) -> bool {
                 t += 1;
             }
             _ => {
-                let Some((star_p, star_t)) = star else { return false };
+                let Some((star_p, star_t)) = star else { return Ok(false) };
                 star = Some((star_p, star_t + 1));
                 (p, t) = (star_p + 1, star_t + 1);
             }
         }
     }
-    pattern[p..].iter().all(|c| *c == '%')
+    Ok(pattern[p..].iter().all(|c| *c == '%'))
 }
 
 #[cfg(test)]
@@ -211,7 +222,7 @@ mod tests {
             ("abc", "abc%%", true),
             ("é", "_", true),
         ] {
-            assert_eq!(is_like(text, pattern), is, "{text} like {pattern}");
+            assert_eq!(is_like(text, pattern), Ok(is), "{text} like {pattern}");
         }
     }
 }

@@ -29,6 +29,8 @@ impl Token {
     }
 }
 
+/// Longest text in a statement, as in VoltDB: what is done to it for each row must come to an end.
+pub(crate) const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Longer ones first.
 const SIGNS: [&str; 16] =
     ["<>", "!=", "<=", ">=", "=", "<", ">", "+", "-", "*", "/", "(", ")", ",", ".", ";"];
@@ -48,7 +50,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
             }
             '0'..='9' => number(rest)?,
             '.' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => number(rest)?,
-            '\'' => quoted(rest, '\'').map(|(text, length)| (Token::Text(text), length))?,
+            '\'' => {
+                let (text, length) = quoted(rest, '\'')?;
+                if text.len() > TEXT_BYTES_MAX {
+                    return Err(format!("a text has more than {TEXT_BYTES_MAX} bytes"));
+                }
+                (Token::Text(text), length)
+            }
             '"' => {
                 let (text, length) = quoted(rest, '"')?;
                 (Token::Quoted(text.to_ascii_uppercase()), length)

@@ -14,6 +14,7 @@ mod source;
 mod syntax;
 mod write;
 
+pub(crate) use lexer::TEXT_BYTES_MAX;
 pub(crate) use schema::{TABLES, Table};
 pub(crate) use source::{Database, votes_by_state};
 pub(crate) use syntax::Statement;
@@ -40,39 +41,26 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     parser::parse(text).map_err(SqlError::Compile)
 }
 
-/// What came of several statements.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// The tables of those that succeeded, in order.
-    pub(crate) tables: Vec<ResultTable>,
-    /// Why the one after them did not.
-    pub(crate) error: Option<SqlError>,
-}
-
-/// Runs statements one after another, each over what those before it left. All are understood before the first one runs;
-/// the first that fails then ends the rest, and what those before it changed stays.
+/// Runs statements one after another, each over what those before it left, and returns a table of each. All are understood
+/// before the first one runs; the first that fails then ends the rest, and whoever asked takes back what those before it
+/// changed.
 pub(crate) fn run(
     statements: &[Statement],
     params: &[Datum<'static>],
     database: &mut Database<'_>,
     deadline_ns: u64,
-) -> Outcome {
-    let mut tables = Vec::with_capacity(statements.len());
-    let error = check(statements, params)
-        .and_then(|()| {
-            let mut rest = params;
-            statements.iter().try_for_each(|statement| {
-                let (own, others) = rest.split_at(statement.params());
-                rest = others;
-                tables.push(match statement {
-                    Statement::Select(select) => select::run(select, own, database, deadline_ns)?,
-                    write => ResultTable::modified(write::run(write, own, database, deadline_ns)?),
-                });
-                Ok(())
-            })
-        })
-        .err();
-    Outcome { tables, error }
+) -> Result<Vec<ResultTable>, SqlError> {
+    check(statements, params)?;
+    let mut rest = params;
+    let one = |statement: &Statement| {
+        let (own, others) = rest.split_at(statement.params());
+        rest = others;
+        match statement {
+            Statement::Select(select) => select::run(select, own, database, deadline_ns),
+            write => write::run(write, own, database, deadline_ns).map(ResultTable::modified),
+        }
+    };
+    statements.iter().map(one).collect()
 }
 
 fn check(statements: &[Statement], params: &[Datum<'static>]) -> Result<(), SqlError> {

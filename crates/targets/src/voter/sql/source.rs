@@ -55,7 +55,7 @@ impl<'d> Source<'d> {
                 Self::Rows(all.map(row).collect())
             }
             Table::HelloWorld => {
-                let all = partitions.iter().flat_map(|part| &part.greetings);
+                let all = partitions.iter().flat_map(|part| part.greetings());
                 let text = |text: &'d Option<String>| {
                     text.as_ref().map_or(Datum::Null, |text| borrowed(text))
                 };

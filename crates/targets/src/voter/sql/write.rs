@@ -279,11 +279,11 @@ fn insert(
         Table::HelloWorld => {
             let dialect = text(&row[2]);
             let partition = &mut database.partitions[database.routing.of_text(&dialect)];
-            if partition.greetings.contains_key(&dialect) {
+            if partition.greetings().contains_key(&dialect) {
                 return exists(&dialect);
             }
             let greeting = Greeting { hello: nullable(&row[0]), world: nullable(&row[1]) };
-            partition.greetings.insert(dialect, greeting);
+            partition.greetings_mut().insert(dialect, greeting);
         }
         Table::Contestants | Table::AreaCodeState => {
             let replicated = &database.partitions[0].replicated;
@@ -354,7 +354,8 @@ fn apply(table: Table, fates: Vec<(Row, Fate)>, database: &mut Database<'_>) -> 
     if table == Table::HelloWorld {
         for (key, fate) in changed {
             let dialect = text(&key);
-            let greetings = &mut database.partitions[database.routing.of_text(&dialect)].greetings;
+            let place = database.routing.of_text(&dialect);
+            let greetings = database.partitions[place].greetings_mut();
             match fate {
                 Fate::Changed(new) => {
                     let greeting = Greeting { hello: nullable(&new[0]), world: nullable(&new[1]) };

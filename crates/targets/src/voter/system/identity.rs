@@ -80,6 +80,7 @@ fn overview(shared: &Shared) -> ResultTable {
         ("FULLCLUSTERSIZE", "1".to_owned()),
         ("KSAFETY", "0".to_owned()),
         ("REPLICATIONROLE", "NONE".to_owned()),
+        ("SNAPSHOTS", shared.snapshots.to_string()),
         ("STARTTIME", identity.start_ms.to_string()),
         ("UPTIME", uptime),
     ] {

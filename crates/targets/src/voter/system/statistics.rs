@@ -318,7 +318,7 @@ impl Page<'_> {
                         (codes, codes * 16)
                     }
                     Table::HelloWorld => {
-                        let rows = partition.greetings.len();
+                        let rows = partition.greetings().len();
                         (rows, rows * 72)
                     }
                 };

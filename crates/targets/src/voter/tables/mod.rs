@@ -1,6 +1,5 @@
 //! The data: two small tables that every partition knows, votes with their two views, and the greetings.
 
-mod area_codes;
 mod hashing;
 mod partition;
 mod replicated;

@@ -48,6 +48,20 @@ impl Votes {
         self.phones.capacity() * 8 + self.states.capacity() * 8 + self.contestants.capacity() * 4
     }
 
+    fn pop(&mut self) -> Option<Vote> {
+        Some(Vote {
+            phone: self.phones.pop()?,
+            state: self.states.pop()?,
+            contestant: self.contestants.pop()?,
+        })
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.phones.truncate(rows);
+        self.states.truncate(rows);
+        self.contestants.truncate(rows);
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = Vote> + '_ {
         (0..self.len()).map(|row| self.get(row))
     }
@@ -68,9 +82,25 @@ pub(crate) struct Partition {
     by_phone: NumberMap<i64, i64>,
     /// This partition's part of `v_votes_by_contestant_number_state`.
     by_state: NumberMap<(i32, State), i64>,
-    pub(crate) greetings: BTreeMap<String, Greeting>,
+    greetings: Arc<Greetings>,
     pub(crate) replicated: Arc<Replicated>,
     pub(crate) counts: ProcedureCounts,
+    /// How everything was before a transaction of several changes that is under way.
+    before: Option<Box<Before>>,
+}
+
+/// The rows of HELLOWORLD by their key.
+pub(crate) type Greetings = BTreeMap<String, Greeting>;
+
+/// What brings a partition back to where it was.
+#[derive(Debug)]
+struct Before {
+    /// How many votes there were. Others may stand behind them.
+    rows: usize,
+    /// The votes, once other rows have taken their place.
+    votes: Option<Votes>,
+    greetings: Arc<Greetings>,
+    replicated: Arc<Replicated>,
 }
 
 impl Partition {
@@ -81,10 +111,8 @@ impl Partition {
             return (INVALID_CONTESTANT, None);
         }
         let count = self.by_phone.entry(phone).or_insert(0);
-        if *count >= most {
-            if *count == 0 {
-                self.by_phone.remove(&phone);
-            }
+        // As in VoltDB's own procedure, the limit is only looked at where the view has a row.
+        if *count > 0 && *count >= most {
             return (OVER_LIMIT, None);
         }
         *count += 1;
@@ -96,11 +124,11 @@ impl Partition {
 
     /// The code with which `Vote` rejects a vote, if it does. A phone number that is NULL has no votes.
     pub(crate) fn rejects(&self, phone: Option<i64>, contestant: i32, most: i64) -> Option<i64> {
-        let count = phone.and_then(|phone| self.by_phone.get(&phone)).copied().unwrap_or(0);
+        let count = phone.and_then(|phone| self.by_phone.get(&phone));
         if !self.replicated.is_contestant(contestant) {
             Some(INVALID_CONTESTANT)
         } else {
-            (count >= most).then_some(OVER_LIMIT)
+            count.is_some_and(|count| *count >= most).then_some(OVER_LIMIT)
         }
     }
 
@@ -113,13 +141,55 @@ impl Partition {
 
     /// Puts other rows in the place of all.
     pub(crate) fn replace_votes(&mut self, rows: Votes) {
-        self.votes = rows;
+        let old = std::mem::replace(&mut self.votes, rows);
+        if let Some(before) = &mut self.before {
+            before.votes.get_or_insert(old);
+        }
         self.by_phone = NumberMap::default();
         self.by_state = NumberMap::default();
         for vote in self.votes.iter() {
             *self.by_phone.entry(vote.phone).or_insert(0) += 1;
             *self.by_state.entry((vote.contestant, vote.state)).or_insert(0) += 1;
         }
+    }
+
+    /// Changes from here on can be taken back together.
+    pub(crate) fn begin(&mut self) {
+        self.before = Some(Box::new(Before {
+            rows: self.votes.len(),
+            votes: None,
+            greetings: Arc::clone(&self.greetings),
+            replicated: Arc::clone(&self.replicated),
+        }));
+    }
+
+    /// Changes since [`begin`](Self::begin) stay.
+    pub(crate) fn commit(&mut self) {
+        self.before = None;
+    }
+
+    /// Everything is again as it was at [`begin`](Self::begin).
+    pub(crate) fn roll_back(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        (self.greetings, self.replicated) = (before.greetings, before.replicated);
+        if let Some(mut votes) = before.votes {
+            votes.truncate(before.rows);
+            return self.replace_votes(votes);
+        }
+        while self.votes.len() > before.rows {
+            let Some(vote) = self.votes.pop() else { return };
+            one_less(&mut self.by_phone, vote.phone);
+            one_less(&mut self.by_state, (vote.contestant, vote.state));
+        }
+    }
+
+    pub(crate) fn greetings(&self) -> &Greetings {
+        &self.greetings
+    }
+
+    /// The greetings, to be changed. They are copied once where a transaction may still take that back.
+    pub(crate) fn greetings_mut(&mut self) -> &mut Greetings {
+        Arc::make_mut(&mut self.greetings)
     }
 
     pub(crate) fn votes(&self) -> &Votes {
@@ -132,5 +202,15 @@ impl Partition {
 
     pub(crate) fn by_state(&self) -> &NumberMap<(i32, State), i64> {
         &self.by_state
+    }
+}
+
+/// Takes one row out of a view, whose own row goes with the last.
+fn one_less<K: std::hash::Hash + Eq>(view: &mut NumberMap<K, i64>, key: K) {
+    if let Some(count) = view.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            view.remove(&key);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Contestants and area codes: small, seldom changed, and the same for all partitions.
 
 use super::State;
-use super::area_codes::AREA_CODES;
+use plimsoll_core::voter::areas::REGIONS;
 use std::collections::BTreeMap;
 
 /// Area codes up to here are found without a search.
@@ -54,11 +54,12 @@ impl Replicated {
         for (number, name) in (1..).zip(taken) {
             self.contestants.insert(number, (*name).to_owned());
         }
-        for (state, codes) in AREA_CODES {
+        for (state, codes) in REGIONS {
             // States are two letters.
             let state = State::new(state).unwrap_or(State::UNKNOWN);
             for code in codes {
-                self.set_area_code(*code, state);
+                // A code has three digits.
+                self.set_area_code(*code as i16, state);
             }
         }
         Ok(i64::from(most))

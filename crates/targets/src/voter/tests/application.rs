@@ -16,7 +16,12 @@ fn the_rules_of_voting() {
     assert_eq!(client.vote(phone, 1, 2), 2, "over the limit");
     assert_eq!(client.vote(phone, 7, 2), 1, "an invalid contestant goes before the limit");
     assert_eq!(client.vote(phone, 1, 3), 0, "the limit is the caller's");
-    assert_eq!(client.vote(3_125_550_001, 1, 0), 2);
+    // The limit is looked at where there are votes: the first one always counts.
+    for (most, expected) in [(0, [0, 2, 2]), (1, [0, 2, 2]), (2, [0, 0, 2]), (-1, [0, 2, 2])] {
+        let phone = 3_125_550_002 + most;
+        assert_eq!([(); 3].map(|()| client.vote(phone, 4, most)), expected, "at most {most}");
+    }
+    assert_eq!(client.cell("delete from votes where contestant_number = 4"), "5");
     // An area code that nobody knows, a negative number, and one whose area code does not fit a SMALLINT.
     assert_eq!(client.vote(1_005_550_001, 2, 1), 0);
     assert_eq!(client.vote(-2_147_465_910, 2, 1), 0);

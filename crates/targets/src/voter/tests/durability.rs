@@ -68,8 +68,9 @@ fn write(client: &mut Client) {
         Value::Integer(3),
     ];
     assert_eq!(client.call("@AdHoc", &params).status, 1);
-    // Of these the first is done and the second fails.
-    client.refusal("delete from votes where state = 'XX'; select 1 / 0 from contestants");
+    // The second of these fails: the first is not done either.
+    client.refusal("delete from votes where state = 'ZZ'; select 1 / 0 from contestants");
+    client.rows("insert into votes values (3, 'NY', 1); insert into contestants values (10, 'Yo')");
     for number in 0..50 {
         client.vote(9_070_000_000 + number, 9, 1);
     }
@@ -100,7 +101,7 @@ fn what_was_acknowledged_is_there_after_a_crash_and_after_a_stop() {
                 assert!(everything(&mut client) == expected, "{durability:?} {partitions}");
                 assert_eq!(
                     client.long("Initialize", &[Value::Integer(6), Value::String(NAMES)]),
-                    7
+                    8
                 );
                 // The views were read back too.
                 assert_eq!(client.vote(2_120_000_000, 1, 1), 2);
@@ -164,7 +165,7 @@ fn a_torn_end_is_cut_off_and_other_damage_is_told() {
     assert_eq!(open(crashed.path()).unwrap(), Kept { votes: 99, torn_bytes: 5 });
     // A log with another one behind it must be whole.
     let next = log.with_file_name("0000000007.log");
-    std::fs::write(&next, b"plimvot1").unwrap();
+    std::fs::write(&next, b"plimvot2").unwrap();
     assert_eq!(open(crashed.path()).unwrap().votes, 99);
     file.write_all_at(&[0xff], length - 3).unwrap();
     let told = open(crashed.path()).unwrap_err().to_string();
@@ -172,6 +173,15 @@ fn a_torn_end_is_cut_off_and_other_damage_is_told() {
         told.contains("damaged at byte") && told.contains(&log.display().to_string()),
         "{told}"
     );
+    // One that a crash left before its first record: made, or made and filled ahead.
+    file.write_all_at(&[0; 1], length - 3).unwrap();
+    std::fs::write(&next, []).unwrap();
+    assert_eq!(open(crashed.path()).unwrap().votes, 99);
+    std::fs::write(&next, [0; 4096]).unwrap();
+    assert_eq!(open(crashed.path()).unwrap(), Kept { votes: 99, torn_bytes: 0 });
+    // Zeros with something behind them were begun.
+    std::fs::write(&next, [[0; 512], [1; 512]].concat()).unwrap();
+    assert!(open(crashed.path()).unwrap_err().to_string().contains("no file of this server"));
     std::fs::write(&log, b"something else entirely").unwrap();
     assert!(open(crashed.path()).unwrap_err().to_string().contains("no file of this server"));
 }
@@ -202,7 +212,53 @@ fn a_long_log_gives_way_to_snapshots() {
     drop(client);
     drop(server);
     let server = TestServer::start(config);
+    assert!(files(folder.path(), "unfinished").is_empty(), "nor does it stay");
     assert!(everything(&mut server.client()) == expected);
+}
+
+#[test]
+fn snapshots_that_fail_are_told_once_and_again_when_they_go_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = VoterConfig { log_bytes_max: 2_000, ..config(folder.path(), Durability::Sync) };
+    let (server, told) = TestServer::telling(config);
+    // A folder is where the file should be.
+    let in_the_way: Vec<PathBuf> =
+        (2..200).map(|number| folder.path().join(format!("{number:010}.unfinished"))).collect();
+    in_the_way.iter().for_each(|path| std::fs::create_dir(path).unwrap());
+    let mut client = server.voter();
+    let overview = |client: &mut Client| {
+        let answer = client.call("@SystemInformation", &[Value::String("OVERVIEW")]);
+        let row = answer.tables[0].1.iter().find(|row| row[1] == "SNAPSHOTS");
+        row.unwrap()[2].clone()
+    };
+    assert_eq!(overview(&mut client), "none needed");
+    let mut phone = 2_120_000_000;
+    let mut vote_until = |client: &mut Client, is_reached: &dyn Fn(&mut Client) -> bool| {
+        let until_ns = now_ns() + super::LIMIT.as_nanos() as u64;
+        while !is_reached(client) {
+            assert!(now_ns() < until_ns, "{:?}", told.lock().unwrap());
+            for _ in 0..20 {
+                assert_eq!(client.vote(phone, 1, 1), 0);
+                phone += 1;
+            }
+        }
+    };
+    // Several have failed, and one line was told.
+    vote_until(&mut client, &|_| files(folder.path(), "log").len() >= 4);
+    vote_until(&mut client, &|client| overview(client).starts_with("failing: "));
+    let lines = told.lock().unwrap().clone();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("snapshot ") && lines[0].contains("look at --data"), "{lines:?}");
+    in_the_way.iter().for_each(|path| std::fs::remove_dir(path).unwrap());
+    vote_until(&mut client, &|client| overview(client) == "written");
+    let lines = told.lock().unwrap().clone();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[1], "snapshots are written again");
+    let expected = everything(&mut client);
+    let crashed = copied(folder.path());
+    let config =
+        VoterConfig { log_bytes_max: 1 << 20, ..self::config(crashed.path(), Durability::Sync) };
+    assert!(everything(&mut TestServer::start(config).client()) == expected);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Client, TestServer};
 use crate::voter::VoterConfig;
+use plimsoll_core::clock::now_ns;
 use plimsoll_wire::volt::{Request, Value};
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
@@ -62,6 +63,40 @@ fn who_does_not_read_is_not_read_and_disturbs_nobody() {
     assert_eq!(client.vote(2_120_000_000, 1, 1), 0);
     drop(deaf);
     assert_eq!(client.vote(2_120_000_001, 1, 1), 0);
+}
+
+#[test]
+fn who_never_reads_is_let_go_and_who_reads_slowly_is_not() {
+    let unread = Duration::from_secs(2);
+    let server = TestServer::start(VoterConfig { unread, ..VoterConfig::default() });
+    let mut client = server.voter();
+    let connections = |client: &mut Client| {
+        let answer = client.call("@Statistics", &[Value::String("INITIATOR"), Value::Integer(0)]);
+        let (columns, rows) = &answer.tables[0];
+        let place = columns.iter().position(|name| name == "CONNECTION_ID").unwrap();
+        let ids: std::collections::BTreeSet<&str> =
+            rows.iter().map(|row| row[place].as_str()).collect();
+        ids.len()
+    };
+    let mut both: Vec<Client> = (0..2).map(|_| server.client()).collect();
+    // 200 answers of 131 KB each: more than sockets hold.
+    for one in &mut both {
+        for _ in 0..200 {
+            one.submit("@Statistics", &[Value::String("TOPO"), Value::Integer(0)]);
+        }
+    }
+    let mut slow = both.remove(0);
+    // Read over a longer time than the limit, never longer than it without a byte.
+    for _ in 0..200 {
+        assert_eq!(slow.answer().status, 1);
+        std::thread::sleep(Duration::from_millis(15));
+    }
+    let until_ns = now_ns() + super::LIMIT.as_nanos() as u64;
+    while connections(&mut client) > 2 {
+        assert!(now_ns() < until_ns, "the connection is still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(slow.vote(2_120_000_000, 1, 1), 0);
 }
 
 #[test]

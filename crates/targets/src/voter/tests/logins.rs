@@ -3,6 +3,7 @@
 use super::{Client, TestServer};
 use crate::voter::VoterConfig;
 use plimsoll_wire::volt::{Login, LoginForm, LoginReply};
+use std::io::Write;
 
 fn refused(client: &mut Client, bytes: &[u8]) -> i8 {
     client.send(bytes);
@@ -64,6 +65,23 @@ fn what_is_no_login_is_refused() {
         client.send(bytes);
         assert_eq!(client.message(), None);
     }
+}
+
+#[test]
+fn a_login_without_an_end_is_ended() {
+    let server = with_users();
+    let mut client = Client::open(server.address);
+    client.send(b"\x03\x20\0\0\x01\x01");
+    // Sooner or later nobody takes any more of it.
+    let ended = (0..10_000).any(|_| client.stream.write_all(&[0; 4096]).is_err());
+    assert!(ended, "40 MB of a login were taken");
+    // The same of a call is only long.
+    let mut client = Client::open(server.address);
+    client.log_in(&Login::new("ann", "secret"));
+    client.send(b"\0\x20\0\0");
+    client.send(&[0; 1 << 20]);
+    client.send(&[0; 1 << 20]);
+    assert!(client.answer().text.ends_with("was not found"), "it was read whole");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use plimsoll_wire::volt::{
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,12 +43,24 @@ impl TestServer {
         Self::begin(config, None)
     }
 
+    /// One whose lines about what should be looked at are kept.
+    pub(super) fn telling(config: VoterConfig) -> (Self, Arc<Mutex<Vec<String>>>) {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&told);
+        let server = Server::open(config).unwrap();
+        let server = server.telling(move |line| hears.lock().unwrap().push(line.to_owned()));
+        (Self::serve(server, None), told)
+    }
+
     pub(super) fn with_http(config: VoterConfig) -> Self {
         Self::begin(config, Some(TcpListener::bind("127.0.0.1:0").unwrap()))
     }
 
     fn begin(config: VoterConfig, http: Option<TcpListener>) -> Self {
-        let server = Server::open(config).unwrap();
+        Self::serve(Server::open(config).unwrap(), http)
+    }
+
+    fn serve(server: Server, http: Option<TcpListener>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let http_address = http.as_ref().map(|http| http.local_addr().unwrap());
         let (address, stop) = (listener.local_addr().unwrap(), Stop::new().unwrap());

@@ -246,13 +246,67 @@ fn what_is_not_understood_is_said() {
     assert!(client.refusal(&long).contains("operators in one statement"));
     let many = vec!["state = 'NY'"; 5_000].join(" or ");
     assert_eq!(client.cell(&format!("select count(*) from votes where {many}")), "8");
-    // The statement that fails ends the call; those before it stay.
-    let sql = "delete from votes where state = 'XX'; select 1 / 0 from contestants";
-    assert!(client.refusal(sql).contains("divide by zero"));
-    assert_eq!(client.cell("select count(*) from votes"), "13");
+    // What is wrong is one line, however long the statement, and nothing goes on for ever.
+    let long = "x\n".repeat(500_000);
+    let text = client.refusal(&format!("select count(*) from votes where state = 'a' '{long}'"));
+    assert!(text.contains("'x x") && text.len() < 2_000 && !text.contains('\n'), "{}", text.len());
+    let text = client.refusal(&format!("select '{long}{long}' from votes"));
+    assert!(text.contains("more than 1048576 bytes"), "{text}");
+    let (text, pattern) = ("a".repeat(500_000), "a".repeat(250_000));
+    let sql = format!("select count(*) from votes where '{text}' like '%{pattern}b%'");
+    assert!(client.refusal(&sql).contains("too long"));
     // Nothing runs when one of them cannot be understood.
     assert!(client.refusal("delete from votes; select wine from votes").contains("WINE"));
-    assert_eq!(client.cell("select count(*) from votes"), "13");
+    assert_eq!(client.cell("select count(*) from votes"), "15");
+}
+
+#[test]
+fn several_statements_are_done_together_or_not_at_all() {
+    let server = TestServer::plain();
+    let mut client = voted(&server);
+    client.call("Insert", &["French", "Bonjour", "Monde"].map(Value::String));
+    let everything = |client: &mut Client| {
+        [
+            "select * from votes order by 1, 2, 3",
+            "select * from v_votes_by_phone_number order by 1",
+            "select * from v_votes_by_contestant_number_state order by 1, 2",
+            "select * from contestants order by 1",
+            "select count(*), min(state) from area_code_state",
+            "select * from helloworld order by dialect",
+        ]
+        .map(|sql| client.rows(sql))
+    };
+    let before = everything(&mut client);
+    let changes = [
+        "insert into votes values (2120000009, 'NY', 4)",
+        "delete from votes where state = 'XX'",
+        "insert into votes values (2120000010, 'QQ', 5)",
+        "update votes set contestant_number = 6",
+        "truncate table votes",
+        "insert into contestants values (7, 'Zoe')",
+        "update area_code_state set state = 'AA'",
+        "insert into helloworld values ('Hallo', 'Welt', 'German')",
+        "delete from helloworld where dialect = 'French'",
+    ];
+    let wrong = "insert into contestants values (1, 'Again')";
+    for from in 0..changes.len() {
+        for to in from + 1..=changes.len() {
+            let sql = format!("{}; {wrong}; select 1 from votes", changes[from..to].join("; "));
+            assert!(client.refusal(&sql).contains("the key 1 already"), "{sql}");
+            assert!(everything(&mut client) == before, "{sql}");
+        }
+    }
+    // A result that is too long undoes as well.
+    let text = "long".repeat(500);
+    let long = format!("select '{text}' from area_code_state a, area_code_state b limit 8000");
+    let sql = format!("truncate table votes; {long}; {long}; {long}; {long}");
+    assert!(client.refusal(&sql).contains("50 MiB together"));
+    assert!(everything(&mut client) == before);
+    let answer = client.call("@AdHoc", &[Value::String(&changes[..4].join("; "))]);
+    let touched: Vec<&str> = answer.tables.iter().map(|table| table.1[0][0].as_str()).collect();
+    assert_eq!(touched, ["1", "2", "1", "15"]);
+    assert_eq!(client.vote(2_120_000_009, 1, 1), 2, "it counts");
+    assert_eq!(client.vote(1_000_002_000, 1, 1), 0, "that one's vote is gone");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The votes have the shares and distributions that the game says, in each range and whatever the seed.
 
 use super::*;
-use crate::voter::areas::region_of;
+use plimsoll_core::voter::areas::region_of;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 

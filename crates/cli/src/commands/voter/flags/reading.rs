@@ -1,7 +1,6 @@
 //! From words and flags to the shape of a run; what contradicts itself is told.
 
-use super::{BenchFlags, ModeFlag, RhythmFlag, TuneByFlag};
-use crate::catalogue::near_miss::unknown;
+use super::{BenchFlags, MAX_VOTES, ModeFlag, RhythmFlag, TuneByFlag, WHOLE};
 use crate::commands::common::ArrivalsFlag;
 use crate::commands::voter::start::start_us;
 use crate::postgres;
@@ -20,6 +19,8 @@ const BURST: u32 = 100;
 const NAMES_MAX: usize = 12;
 /// Most processes of a run.
 const PROCESSES_MAX: u32 = 64;
+/// Longest name that a process's number fits behind.
+const CLIENT_CHARS_MAX: usize = 38;
 /// Most key ranges that one database is shared out in.
 const SLICES_MAX: u32 = 1_000;
 
@@ -77,7 +78,11 @@ fn known_preset(name: &str) -> Result<Shape> {
     let word = name.to_ascii_uppercase();
     preset(name).ok_or_else(|| match known.iter().find(|known| is_slip(&word, known)) {
         Some(near) => usage(format!("there is no preset '{name}'; did you mean '{near}'?")),
-        None => unknown("preset", name, &known),
+        None => usage(format!(
+            "there is no preset '{name}'; there are {}; a database is written volt://HOST:PORT or \
+             postgres://USER@HOST:PORT/DATABASE",
+            known.join(", ")
+        )),
     })
 }
 
@@ -255,7 +260,9 @@ impl BenchFlags {
         };
         let (index, of) = self.slice.split_once('/').ok_or_else(wrong)?;
         let (index, of): (u32, u32) = index.parse().ok().zip(of.parse().ok()).ok_or_else(wrong)?;
-        if index == 0 || index > of || of > SLICES_MAX {
+        // A share of a process is a share of the run's.
+        let most = if self.gate { SLICES_MAX * PROCESSES_MAX } else { SLICES_MAX };
+        if index == 0 || index > of || of > most {
             return Err(wrong());
         }
         Ok(Slice { index: index - 1, of })
@@ -273,6 +280,14 @@ impl BenchFlags {
             Some((index, of)) if index < of => Ok(Slice { index, of }),
             _ => Err(usage(format!("--part '{text}': write I/N from 0/N"))),
         }
+    }
+
+    /// Whether anything is said about the election.
+    fn has_election(&self) -> bool {
+        self.names.is_some()
+            || self.contestants.is_some()
+            || self.max_votes != MAX_VOTES
+            || self.slice != WHOLE
     }
 
     /// Whose latency the load is tuned by.
@@ -313,11 +328,18 @@ impl BenchFlags {
         } else if !self.seek.is_empty() && (self.calls.is_some() || self.duration.is_some()) {
             "--seek takes as long as its --budget; leave out --calls and --duration"
         } else if self.max_votes == 0 {
-            "--max-votes 0 lets nobody vote; use at least 1"
+            "--max-votes 0: the limit is judged where there are votes, so that the first one counts anyhow; use at least 1"
+        } else if several && shape.client.len() > CLIENT_CHARS_MAX {
+            "--client: the processes are called by it and their numbers; use at most 38 characters"
         } else if several && shape.calls.is_some_and(|calls| calls < self.processes.into()) {
             "--calls: fewer than one for each of the processes"
-        } else if several && shape.size < self.processes && shape.rhythm == Rhythm::Steady {
-            "--workers: fewer than one for each of the processes"
+        } else if shape.rhythm == Rhythm::Steady
+            && shape.size < self.processes.saturating_mul(self.cores)
+            && !self.gate
+        {
+            "--workers: fewer than one for each thread; take more, or less of --cores and --processes"
+        } else if shape.bench == Bench::Hello && self.has_election() && !self.gate {
+            "--names, --contestants, --max-votes and --slice are the election's; leave them out for hello"
         } else {
             return Ok(());
         };

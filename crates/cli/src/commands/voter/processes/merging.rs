@@ -1,24 +1,34 @@
 //! The records of several processes, taken together: histograms by their cells, counts by sum, time by the wall.
 
 use super::Ended;
-use crate::commands::voter::client::{section, worn_out};
+use crate::commands::voter::client::{section, worn_out, wrong_writes};
 use crate::commands::voter::task::Task;
-use crate::keeping::{JobEnd, Keeping};
+use crate::keeping::JobEnd;
 use crate::signals;
 use anyhow::{Context, Result};
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::record::RunRecord;
+use plimsoll_core::outcome::{Failure, Outcome};
+use plimsoll_core::record::{RunRecord, SlowRequest};
+use plimsoll_core::recorder::Times;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::voter::{ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck};
 use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::shard::Slow;
+use plimsoll_wire::Submission;
 
-/// One run of all processes.
+/// One run of all processes. `prepared` and `sink_error` are what the preparation and the journal leave to be told.
 ///
 /// # Errors
 /// A record that cannot be read.
-pub fn together(task: &Task, ended: &[Ended], keeping: Keeping<'_>) -> Result<JobEnd> {
+pub fn together(
+    task: &Task,
+    ended: &[Ended],
+    prepared: Vec<String>,
+    sink_error: Option<std::io::Error>,
+) -> Result<JobEnd> {
     let mut totals = Interval::new(1);
     let mut result = VoterResult {
         shape: Some(task.shape.clone()),
@@ -30,6 +40,7 @@ pub fn together(task: &Task, ended: &[Ended], keeping: Keeping<'_>) -> Result<Jo
     };
     let mut server = Histogram::new();
     let mut health = Health::default();
+    let mut slowest = Vec::new();
     for one in ended {
         let record = match &one.record {
             Ok(record) => record,
@@ -42,6 +53,7 @@ pub fn together(task: &Task, ended: &[Ended], keeping: Keeping<'_>) -> Result<Jo
         };
         totals.merge(&interval(record, &task.class())?);
         health.add(record);
+        slowest.extend(record.slowest.iter().map(slow));
         let own = voter_of(record)
             .with_context(|| format!("the record of {} has no section voter", one.name))?;
         take(&mut result, &own, &mut server)?;
@@ -56,12 +68,12 @@ pub fn together(task: &Task, ended: &[Ended], keeping: Keeping<'_>) -> Result<Jo
         result.processes.iter().filter(|process| process.died.is_empty()).cloned().collect();
     result.totals = Totals::of(&alive);
     totals.to_ns = (result.totals.wall_s * 1e9) as u64;
-    let sink_error = keeping.sink.interval(&totals).err();
+    slowest.sort_by_key(|slow: &Slow| std::cmp::Reverse(slow.response_ns()));
     let verdict = verdict(task, ended, &result, &totals);
     let end = RunEnd {
         totals,
         warmup: None,
-        slowest: Vec::new(),
+        slowest,
         network: None,
         measured_s: result.totals.wall_s,
         client_elapsed_ns: 0,
@@ -73,7 +85,26 @@ pub fn together(task: &Task, ended: &[Ended], keeping: Keeping<'_>) -> Result<Jo
         refused: None,
         sink_error,
     };
-    Ok(JobEnd { end, results: section(&result), verdict, warnings: worn_out(&result) })
+    Ok(JobEnd {
+        end,
+        results: section(&result),
+        verdict,
+        warnings: [prepared, worn_out(&result)].concat(),
+    })
+}
+
+/// A slow call as its process kept it.
+fn slow(kept: &SlowRequest) -> Slow {
+    let ns = |ms: f64| (ms * MILLISECOND_NS as f64).round() as u64;
+    let intended_ns = (kept.at_s * SECOND_NS as f64).round() as u64;
+    let done_ns = intended_ns + ns(kept.response_ms);
+    let failed = Failure::ALL.into_iter().find(|kind| kind.name() == kept.outcome);
+    Slow {
+        times: Times { intended_ns, sent_ns: done_ns.saturating_sub(ns(kept.service_ms)), done_ns },
+        what: Submission { class: 0, item: kept.item, idempotent: false },
+        outcome: failed.map_or(Outcome::Ok, Outcome::Failed),
+        text: kept.request.clone(),
+    }
 }
 
 /// The generators' own health: CPU and memory add up, and the busiest thread is the busiest of all.
@@ -184,10 +215,7 @@ fn verdict(
     let mut reasons = Vec::new();
     if task.is_voter() && result.write_check().is_wrong() {
         kind = VerdictKind::Void;
-        reasons.push(format!(
-            "check writes: {}: the database does not hold what it acknowledged",
-            result.write_check()
-        ));
+        reasons.push(wrong_writes(result.write_check()));
     }
     for one in ended {
         match &one.record {
