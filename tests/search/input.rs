@@ -14,6 +14,8 @@ fn a_printed_table_becomes_a_record_that_can_be_compared() {
     place.file("old.md", PUBLISHED);
     let imported = search(&place, &["--import", "old.md"]).expect(0).stdout;
     assert!(imported.contains("imported from old.md"), "{imported}");
+    let measured = ["Ledger", "Verdict"].iter().any(|word| imported.contains(word));
+    assert!(!measured && imported.contains("nothing here was measured"), "{imported}");
     let old = records(&place).pop().unwrap();
     record(&place).expect_schema();
     let own = mine(&engine);
@@ -36,6 +38,8 @@ fn wrong_input_is_told_in_one_line_before_anything_is_sent() {
     place.file("bad.toml", "[[query]]\nname = \"a\"\nkind = \"fuzy\"\n");
     place.file("m.toml", "engines = [\"index\"]\nusres = [1]\n");
     place.file("notes.md", "nothing here");
+    place.file("long.toml", "#".repeat(5 << 20));
+    place.file("latin.toml", b"# one\n# \xe9t\xe9\n");
     place.file("rows.csv", "term\nsea\n");
     place.file("rows.toml", "[[query]]\nname = \"a\"\nkind = \"fuzzy\"\ntext = \"{{word}}\"\n");
     let with = |more: &[&str]| [&["--engine", &own], more].concat().join("\u{1f}");
@@ -59,7 +63,12 @@ fn wrong_input_is_told_in_one_line_before_anything_is_sent() {
         (with(&["--rows-per", "user"]), "need --rows"),
         ("--engine\u{1f}a=http://h:1/path".to_owned(), "only scheme, host and port"),
         ("--engine\u{1f}a=postgres://h:1/x,vespa".to_owned(), "write the dialect behind it"),
-        ("m.toml".to_owned(), "m.toml:2"),
+        ("m.toml".to_owned(), "m.toml:2: unknown field `usres`; did you mean `users`?"),
+        (with(&["--header", "bad"]), "no colon"),
+        ("--engine\u{1f}index\u{1f}--header\u{1f}bad".to_owned(), "no colon"),
+        (with(&["--loaders", "0"]), "--loaders"),
+        (with(&["--queries", "long.toml"]), "long.toml: over 4 MiB"),
+        (with(&["--queries", "latin.toml"]), "latin.toml:2: a byte that is no UTF-8"),
         ("--import\u{1f}notes.md".to_owned(), "no table"),
     ] {
         let arguments: Vec<&str> = arguments.split('\u{1f}').filter(|a| !a.is_empty()).collect();
@@ -96,10 +105,19 @@ fn an_engine_that_cannot_start_says_why_and_the_others_go_on() {
     );
     // Neither an engine nor the Java and the Maven that would install one.
     let short = ["--sizes", "100kB", "--duration", "200ms", "--warmup", "0s", "--users", "1"];
-    let mut command = place.plimsoll([&["search", "m.toml"], &short[..]].concat());
-    command.env("PLIMSOLL_HOME", place.path().join("home")).env("PATH", place.path());
-    let ended = crate::process::Running::start(command, b"").wait(crate::process::PATIENCE);
-    let ended = ended.expect(0);
+    let run = |more: &[&str]| {
+        let mut command = place.plimsoll([&["search", "m.toml"], &short[..], more].concat());
+        command.env("PLIMSOLL_HOME", place.path().join("home")).env("PATH", place.path());
+        let ended = crate::process::Running::start(command, b"").wait(crate::process::PATIENCE);
+        ended.expect(0)
+    };
+    // Without a record there is no folder for what an engine says, and it is told all the same.
+    let ended = run(&["--no-record"]);
+    for part in ["run: plimsoll install opensearch", "in use"] {
+        assert!(ended.stderr.contains(part) && ended.stdout.contains(part), "{}", ended.stderr);
+    }
+    assert!(records(&place).is_empty());
+    let ended = run(&[]);
     let told: Vec<&str> = ended.stderr.lines().collect();
     let of = |engine: &str| told.iter().filter(|line| line.starts_with(engine)).count();
     assert_eq!((of("opensearch"), of("taken")), (1, 1), "one line each: {told:#?}");

@@ -58,3 +58,41 @@ fn postgresql_loads_finds_what_was_planted_and_is_measured() {
     let differ = list(&record, "disagreements");
     assert!(differ.is_empty(), "{differ:?}");
 }
+
+#[test]
+fn rows_fill_sql_as_they_fill_json_and_stay_values() {
+    let place = Place::busy();
+    place.file(
+        "q.toml",
+        "[[query]]\nname = \"some\"\nkind = \"match\"\ntext = \"{{words}}\"\n\
+         [[query]]\nname = \"near\"\nkind = \"match\"\ntext = \"{{words}}\"\ndistance = 1\noperator = \"and\"\n",
+    );
+    place.file(
+        "own.toml",
+        "[[query]]\nname = \"own\"\nkind = \"raw\"\npostgresql = \"SELECT id FROM {table} WHERE body_words @@ \
+         plainto_tsquery('simple', {{words}}) OR body = 'x{{words}}' OR title = E'{{words}}' LIMIT 5\"\n",
+    );
+    // The first row is the one that engines are compared by; the others want to leave their literals.
+    let rows = "words\nthe house\n'); DROP TABLE plimsoll; --\nback\\\n\"two \"\"quoted\"\" ones\"\n\\'; SELECT 1; --\nnone\n";
+    place.file("rows.csv", rows);
+    let asked = ["--corpus", "bundled", "--sizes", "100kB", "--rows", "rows.csv", "--users", "1,3"];
+    let cell = ["--duration", "500ms", "--warmup", "0s"];
+    let both = ["--engine", "postgresql", "--engine", "automaton", "--queries", "q.toml"];
+    search(&place, &[&both[..], &asked, &cell].concat()).expect(0);
+    let compared = record(&place);
+    assert!(reasons(&compared).is_empty(), "{:?}", reasons(&compared));
+    assert!(list(&compared, "answers").iter().all(|one| one["hits"].as_u64() > Some(0)));
+    assert!(list(&compared, "disagreements").is_empty(), "{:?}", list(&compared, "disagreements"));
+    let own = ["--engine", "postgresql", "--queries", "own.toml"];
+    search(&place, &[&own[..], &asked, &cell].concat()).expect(0);
+    assert!(reasons(&record(&place)).is_empty(), "{:?}", reasons(&record(&place)));
+    // Where nothing can be made safe, nothing is asked.
+    place.file(
+        "own.toml",
+        "[[query]]\nname = \"own\"\nkind = \"raw\"\npostgresql = \"SELECT $$ {{words}} $$\"\n",
+    );
+    let told = search(&place, &[&own[..], &asked].concat()).expect(64).stderr;
+    let parts = ["query 'own'", "rows.csv:2", "where no value can be made safe"];
+    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+    assert_eq!(told.trim().lines().count(), 1, "{told}");
+}

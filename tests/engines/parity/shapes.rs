@@ -30,6 +30,11 @@ fn rules() -> Vec<Rule> {
         rule("_cluster/health", &["/discovered_master", "/discovered_cluster_manager"]),
         rule("_cat/health", &["/discovered_cluster_manager"]),
         rule("shape", &["/replication/type"]),
+        // This process has no heap, and does not watch its processor.
+        rule(
+            "_cat/nodes",
+            &["/heap.percent", "/cpu", "/node.roles", "/cluster_manager", "/master"],
+        ),
         // The size of one shard is not counted.
         rule("_cat/shards", &["/store"]),
     ]
@@ -147,6 +152,10 @@ fn otherwise(pair: &mut Pair, wrong: &mut Vec<String>) {
             400,
             "does not implement",
         ),
+        ("POST", "/_analyze", r#"{"text":"x"}"#, 200, 400, "does not implement [_analyze]"),
+        ("GET", "/_template", "", 200, 400, "does not implement [_template]"),
+        ("GET", "/_cat/master", "", 200, 400, "does not implement [_cat/master]"),
+        ("GET", "/shape/_search?explain=true", "", 200, 400, "does not implement [explain]"),
         // The simple `q` has no syntax that could be wrong.
         ("GET", "/shape/_search?q=b:(", "", 400, 200, "hits"),
         // Paths without a name of the API belong to Vespa's.
@@ -410,6 +419,20 @@ fn states() -> Vec<Asked> {
         ("GET", "/_cat/count/shape?format=json", ""),
         ("GET", "/_cat/health?format=json", ""),
         ("GET", "/_cat/shards/shape?format=json", ""),
+        ("GET", "/_cat/nodes?format=json", ""),
+        ("POST", "/_cat/nodes", ""),
+        ("POST", "/", ""),
+        ("GET", "/_cluster/health?level=indices", ""),
+        ("GET", "/_cluster/health/shape?level=shards", ""),
+        ("GET", "/_cluster/health?wait_for_status=purple", ""),
+        ("GET", "/_cluster/health?wait_for_nodes=%3E%3D2&timeout=100ms", ""),
+        ("GET", "/_cluster/health?timeout=xyz", ""),
+        ("GET", "/_cluster/settings", ""),
+        ("GET", "/shape/_stats/nope", ""),
+        ("POST", "/shape/_mget", r#"{"ids":[]}"#),
+        ("POST", "/shape/_msearch", "{}\n{\"size\":0}"),
+        ("GET", "/shape/_search?q=_exists_:n", ""),
+        ("GET", "/shape/_search?q=%22hello%20there%22", ""),
         ("GET", "/_cluster/health", ""),
         ("GET", "/_cluster/health/shape", ""),
         ("GET", "/_cluster/health/nope?timeout=100ms", ""),

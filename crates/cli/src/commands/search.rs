@@ -7,6 +7,7 @@ mod loading;
 mod matrix;
 mod measuring;
 mod probing;
+mod reading;
 mod recall;
 mod record;
 mod server;
@@ -135,7 +136,8 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", help_heading = "Cells")]
     seed: Option<u64>,
     /// Connections that load the text.
-    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Cells")]
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Cells",
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
     loaders: u32,
     /// Leave the indexes in engines at an address, and use those that are there.
     #[arg(long, help_heading = "Cells")]
@@ -221,10 +223,9 @@ impl SearchArgs {
         let mut file = match &self.file {
             None => MatrixFile::default(),
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| {
-                    usage(format!("{}: {error}; name a matrix file", path.display()))
-                })?;
-                read(&text, &path.display().to_string()).map_err(wrong)?
+                let shown = path.display().to_string();
+                let text = reading::read_text(path, &shown, "a matrix file")?;
+                read(&text, &shown).map_err(wrong)?
             }
         };
         self.put_into(&mut file);
@@ -295,12 +296,9 @@ impl SearchArgs {
 /// The list of queries: a file's, the matrix's own, or ten for the text.
 fn queries(file: &MatrixFile) -> Result<String> {
     if let Some(path) = &file.queries {
-        return std::fs::read_to_string(path)
-            .map_err(|error| usage(format!("{path}: {error}; name a list of queries")))
-            .and_then(|text| {
-                plimsoll_workloads::search::query::parse(&text, path).map_err(wrong)?;
-                Ok(text)
-            });
+        let text = reading::read_text(Path::new(path), path, "a list of queries")?;
+        plimsoll_workloads::search::query::parse(&text, path).map_err(wrong)?;
+        return Ok(text);
     }
     if !file.query.is_empty() {
         let mut list = toml::Table::new();

@@ -35,7 +35,9 @@ impl Address {
     pub fn protocol(&self, limit: Span, settings: &[(&str, &str)]) -> Result<Postgres> {
         // The server goes on with what nobody waits for any more, unless it is told not to.
         let limit = limit.ns.div_ceil(1_000_000).to_string();
-        let settings = [&[("statement_timeout", limit.as_str())], settings].concat();
+        // Backslashes are what they look like, as whoever writes or quotes a literal here takes for granted.
+        let own = [("statement_timeout", limit.as_str()), ("standard_conforming_strings", "on")];
+        let settings = [&own, settings].concat();
         let login = Login::new(&self.user, self.password.as_deref(), &self.database, &settings);
         let protocol = Postgres::new(login.map_err(|error| usage(error.to_string()))?);
         Ok(protocol.requiring_tls(self.security.requires_tls()))

@@ -76,7 +76,9 @@ pub(super) fn filling(scenario: &Scenario, source: &Source) -> Result<Option<Fil
                 format!("{}:{row_line}", wanted.file.display())
             }
             (
-                TemplateError::Unknown { line, .. } | TemplateError::NotClosed { line, .. },
+                TemplateError::Unknown { line, .. }
+                | TemplateError::NotClosed { line, .. }
+                | TemplateError::NotSafe { line, .. },
                 Some(path),
             ) => format!("{}:{line}", path.display()),
             _ => "URL, --header or --body".to_owned(),

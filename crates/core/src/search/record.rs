@@ -189,6 +189,9 @@ pub struct Repeat {
     pub mean_ms: f64,
     /// Time of the whole run, warm-up and last replies included, s.
     pub elapsed_s: f64,
+    /// How much faster the second half of the window was than the first, as a share, with the queries weighed by what they
+    /// cost (`statistics::gain`); none where users come and go, or a half has no request.
+    pub second_half_gain: Option<f64>,
 }
 
 /// A query in a cell.

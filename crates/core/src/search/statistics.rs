@@ -51,6 +51,53 @@ pub fn implied_ms(users: u32, per_s: f64, think_ms: f64) -> Option<f64> {
     (per_s > 0.0).then(|| (f64::from(users) * 1e3 / per_s - think_ms).max(0.0))
 }
 
+/// What was done in one half of a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Half {
+    /// Its length, s.
+    pub seconds: f64,
+    /// Requests that ended in it, each counted as the mean response time of its query in the whole window, s: so a half in
+    /// which dear queries came up has not done less.
+    pub work_s: f64,
+    /// Sum of the squares of these, s^2: the variance of the work where requests end independently of each other.
+    pub variance_s2: f64,
+}
+
+/// How much faster the second half of a window was than the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// Rate of work of the second over that of the first, less 1.
+    pub share: f64,
+    /// Whether that is more than chance and more than a trifle.
+    pub is_clear: bool,
+}
+
+/// Standard errors that the halves' rates must be apart: chance alone does it to one cell of 740.
+const APART: f64 = 3.0;
+/// A gain below this is a trifle, however many requests tell of it.
+const GAIN_LEAST: f64 = 0.1;
+
+/// The gain of a second half over the first; none where one of them has done nothing.
+///
+/// With x = work / seconds and the variances v = variance / seconds^2 the gain is x2 / x1 - 1, and clear where it is over
+/// 0.1 and x2 - x1 > 3 sqrt(v1 + v2). Where all queries cost the same that is the comparison of two Poisson counts, (n2 -
+/// n1) / sqrt(n1 + n2) > 3 for halves of one length (J. Przyborowski and H. Wilenski, "Homogeneity of results in testing
+/// samples from Poisson series", Biometrika 31, 1940); weights make the counts compound ones, whose variance is the sum of
+/// the squared weights. Closed users end their requests more evenly than that, so that it errs towards silence.
+#[must_use]
+pub fn gain(first: &Half, second: &Half) -> Option<Gain> {
+    if first.seconds <= 0.0 || second.seconds <= 0.0 || first.work_s <= 0.0 || second.work_s <= 0.0
+    {
+        return None;
+    }
+    let rate = |half: &Half| half.work_s / half.seconds;
+    let variance = |half: &Half| half.variance_s2 / (half.seconds * half.seconds);
+    let error = (variance(first) + variance(second)).sqrt();
+    let share = rate(second) / rate(first) - 1.0;
+    let is_clear = share > GAIN_LEAST && rate(second) - rate(first) > APART * error;
+    Some(Gain { share, is_clear })
+}
+
 /// One column of a table: how the rate grows with users, and where it stops to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scaling {
@@ -119,6 +166,23 @@ mod tests {
         assert!((implied_ms(20, 5.319, 0.0).unwrap() - 3760.1).abs() < 0.1);
         assert_eq!(implied_ms(1, 0.0, 0.0), None);
         assert_eq!(implied_ms(2, 1.0, 500.0), Some(1500.0));
+    }
+
+    #[test]
+    fn a_second_half_is_faster_by_more_than_chance_and_more_than_a_trifle() {
+        // So many requests of a quarter of a second in five seconds.
+        let half = |n: f64| Half { seconds: 5.0, work_s: n * 0.25, variance_s2: n * 0.25 * 0.25 };
+        let clear = |a, b| gain(&half(a), &half(b)).unwrap().is_clear;
+        assert!((gain(&half(100.0), &half(150.0)).unwrap().share - 0.5).abs() < 1e-12);
+        // (150 - 100) / sqrt(250) is 3.16, and (147 - 100) / sqrt(247) is 2.99.
+        assert!(clear(100.0, 150.0) && !clear(100.0, 147.0));
+        assert!(!clear(10.0, 15.0), "half as many again is chance where there are few");
+        assert!(!clear(1e6, 1.09e6), "nine per cent are a trifle though they are no chance");
+        assert!(clear(1e6, 1.11e6) && !clear(1.5e6, 1e6), "slower is not warmer");
+        assert_eq!(gain(&half(0.0), &half(9.0)), None);
+        // Halves of other lengths are compared by their rates.
+        let long = Half { seconds: 10.0, ..half(1000.0) };
+        assert!(gain(&half(500.0), &long).unwrap().share.abs() < 1e-12);
     }
 
     #[test]

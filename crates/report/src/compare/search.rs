@@ -40,6 +40,8 @@ pub struct Row {
     pub ok_per_s: Vec<Option<f64>>,
     /// Which of them were withheld.
     pub withheld: Vec<bool>,
+    /// What a reader must know beside each number.
+    pub marks: Vec<Vec<String>>,
 }
 
 /// How a column grows.
@@ -82,6 +84,8 @@ pub struct Ratio {
     pub ratio: f64,
     /// Whether the intervals of both lie apart; none where one has none.
     pub apart: Option<bool>,
+    /// What a reader must know beside A's number and B's.
+    pub marks: [Vec<String>; 2],
 }
 
 /// Lays two matrices side by side.
@@ -146,7 +150,32 @@ fn ratio(a: &Cell, b: &Cell) -> Option<Ratio> {
         b_per_s,
         ratio: b_per_s / a_per_s,
         apart: apart.map(|(a, b)| a[1] < b[0] || b[1] < a[0]),
+        marks: [a.marks.clone(), b.marks.clone()],
     })
+}
+
+/// What stands below a table, and is pointed to from its cells.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    /// A number, and which note it has.
+    fn behind(&mut self, number: String, marks: &[String]) -> String {
+        if marks.is_empty() {
+            return number;
+        }
+        let note = marks.join(", ");
+        let at = self.0.iter().position(|other| *other == note).unwrap_or_else(|| {
+            self.0.push(note);
+            self.0.len() - 1
+        });
+        format!("{number} [{}]", at + 1)
+    }
+
+    fn lines(&self) -> String {
+        let line = |(at, note): (usize, &String)| format!("[{}] {}\n", at + 1, printable(note));
+        self.0.iter().enumerate().map(line).collect()
+    }
 }
 
 impl SearchComparison {
@@ -181,6 +210,10 @@ impl SearchComparison {
                 withheld: cells
                     .iter()
                     .map(|cell| cell.is_some_and(|cell| cell.ok_per_s.is_none()))
+                    .collect(),
+                marks: cells
+                    .iter()
+                    .map(|cell| cell.map_or_else(Vec::new, |cell| cell.marks.clone()))
                     .collect(),
             });
         }
@@ -227,19 +260,19 @@ impl SearchComparison {
             let mut rows = vec![[first, self.heads()].concat()];
             let own =
                 self.rows.iter().filter(|row| (row.distance, row.shards) == (distance, shards));
+            let mut notes = Notes::default();
             for row in own {
                 let mut cells =
                     vec![row.side.to_owned(), printable(&row.engine), row.users.to_string()];
-                for (value, withheld) in row.ok_per_s.iter().zip(&row.withheld) {
-                    cells.push(match (value, withheld) {
-                        (Some(value), _) => rate(*value),
-                        (None, true) => "-".to_owned(),
-                        (None, false) => String::new(),
-                    });
-                }
+                let numbers = row.ok_per_s.iter().zip(&row.withheld).zip(&row.marks);
+                cells.extend(numbers.map(|((value, withheld), marks)| match (value, withheld) {
+                    (Some(value), _) => notes.behind(rate(*value), marks),
+                    (None, true) => "-".to_owned(),
+                    (None, false) => String::new(),
+                }));
                 rows.push(cells);
             }
-            text += &format!("{}\n\n", pipe_table(&rows).join("\n"));
+            text += &format!("{}\n{}\n", pipe_table(&rows).join("\n"), notes.lines());
             text += &self.growth_lines(distance, shards);
         }
         text + &self.ratio_lines()
@@ -273,8 +306,12 @@ impl SearchComparison {
                 Some(false) => "  (the intervals overlap)",
                 None => "  (no repeats, so no interval)",
             };
+            let sides = ["A", "B"].iter().zip(&one.marks).filter(|(_, marks)| !marks.is_empty());
+            let marks: String = sides
+                .map(|(side, marks)| format!("  [{side}: {}]", printable(&marks.join(", "))))
+                .collect();
             text += &format!(
-                "  {}, {}, distance {}, {} shard(s), {} users: {} -> {}  x {:.2}{sure}\n",
+                "  {}, {}, distance {}, {} shard(s), {} users: {} -> {}  x {:.2}{sure}{marks}\n",
                 printable(&one.engine),
                 one.size,
                 one.distance,
@@ -314,6 +351,16 @@ mod tests {
         assert!(text.contains("|   A |    Old |     5 |      2.000 |           - |"), "{text}");
         assert!(text.contains("B  index, 64MB: X(5)/X(1) = 3.00, knee at 3.0 users"), "{text}");
         assert!(text.contains("No cell is in both"), "{text}");
+    }
+
+    #[test]
+    fn a_number_keeps_what_a_reader_must_know_of_it() {
+        let before = matrix("index", "1MB | 2MB", "| 1 | 10 | 5 |");
+        let mut after = matrix("index", "1MB | 2MB", "| 1 | 20 | 5 |");
+        after.cells[0].marks = vec!["clamped to 2".to_owned()];
+        let text = compare(&before, &after).render();
+        assert!(text.contains("20.00 [1]") && text.contains("\n[1] clamped to 2\n"), "{text}");
+        assert!(text.contains("x 2.00  (no repeats, so no interval)  [B: clamped to 2]"), "{text}");
     }
 
     #[test]

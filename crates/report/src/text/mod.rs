@@ -80,7 +80,9 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
     }
     if let Some(search) = search::result(record) {
         search::page(&mut page, &search);
-        return page.finish() + &books(record, folder, style);
+        // Of a table that somebody else printed there are no books, and nothing to judge.
+        let rest = if search.origin == "measured" { books } else { remarks };
+        return page.finish() + &rest(record, folder, style);
     }
     if let Some(visit) = visit::result(record) {
         visit::documents(&mut page, &visit);
@@ -154,13 +156,30 @@ pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Stri
     page.finish()
 }
 
+/// What is left of a page where nothing was measured.
+fn remarks(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
+    let mut page = Page::new(style);
+    asserted(&mut page, record);
+    warnings(&mut page, record);
+    place(&mut page, folder);
+    page.finish()
+}
+
 /// What a reader should know before the figures are used, and where the rest is.
 fn ending(page: &mut Page<'_>, record: &RunRecord, folder: Option<&Path>) {
+    warnings(page, record);
+    verdict(page, record);
+    place(page, folder);
+}
+
+fn warnings(page: &mut Page<'_>, record: &RunRecord) {
     for (index, warning) in record.warnings.iter().enumerate() {
         let label = if index == 0 { "Warning" } else { "" };
         page.entry(label, &printable(warning), Tone::Warn);
     }
-    verdict(page, record);
+}
+
+fn place(page: &mut Page<'_>, folder: Option<&Path>) {
     if let Some(folder) = folder {
         page.entry("Record", &folder.display().to_string(), Tone::Plain);
     }

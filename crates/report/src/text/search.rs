@@ -30,6 +30,11 @@ pub fn page(page: &mut Page<'_>, search: &SearchResult) {
     }
     if search.cells.len() <= DETAILED_MAX {
         details(page, search);
+    } else {
+        page.note(
+            "Response times, N/X, intervals and CPU of each of so many cells: plimsoll report --format csv (or json)",
+        );
+        page.blank();
     }
     loads(page, search);
     probes(page, search);
@@ -91,6 +96,10 @@ fn table(page: &mut Page<'_>, search: &SearchResult, engine: &str, group: Group)
     ];
     for users in &search.users {
         let mut row = vec![users.to_string()];
+        // What another engine's printed table had no line for is none here either.
+        if search.origin != "measured" && !cells.iter().any(|cell| cell.key.users == *users) {
+            continue;
+        }
         for column in &columns {
             let cell = column.iter().find(|cell| cell.key.users == *users);
             row.push(
@@ -393,6 +402,21 @@ fn disagreements(page: &mut Page<'_>, search: &SearchResult) {
     page.blank();
 }
 
+/// The share that was found, with as many digits as show that it is not all: what is not exact should not look as if it
+/// were.
+fn inexact_share(found: u64, expected: u64) -> String {
+    let share = found as f64 / expected.max(1) as f64;
+    let whole = percent(share);
+    if whole != "100 %" {
+        return whole;
+    }
+    let shown = |digits: usize| format!("{:.digits$} %", share * 100.0);
+    (1..6)
+        .map(shown)
+        .find(|shown| shown.trim_end_matches(" %").parse() != Ok(100.0))
+        .unwrap_or(whole)
+}
+
 fn recall(page: &mut Page<'_>, search: &SearchResult) {
     if search.recall.is_empty() {
         return;
@@ -405,12 +429,7 @@ fn recall(page: &mut Page<'_>, search: &SearchResult) {
     );
     let wrong: Vec<_> = search.recall.iter().filter(|one| one.found != one.expected).collect();
     for one in wrong.iter().take(RECALL_MAX) {
-        let share = one.found as f64 / one.expected.max(1) as f64;
-        let shown = match percent(share).as_str() {
-            // What is not exact should not look as if it were.
-            "100 %" => format!("{:.1} %", share * 100.0),
-            other => other.to_owned(),
-        };
+        let shown = inexact_share(one.found, one.expected);
         let line = format!(
             "  {}, {}, {}: {} of {} ({shown})",
             printable(&one.engine),

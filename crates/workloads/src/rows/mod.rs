@@ -1,17 +1,21 @@
 //! Rows of values that requests are filled with: a CSV file with a line of names, or NDJSON of objects.
 //!
 //! A request holds `{{name}}` where the value of that column shall stand: percent-encoded in the path, escaped in a JSON
-//! body, as it is elsewhere. `{{{name}}}` is the value as it is everywhere. Which row a request gets follows from its
+//! body, quoted in SQL, as it is elsewhere. `{{{name}}}` is the value as it is everywhere. Which row a request gets follows from its
 //! number alone ([`RowFeed`]), so that the same seed fills the same requests, whoever sends them.
 //!
 //! All rows are held in memory, at most [`ROWS_MAX_BYTES`] of values.
 
 mod feed;
 mod read;
+mod sql;
 mod template;
+mod text;
 
 pub use feed::RowFeed;
+pub use sql::{fill_sql, quoted};
 pub use template::{TemplateError, TemplateSet};
+pub use text::fill_text;
 
 use std::path::{Path, PathBuf};
 

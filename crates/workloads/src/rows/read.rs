@@ -7,13 +7,21 @@ use serde_json::{Map, Value};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+fn no_row(path: &Path) -> InputError {
+    let problem = "holds no row; write a line of names, and a line of values for each row";
+    InputError::line(path, 1, Problem::Rows(problem.into()))
+}
+
 impl Rows {
     /// Reads a whole file. It is NDJSON when it begins with `{`; else CSV, or with tabs when its name ends in `.tsv`.
     ///
     /// # Errors
     /// When it cannot be read, holds no row, is over [`ROWS_MAX_BYTES`], or a row has not the columns of the first.
     pub fn load(path: &Path) -> Result<Self, InputError> {
-        let source = SourceFile::open(path)?;
+        let source = SourceFile::open(path).map_err(|error| match error {
+            InputError::Empty { .. } => no_row(path),
+            error => error,
+        })?;
         if !source.fits(ROWS_MAX_BYTES)? {
             let problem = Problem::Rows(
                 "a file of rows may have 256 MiB at most; split it (head -n), or ask from a query file".into(),
@@ -41,8 +49,7 @@ impl Rows {
             _ => rows.read_csv(bytes)?,
         }
         if rows.is_empty() {
-            let problem = "holds no row; write a line of names, and a line of values for each row";
-            return Err(InputError::line(path, 1, Problem::Rows(problem.into())));
+            return Err(no_row(path));
         }
         rows.bytes.shrink_to_fit();
         rows.ends.shrink_to_fit();

@@ -25,6 +25,16 @@ pub enum TemplateError {
         /// Line of the request in its file.
         line: u64,
     },
+    /// A place in SQL where no value can be made safe.
+    #[error(
+        "'{text}' stands between dollars, in a comment or behind a backslash, where no value can be made safe; put it outside"
+    )]
+    NotSafe {
+        /// Where it begins.
+        text: String,
+        /// Line of the request in its file.
+        line: u64,
+    },
     /// A value would break the request where it would stand.
     #[error("column '{name}': a value with a {what}, which cannot stand in {place}; {advice}")]
     Value {
@@ -50,6 +60,8 @@ enum Coding {
     Percent,
     /// RFC 8259: escaped for the inside of a JSON string.
     Json,
+    /// The same twice: for a string in a language that has JSON's escapes, inside of a JSON string.
+    QuotedJson,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +79,38 @@ enum Piece {
     Length,
 }
 
+/// A place for a value at the beginning of a text.
+pub(super) struct Found {
+    /// The column.
+    pub(super) column: usize,
+    /// Whether it has three braces.
+    pub(super) raw: bool,
+    /// Bytes of it, braces included.
+    pub(super) length: usize,
+}
+
+/// The place that a text begins with, which begins with two braces.
+pub(super) fn first_place(text: &[u8], line: u64, rows: &Rows) -> Result<Found, TemplateError> {
+    let raw = text.starts_with(b"{{{");
+    let (open, close): (usize, &[u8]) = if raw { (3, b"}}}") } else { (2, b"}}") };
+    let rest = &text[open..];
+    let not_closed = || TemplateError::NotClosed {
+        text: String::from_utf8_lossy(&text[..text.len().min(40)]).trim().to_owned(),
+        line,
+    };
+    let length = memchr::memmem::find(rest, close).ok_or_else(not_closed)?;
+    let name = String::from_utf8_lossy(&rest[..length]).trim().to_owned();
+    if name.contains(['{', '}']) {
+        return Err(not_closed());
+    }
+    let column = rows.column(&name).ok_or_else(|| TemplateError::Unknown {
+        known: rows.names().join(", "),
+        name,
+        line,
+    })?;
+    Ok(Found { column, raw, length: open + length + close.len() })
+}
+
 /// The pieces of every request of a [`RenderedSet`].
 #[derive(Clone, Debug, Default)]
 pub struct TemplateSet {
@@ -81,6 +125,7 @@ enum Place {
     Path,
     Header,
     Json,
+    QuotedJson,
     Body,
 }
 
@@ -92,6 +137,19 @@ impl TemplateSet {
     /// # Errors
     /// The first request that names what is no column, and the first value that would break a request.
     pub fn new(set: &RenderedSet, rows: &Rows) -> Result<Self, TemplateError> {
+        Self::with_json(set, rows, Place::Json)
+    }
+
+    /// The same for requests whose JSON holds texts in a language with strings of its own, such as YQL, in which values
+    /// stand.
+    ///
+    /// # Errors
+    /// As [`TemplateSet::new`].
+    pub fn with_quoted(set: &RenderedSet, rows: &Rows) -> Result<Self, TemplateError> {
+        Self::with_json(set, rows, Place::QuotedJson)
+    }
+
+    fn with_json(set: &RenderedSet, rows: &Rows, of_json: Place) -> Result<Self, TemplateError> {
         let mut templates = Self::default();
         let mut raw_in_path = vec![false; rows.names().len()];
         let mut in_header = raw_in_path.clone();
@@ -104,7 +162,7 @@ impl TemplateSet {
                 || (begins.starts_with(b"{") && !begins.starts_with(b"{{"));
             let start = templates.pieces.len();
             templates.cut(bytes, body_at..bytes.len(), line, rows, |_| {
-                if json { Place::Json } else { Place::Body }
+                if json { of_json } else { Place::Body }
             })?;
             let of_body: Vec<Piece> = templates.pieces.drain(start..).collect();
             let place = |at| if at < line_end { Place::Path } else { Place::Header };
@@ -153,31 +211,16 @@ impl TemplateSet {
         while let Some(found) = memchr::memmem::find(&bytes[from..end], b"{{") {
             let at = from + found;
             self.text(from, at);
-            let raw = bytes[at..end].starts_with(b"{{{");
-            let (open, close): (usize, &[u8]) = if raw { (3, b"}}}") } else { (2, b"}}") };
-            let rest = &bytes[at + open..end];
-            let not_closed = || TemplateError::NotClosed {
-                text: String::from_utf8_lossy(&bytes[at..end.min(at + 40)]).trim().to_owned(),
-                line,
-            };
-            let length = memchr::memmem::find(rest, close).ok_or_else(not_closed)?;
-            let name = String::from_utf8_lossy(&rest[..length]).trim().to_owned();
-            if name.contains(['{', '}']) {
-                return Err(not_closed());
-            }
-            let column = rows.column(&name).ok_or_else(|| TemplateError::Unknown {
-                known: rows.names().join(", "),
-                name,
-                line,
-            })?;
+            let own = first_place(&bytes[at..end], line, rows)?;
             let coding = match place(at) {
-                _ if raw => Coding::Raw,
+                _ if own.raw => Coding::Raw,
                 Place::Path => Coding::Percent,
                 Place::Json => Coding::Json,
+                Place::QuotedJson => Coding::QuotedJson,
                 Place::Header | Place::Body => Coding::Raw,
             };
-            self.pieces.push(Piece::Value { column: column as u16, coding });
-            from = at + open + length + close.len();
+            self.pieces.push(Piece::Value { column: own.column as u16, coding });
+            from = at + own.length;
         }
         self.text(from, end);
         Ok(())
@@ -265,6 +308,7 @@ fn put(piece: &Piece, request: &[u8], rows: &Rows, row: usize, length: usize, ou
                 Coding::Raw => out.extend_from_slice(value),
                 Coding::Percent => put_percent(value, out),
                 Coding::Json => put_json(value, out),
+                Coding::QuotedJson => put_quoted_json(value, out),
             }
         }
     }
@@ -299,6 +343,25 @@ fn put_json(value: &[u8], out: &mut Vec<u8>) {
                 ]);
             }
             _ => out.push(byte),
+        }
+    }
+}
+
+/// Twice [`put_json`]: its backslashes and quotes once more.
+fn put_quoted_json(value: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    put_json(value, out);
+    let doubled = |byte: &u8| *byte == b'"' || *byte == b'\\';
+    let more = out[start..].iter().filter(|byte| doubled(byte)).count();
+    let (mut from, mut to) = (out.len(), out.len() + more);
+    out.resize(to, 0);
+    // From the end, so that nothing is overwritten before it has moved.
+    while from > start {
+        (from, to) = (from - 1, to - 1);
+        out[to] = out[from];
+        if doubled(&out[to]) {
+            to -= 1;
+            out[to] = b'\\';
         }
     }
 }
@@ -407,5 +470,21 @@ mod tests {
             TemplateSet::new(&set(&[("/a?{{term}}", "-", None)]), &rows("term\ntwo words\n"))
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn a_string_inside_a_string_is_escaped_twice() {
+        let rows = rows("w\n\"a\"\"b\\c\"\nplain\n");
+        let body = r#"{"yql":"f contains \"{{w}}\" or true"}"#;
+        let set = set(&[("/", "x", Some(body))]);
+        let templates = TemplateSet::with_quoted(&set, &rows).unwrap();
+        let mut out = Vec::new();
+        templates.fill(set.bytes(0), 0, &rows, 0, &mut Vec::new(), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let (_, body) = text.split_once("\r\n\r\n").unwrap();
+        let value: serde_json::Value = serde_json::from_str(body).unwrap();
+        // One string of YQL, and nothing of the value behind it.
+        assert_eq!(value["yql"], r#"f contains "a\"b\\c" or true"#);
+        assert!(text.contains(&format!("Content-Length: {}\r\n", body.len())), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use super::spec::OnRefused;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::search::record::{Cell, CellKey, QueryCell, Repeat};
-use plimsoll_core::search::statistics::{implied_ms, interval, mean};
+use plimsoll_core::search::statistics::{Gain, implied_ms, interval, mean};
 
 /// A generator thread that is busier than this may have been the limit.
 const BUSY: f64 = 0.97;
@@ -57,14 +57,18 @@ pub struct CellAbout {
     pub filled: bool,
 }
 
-fn window_s(about: &CellAbout, one: &Measured) -> f64 {
+fn window_ns(about: &CellAbout, one: &Measured) -> u64 {
     let since_start = |ns: u64| ns.saturating_sub(one.tally.start_ns);
-    let ns = match about.window {
+    match about.window {
         Window::Fixed { length_ns, .. } => length_ns,
         Window::FirstDone => since_start(one.tally.first_over_ns),
         Window::ToEnd(least_ns) => since_start(one.tally.last_ns).max(least_ns),
-    };
-    ns as f64 / 1e9
+    }
+}
+
+/// What the second half of a repeat's window gained over the first.
+fn gained(about: &CellAbout, one: &Measured) -> Option<Gain> {
+    one.tally.parts.gain(window_ns(about, one))
 }
 
 fn failed(one: &Measured) -> u64 {
@@ -76,7 +80,7 @@ fn succeeded(one: &Measured) -> u64 {
 }
 
 fn repeat(about: &CellAbout, one: &Measured) -> Repeat {
-    let window_s = window_s(about, one);
+    let window_s = window_ns(about, one) as f64 / 1e9;
     let ok = one.tally.window_ok;
     Repeat {
         ok_per_s: if window_s > 0.0 { ok as f64 / window_s } else { 0.0 },
@@ -85,6 +89,7 @@ fn repeat(about: &CellAbout, one: &Measured) -> Repeat {
         window_s,
         mean_ms: if ok > 0 { one.tally.window_sum_ns as f64 / ok as f64 / 1e6 } else { 0.0 },
         elapsed_s: one.elapsed_s,
+        second_half_gain: gained(about, one).map(|gain| gain.share),
     }
 }
 
@@ -233,6 +238,10 @@ fn own_marks(about: &CellAbout, repeats: &[Measured], cell: &Cell) -> Vec<String
     if repeats.iter().any(|one| one.tally.rows_used_up) {
         marks.push("rows used up".to_owned());
     }
+    let gains = repeats.iter().filter_map(|one| gained(about, one));
+    if let Some(most) = gains.filter(|gain| gain.is_clear).map(|gain| gain.share).reduce(f64::max) {
+        marks.push(format!("second half {:.0} % faster: not warm yet", most * 100.0));
+    }
     marks
 }
 
@@ -271,7 +280,7 @@ pub fn withheld(key: &CellKey, reason: &str) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::sessions::QueryTally;
+    use crate::search::sessions::{Parts, QueryTally};
 
     fn about() -> CellAbout {
         CellAbout {
@@ -360,6 +369,24 @@ mod tests {
         partial.busiest = 0.99;
         let cell = cell(&about(), &[partial]);
         assert_eq!(cell.marks, ["only 1 of 2 queries came up", "generator busy", "hits varied"]);
+    }
+
+    #[test]
+    fn a_cell_that_was_still_warming_up_is_marked_with_how_much() {
+        let warmed = |early: u64, late: u64| {
+            let mut one = run(early + late);
+            one.tally.parts = Parts::new(5_000_000_000, 2);
+            (0..early).for_each(|n| one.tally.parts.add(0, n, 100_000_000));
+            (0..late).for_each(|n| one.tally.parts.add(0, 6_000_000_000 + n, 100_000_000));
+            one
+        };
+        let cold = cell(&about(), &[warmed(160, 240), warmed(200, 200)]);
+        assert_eq!(cold.marks, ["second half 50 % faster: not warm yet"]);
+        assert_eq!(cold.ok_per_s, Some(40.0), "the number stands");
+        let told: Vec<_> = cold.repeats.iter().map(|one| one.second_half_gain.unwrap()).collect();
+        assert!((told[0] - 0.5).abs() < 1e-9 && told[1].abs() < 1e-9, "{told:?}");
+        assert!(cell(&about(), &[warmed(190, 210)]).marks.is_empty());
+        assert_eq!(cell(&about(), &[run(400)]).repeats[0].second_half_gain, None);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub mod sessions;
 pub mod spec;
 pub mod truth;
 
+mod toml_text;
+
 /// Wrong input of a matrix: what is wrong, where, and what to do next, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

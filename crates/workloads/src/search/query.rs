@@ -187,6 +187,36 @@ impl Clause {
         }
     }
 
+    /// The same with every text of it changed; a raw one stays, since it is no one's text but a language's.
+    ///
+    /// # Errors
+    /// The first text that cannot be changed.
+    pub fn map_texts<E>(&self, change: &impl Fn(&str) -> Result<String, E>) -> Result<Self, E> {
+        let mut clause = self.clone();
+        let set = |text: &mut String| change(text).map(|changed| *text = changed);
+        match &mut clause {
+            Clause::Fuzzy { word: text, .. }
+            | Clause::Match { text, .. }
+            | Clause::Phrase { text, .. }
+            | Clause::Prefix { text, .. } => set(text)?,
+            Clause::Term { values, .. } => {
+                for value in values {
+                    if let serde_json::Value::String(text) = value {
+                        set(text)?;
+                    }
+                }
+            }
+            Clause::Ids { ids } => ids.iter_mut().try_for_each(set)?,
+            Clause::Bool { must, should, must_not, .. } => {
+                for own in must.iter_mut().chain(should).chain(must_not) {
+                    *own = own.map_texts(change)?;
+                }
+            }
+            Clause::Range { .. } | Clause::Exists { .. } | Clause::All | Clause::Raw(_) => {}
+        }
+        Ok(clause)
+    }
+
     /// Whether the cell's distance changes what is asked.
     #[must_use]
     pub fn is_fuzzy(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The users of a cell: who asks what next, and what is counted of the answers.
 
+mod halves;
 mod http;
 mod sql;
 
@@ -12,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use halves::Parts;
 pub use http::{CellSessions, Filling, HttpAsking};
-pub use sql::{SqlAsking, SqlCellSessions, SqlQuery};
+pub use sql::{SqlAsking, SqlCellSessions, SqlError, Statements};
 
 pub(super) use http::plain;
 
@@ -117,6 +119,8 @@ pub struct Tally {
     pub window_ok: u64,
     /// Sum of their response times, ns.
     pub window_sum_ns: u128,
+    /// Those of the window by parts of it; nothing where users come and go.
+    pub parts: Parts,
     /// Whether the rows that requests are filled with were used up.
     pub rows_used_up: bool,
     /// One a query of the list.
@@ -151,6 +155,21 @@ pub enum Window {
     FirstDone,
     /// All; it ends with the last of them, and lasts at least so long, ns.
     ToEnd(u64),
+}
+
+/// Length of a part of a window whose end is not known before, to begin with, ns.
+const PART_NS: u64 = 1_000_000;
+
+impl Window {
+    /// Its parts, all empty.
+    fn parts(self, queries: usize) -> Parts {
+        match self {
+            Window::Fixed { length_ns, .. } => Parts::new(length_ns.div_ceil(2), queries),
+            Window::FirstDone => Parts::new(PART_NS, queries),
+            // The number of users changes, and their rate with it.
+            Window::ToEnd(_) => Parts::default(),
+        }
+    }
 }
 
 /// How users find their next query.
@@ -216,11 +235,12 @@ impl Users {
             Course::Script(_) => Vec::new(),
         };
         let queries = vec![QueryTally::default(); plan.queries];
+        let parts = plan.window.parts(plan.queries);
         Self {
             walks,
             turn: UserTurn::default(),
             last: Vec::new(),
-            tally: Tally { queries, ..Tally::default() },
+            tally: Tally { queries, parts, ..Tally::default() },
             plan,
             outbox,
             lost_in_a_row: 0,
@@ -259,7 +279,7 @@ impl Users {
         }
     }
 
-    fn ended(&mut self, client: u32, ok: bool, times: Times) {
+    fn ended(&mut self, client: u32, query: u16, ok: bool, times: Times) {
         let over = self.is_over(client);
         let tally = &mut self.tally;
         tally.last_ns = tally.last_ns.max(times.done_ns);
@@ -267,17 +287,20 @@ impl Users {
         if tally.start_ns == 0 || times.intended_ns < tally.start_ns {
             tally.start_ns = times.intended_ns;
         }
-        let inside = match self.plan.window {
+        // How long after the window's beginning it ended, where that is inside.
+        let since_ns = times.done_ns.saturating_sub(tally.start_ns);
+        let after_ns = match self.plan.window {
             Window::Fixed { warmup_ns, length_ns } => {
-                let from_ns = tally.start_ns + warmup_ns;
-                times.done_ns >= from_ns && times.done_ns < from_ns + length_ns
+                since_ns.checked_sub(warmup_ns).filter(|after_ns| *after_ns < length_ns)
             }
-            Window::FirstDone => tally.first_over_ns == 0,
-            Window::ToEnd(_) => true,
+            Window::FirstDone => (tally.first_over_ns == 0).then_some(since_ns),
+            Window::ToEnd(_) => Some(since_ns),
         };
-        if ok && inside {
+        if let (true, Some(after_ns)) = (ok, after_ns) {
+            let response_ns = times.done_ns.saturating_sub(times.intended_ns);
             tally.window_ok += 1;
-            tally.window_sum_ns += u128::from(times.done_ns.saturating_sub(times.intended_ns));
+            tally.window_sum_ns += u128::from(response_ns);
+            tally.parts.add(query, after_ns, response_ns);
         }
         if over && tally.first_over_ns == 0 {
             tally.first_over_ns = times.done_ns;
@@ -300,12 +323,12 @@ impl Users {
     fn answered(&mut self, client: u32, query: u16, ok: bool, hits: Option<u64>, times: Times) {
         self.lost_in_a_row = 0;
         self.count(query, ok, hits);
-        self.ended(client, ok, times);
+        self.ended(client, query, ok, times);
     }
 
     fn lost(&mut self, client: u32, query: u16, failure: Failure, times: Times) {
         self.count(query, false, None);
-        self.ended(client, false, times);
+        self.ended(client, query, false, times);
         // A slow engine may yet answer; one that refuses connections will not.
         if failure != Failure::Timeout {
             self.lost_in_a_row += 1;

@@ -170,10 +170,7 @@ const KINDS: [(&str, &[&str], Dialect); 7] = [
 /// # Errors
 /// Wrong TOML or an unknown field, with its line.
 pub fn read(text: &str, shown: &str) -> Result<MatrixFile, SearchError> {
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        SearchError::new(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
-    })
+    super::toml_text::read(text, shown)
 }
 
 /// Reads an engine as flags have it: `index`, `NAME=KIND`, `NAME=URL` or `NAME=URL,DIALECT`.
@@ -409,11 +406,6 @@ impl MatrixSpec {
         }
         let postgresql = self.engines.iter().any(|one| one.dialect == Dialect::Postgresql);
         let other = |check: &&String| !check.starts_with("hits") && !check.starts_with("time");
-        if postgresql && self.rows.is_some() {
-            return Err(SearchError::new(
-                "rows fill HTTP requests, and PostgreSQL is asked without; leave one of them out",
-            ));
-        }
         if let (true, Some(check)) = (postgresql, self.checks.iter().find(other)) {
             return Err(SearchError::new(format!(
                 "check '{check}' looks at HTTP, and PostgreSQL has none; there it can be about hits and time"

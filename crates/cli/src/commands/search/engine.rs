@@ -4,14 +4,17 @@ use super::server::Server;
 use super::server_cpu::{listener, tree_cpu_s};
 use crate::embedded::Embedded;
 use crate::signals::Stopped;
+use crate::temporary::temporary_folder;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::units::Span;
 use plimsoll_workloads::search::spec::{EngineSpec, MatrixSpec, Place};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// How long a sign of life is waited for.
 const SIGN_OF_LIFE: Span = Span::seconds(5);
@@ -30,19 +33,67 @@ pub struct Engine {
     pub server: Server,
     headers: Vec<String>,
     timeout: Span,
-    log: Option<PathBuf>,
+    log: Log,
     restarts: u32,
+}
+
+/// Where a started engine's stderr goes.
+struct Log {
+    path: Option<PathBuf>,
+    /// Its folder where the matrix has none; it goes with the engine.
+    _folder: Option<TempDir>,
+}
+
+impl Log {
+    /// A file in the record's folder; without a record one for as long as the engine lives, so that it can say why it ended.
+    fn new(spec: &EngineSpec, record: Option<&Path>) -> Result<Self> {
+        let own = match (record, &spec.place) {
+            (None, Place::Serve(_)) => Some(temporary_folder("log")?),
+            _ => None,
+        };
+        let folder = record.or(own.as_ref().map(TempDir::path));
+        let path =
+            folder.map(|folder| folder.join(format!("engine-{}.log", file_name(&spec.name))));
+        Ok(Self { path, _folder: own })
+    }
+
+    fn sink(&self) -> Result<Stdio> {
+        let Some(path) = &self.path else { return Ok(Stdio::null()) };
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        Ok(file.with_context(|| path.display().to_string())?.into())
+    }
+
+    /// The last thing that was said, which is most often why it ended.
+    fn last_words(&self) -> Option<String> {
+        let mut file = File::open(self.path.as_ref()?).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(LAST_BYTES).read_to_end(&mut bytes).ok()?;
+        last_words(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+/// How much of a log's end is looked at, bytes.
+const LAST_BYTES: u64 = 64 << 10;
+
+/// The last line of a log that says something: frames of a stack below it say where, and not what.
+fn last_words(log: &str) -> Option<String> {
+    let says = |line: &&str| !line.trim().is_empty() && !line.starts_with([' ', '\t']);
+    let last = log.lines().rev().find(says)?;
+    let shown = last.trim_start_matches("plimsoll: ").trim_end().chars();
+    Some(shown.take(300).map(|c| if c.is_control() { ' ' } else { c }).collect())
 }
 
 impl Engine {
     /// Starts an engine, or makes sure that the one at an address answers. What a started one says on stderr goes to
-    /// a file in `folder`.
+    /// a file in `folder`, the record's.
     ///
     /// # Errors
     /// When it does not start or answer.
     pub fn start(spec: &EngineSpec, matrix: &MatrixSpec, folder: Option<&Path>) -> Result<Self> {
-        let log = folder.map(|folder| folder.join(format!("engine-{}.log", file_name(&spec.name))));
-        let (process, url) = begin(spec, log.as_deref())?;
+        let log = Log::new(spec, folder)?;
+        let (process, url) = begin(spec, &log)?;
         let server = Server::new(&url, spec.dialect, &matrix.headers, matrix.timeout)?;
         let headers = matrix.headers.clone();
         let mut engine = Self {
@@ -66,6 +117,11 @@ impl Engine {
             }
             if now_ns() > until_ns {
                 let s = ANSWERS_WITHIN.as_secs();
+                let target = self.server.target()?;
+                if target.addresses.is_empty() {
+                    let host = target.host;
+                    bail!("the host '{host}' is not known; correct the address");
+                }
                 bail!(
                     "nothing answers at {} within {s} s; start it, or correct the address",
                     self.server.url
@@ -118,10 +174,17 @@ impl Engine {
         self.restarts += 1;
         // The old one's port and data are free before the new one begins.
         self.process = None;
-        let (process, url) = begin(&self.spec, self.log.as_deref())?;
+        let (process, url) = begin(&self.spec, &self.log)?;
         self.process = process;
         self.server = Server::new(&url, self.spec.dialect, &self.headers, self.timeout)?;
         self.wait_until_it_answers()
+    }
+
+    /// What it said last, in quotes behind a colon; empty where it said nothing, or it is not ours.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        let words = self.process.as_ref().and_then(|_| self.log.last_words());
+        words.map_or(String::new(), |words| format!(": '{words}'"))
     }
 
     /// Whether this program started it.
@@ -144,7 +207,7 @@ impl Engine {
     }
 }
 
-fn begin(spec: &EngineSpec, log: Option<&Path>) -> Result<(Option<Embedded>, String)> {
+fn begin(spec: &EngineSpec, log: &Log) -> Result<(Option<Embedded>, String)> {
     match &spec.place {
         Place::Address(url) => Ok((None, url.clone())),
         Place::Serve(arguments) => {
@@ -152,8 +215,8 @@ fn begin(spec: &EngineSpec, log: Option<&Path>) -> Result<(Option<Embedded>, Str
             if !arguments.iter().any(|one| one == "--port" || one.starts_with("--port=")) {
                 arguments.extend(["--port".to_owned(), "0".to_owned()]);
             }
-            let started = Embedded::start_telling(&arguments, &[], sink(log)?);
-            let process = started.map_err(|error| match told(log) {
+            let started = Embedded::start_telling(&arguments, &[], log.sink()?);
+            let process = started.map_err(|error| match log.last_words() {
                 // Its own last words say more than that it said nothing on stdout.
                 Some(text) if !error.is::<Stopped>() => anyhow!(text),
                 _ => error,
@@ -164,23 +227,25 @@ fn begin(spec: &EngineSpec, log: Option<&Path>) -> Result<(Option<Embedded>, Str
     }
 }
 
-fn sink(log: Option<&Path>) -> Result<Stdio> {
-    let Some(path) = log else { return Ok(Stdio::null()) };
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    Ok(file.with_context(|| path.display().to_string())?.into())
-}
-
-/// The last thing that it said, which is most often why it ended.
-fn told(log: Option<&Path>) -> Option<String> {
-    let text = std::fs::read_to_string(log?).ok()?;
-    let last = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    Some(last.trim_start_matches("plimsoll: ").chars().take(300).collect())
-}
-
 /// A name as part of a file's or an index's.
 pub fn file_name(name: &str) -> String {
     name.to_lowercase()
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn last_words_are_what_went_wrong_and_not_where() {
+        let java = "[INFO ] started\njava.lang.OutOfMemoryError: Java heap space\n\tat a.B.c(B.java:1)\n    ... 5 more\n";
+        assert_eq!(last_words(java).unwrap(), "java.lang.OutOfMemoryError: Java heap space");
+        let own = "plimsoll: cannot listen on 127.0.0.1 port 1\n\n";
+        assert_eq!(last_words(own).unwrap(), "cannot listen on 127.0.0.1 port 1");
+        assert_eq!(last_words("\n  \n"), None);
+        assert_eq!(last_words(&"x".repeat(1000)).unwrap().len(), 300);
+    }
 }

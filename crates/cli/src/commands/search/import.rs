@@ -1,5 +1,6 @@
 //! A printed table as a record.
 
+use super::reading::read_text;
 use super::{SearchArgs, print};
 use crate::exit;
 use crate::usage::usage;
@@ -23,9 +24,7 @@ const TIMEOUT: Span = Span::seconds(60);
 /// When there is no table in the file, or the record cannot be kept.
 pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        usage(format!("--import {shown}: {error}; name a file with a printed table"))
-    })?;
+    let text = read_text(path, &format!("--import {shown}"), "a file with a printed table")?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let timeout = args.timeout.unwrap_or(TIMEOUT);
     let result = read(&text, &name, timeout.as_seconds())

@@ -1,5 +1,6 @@
 //! The walk through a matrix: engines one after the other, each text loaded once, cell by cell.
 
+mod keeping;
 mod withholding;
 
 use super::engine::{Engine, file_name};
@@ -10,7 +11,7 @@ use super::probing::{self, Place};
 use super::record;
 use super::server::Server;
 use super::shown::Shown;
-use super::state::{CellPart, State, unfinished};
+use super::state::{State, unfinished};
 use super::text::{Text, Texts};
 use super::{SearchArgs, wrong};
 use crate::execute::Output;
@@ -19,15 +20,14 @@ use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_core::interval::IntervalLine;
-use plimsoll_core::search::record::{
-    Answer, Cell, CellKey, EngineRecord, Group, Load, Probe, TimeSpent,
-};
+use plimsoll_core::search::record::{Answer, CellKey, EngineRecord, Group, Load, Probe, TimeSpent};
 use plimsoll_engine::health::raise_descriptor_limit;
 use plimsoll_report::folder::RunFolder;
 use plimsoll_workloads::rows::Rows;
 use plimsoll_workloads::search::cell::{CellAbout, cell, totals, withheld};
+use plimsoll_workloads::search::dialect::Dialect;
 use plimsoll_workloads::search::query::Query;
-use plimsoll_workloads::search::spec::{EngineSpec, MatrixSpec, OnRefused, Place as EnginePlace};
+use plimsoll_workloads::search::spec::{MatrixSpec, OnRefused, Place as EnginePlace};
 use std::sync::Arc;
 
 /// Everything that the walk carries along.
@@ -52,6 +52,9 @@ pub struct Matrix<'a> {
     shown: Shown,
 }
 
+/// In the place of the address of an engine that has none yet.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
 /// Measures a matrix, or goes on with one, and keeps its record.
 ///
 /// # Errors
@@ -62,9 +65,11 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
     let list = spec.list().map_err(wrong)?;
     for engine in &spec.engines {
         // A wrong address or header is told before anything is made or sent.
-        if let EnginePlace::Address(url) = &engine.place {
-            Server::new(url, engine.dialect, &spec.headers, spec.timeout)?;
-        }
+        let (url, dialect) = match &engine.place {
+            EnginePlace::Address(url) => (url.as_str(), engine.dialect),
+            EnginePlace::Serve(_) => (NOWHERE, Dialect::Elasticsearch),
+        };
+        Server::new(url, dialect, &spec.headers, spec.timeout)?;
     }
     let rows = filling::rows(spec, &list)?;
     let texts = Texts::new(spec, &args.data);
@@ -80,7 +85,7 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
             state.cells.len()
         ));
     }
-    let engines = spec.engines.iter().map(engine_record).collect();
+    let engines = record::engines(spec, &state.engines);
     let mut matrix = Matrix {
         spec,
         list,
@@ -117,18 +122,6 @@ fn open(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<State> 
     State::begin(Some(RunFolder::create(runs, "search", wall_us())?), spec)
 }
 
-fn engine_record(engine: &EngineSpec) -> EngineRecord {
-    EngineRecord {
-        name: engine.name.clone(),
-        dialect: engine.dialect.name().to_owned(),
-        place: match &engine.place {
-            EnginePlace::Address(url) => plimsoll_core::secrets::without_address_secrets(url),
-            EnginePlace::Serve(arguments) => format!("plimsoll serve {}", arguments.join(" ")),
-        },
-        ..EngineRecord::default()
-    }
-}
-
 /// Which part of the matrix a text is loaded for.
 struct Loaded<'a> {
     engine: usize,
@@ -141,13 +134,21 @@ struct Loaded<'a> {
 impl Matrix<'_> {
     fn walk(&mut self, texts: &Texts<'_>) -> Result<()> {
         let start_ns = now_ns();
-        let mut all = Vec::new();
-        for &bytes in &self.spec.sizes {
+        let make = |&bytes: &u64| {
             let label = super::text::label(bytes);
-            all.push(texts.get(bytes, &mut |written| self.shown.making(&label, written))?);
-        }
+            texts.get(bytes, &mut |written| self.shown.making(&label, written))
+        };
+        let all = self.spec.sizes.iter().map(make).collect::<Result<Vec<_>>>();
         self.time.loading_s += seconds_since(start_ns);
-        self.texts = all;
+        self.texts = all?;
+        let spec = self.spec;
+        if let (None, None) = (&spec.profile, spec.passes) {
+            let all = spec.engines.len() * spec.sizes.len() * spec.groups.len() * spec.users.len();
+            let left = all.saturating_sub(self.state.cells.len());
+            let each_s =
+                (spec.warmup.as_seconds() + spec.duration.as_seconds()) * f64::from(spec.repeat);
+            self.shown.planned(left, each_s);
+        }
         for index in 0..self.spec.engines.len() {
             self.engine(index)?;
         }
@@ -210,10 +211,12 @@ impl Matrix<'_> {
                     EnginePlace::Address(_) => format!("{error:#}"),
                 };
                 self.engines[index].trouble = Some(reason.clone());
+                self.keep_engine(index)?;
                 return self.withhold(&self.open_cells(index, &self.all_sizes(), None), &reason);
             }
         };
         self.engines[index].version = engine.version()?;
+        self.keep_engine(index)?;
         let version = self.engines[index].version.clone();
         self.shown.started(&spec.name, &version, engine.is_ours(), seconds_since(start_ns));
         let probe = self.probe(&engine, index)?;
@@ -254,12 +257,14 @@ impl Matrix<'_> {
             text: place.text,
             index: &place.index,
             shards: place.shards,
-            loaders: self.args.loaders.clamp(1, 1024),
+            loaders: self.args.loaders,
             // What an engine of ours had is gone with it; elsewhere an index may be there from a sitting before.
             reuse: !engine.is_ours() && (self.args.keep_indexes || self.state.resumed),
         };
-        let load = loading::load(engine, name, &order, &self.shown)?;
+        let load = loading::load(engine, name, &order, &self.shown);
+        // Also when it is stopped: that time was none of the cells'.
         self.time.loading_s += seconds_since(start_ns);
+        let load = load?;
         self.time.waiting_s += load.searchable_s;
         self.shown.loaded(&load);
         let number = self.state.loads.len();
@@ -413,15 +418,13 @@ impl Matrix<'_> {
             let measured = repeats(engine, &asked, &self.shown)?;
             let spent_s = seconds_since(start_ns);
             if connections_broke(&measured) && !engine.is_alive()? {
+                let words = engine.last_words();
                 if restarted {
                     self.time.cells_s += spent_s;
-                    return self.keep(
-                        withheld(&about.key, "the engine died twice in this cell"),
-                        None,
-                        true,
-                    );
+                    let reason = format!("the engine died twice in this cell{words}");
+                    return self.keep(withheld(&about.key, &reason), None, true);
                 }
-                self.shown.line(&format!("{} died; it is started again", about.key.engine));
+                self.shown.line(&format!("{} died{words}; it is started again", about.key.engine));
                 if let Err(reason) = self.revive(engine, place)? {
                     return self.keep(withheld(&about.key, &reason), None, true);
                 }
@@ -456,37 +459,6 @@ impl Matrix<'_> {
         let restarted = engine.restart();
         self.time.starting_s += seconds_since(start_ns);
         restarted
-    }
-
-    /// Keeps a finished cell, in memory and in the record's folder.
-    fn keep(&mut self, cell: Cell, totals: Option<IntervalLine>, measured: bool) -> Result<()> {
-        self.shown.ends(&cell, measured);
-        self.store(cell, totals)
-    }
-
-    fn store(&mut self, cell: Cell, totals: Option<IntervalLine>) -> Result<()> {
-        let number = self.state.cells.len();
-        let part = CellPart { cell, totals };
-        self.state.put(&format!("cell-{number:05}.json"), &part)?;
-        self.state.cells.push(part);
-        self.state.put("time.json", &self.spent())?;
-        record::so_far(self)
-    }
-
-    /// Where the time of all sittings went.
-    #[must_use]
-    pub fn spent(&self) -> TimeSpent {
-        let (before, now) = (&self.state.before, &self.time);
-        TimeSpent {
-            total_s: before.total_s + seconds_since(self.start_ns),
-            cells_s: before.cells_s + now.cells_s,
-            warming_s: before.warming_s + now.warming_s,
-            loading_s: before.loading_s + now.loading_s,
-            waiting_s: before.waiting_s + now.waiting_s,
-            starting_s: before.starting_s + now.starting_s,
-            asking_s: before.asking_s + now.asking_s,
-            cells: before.cells + now.cells,
-        }
     }
 }
 

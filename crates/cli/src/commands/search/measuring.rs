@@ -1,6 +1,7 @@
 //! One cell: its repeats, each a run of this program's engine.
 
 use super::engine::Engine;
+use super::filling;
 use super::server::{Door, closed};
 use super::shown::Shown;
 use crate::signals;
@@ -20,7 +21,7 @@ use plimsoll_wire::http::Http;
 use plimsoll_wire::postgres::Postgres;
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::render::RenderedSet;
-use plimsoll_workloads::rows::{RowFeed, Rows, TemplateSet};
+use plimsoll_workloads::rows::{RowFeed, Rows};
 use plimsoll_workloads::script::{Script, UserOrder};
 use plimsoll_workloads::search::asking::render;
 use plimsoll_workloads::search::cell::Measured;
@@ -28,7 +29,7 @@ use plimsoll_workloads::search::dialect::{Call, Dialect};
 use plimsoll_workloads::search::query::Query;
 use plimsoll_workloads::search::sessions::{
     CellPlan, CellSessions, Course, Filling, HttpAsking, Order, Outbox, SqlAsking, SqlCellSessions,
-    SqlQuery, Window,
+    Statements, Window,
 };
 use plimsoll_workloads::search::spec::MatrixSpec;
 use std::sync::Arc;
@@ -87,7 +88,8 @@ enum Requests {
 /// Makes them, and says how often each is in a pass.
 fn requests(engine: &Engine, asked: &Asked<'_>) -> Result<(Requests, Vec<u32>)> {
     let dialect = engine.server.dialect;
-    let (mut set, mut statements, mut repeats) = (RenderedSet::default(), Vec::new(), Vec::new());
+    let (mut set, mut statements) = (RenderedSet::default(), Statements::default());
+    let mut repeats = Vec::new();
     for ((index, query), refused) in asked.list.iter().enumerate().zip(asked.refused) {
         if refused.is_some() {
             continue;
@@ -96,9 +98,9 @@ fn requests(engine: &Engine, asked: &Asked<'_>) -> Result<(Requests, Vec<u32>)> 
             (Door::Http(form), Ok(Call::Http(call))) => {
                 set.push(index as u8, 0, |out| render(form, &call, out));
             }
-            (Door::Postgres(_), Ok(Call::Sql(text))) => {
-                let tells_hits = Dialect::tells_hits(query);
-                statements.push(SqlQuery { text, class: index as u16, tells_hits });
+            (Door::Postgres(_), Ok(Call::Sql(_))) => {
+                let place = (asked.index, asked.key.distance);
+                filling::add_sql(&mut statements, (index, query), place, asked.rows.map(|r| &**r))?;
             }
             _ => continue,
         }
@@ -108,27 +110,31 @@ fn requests(engine: &Engine, asked: &Asked<'_>) -> Result<(Requests, Vec<u32>)> 
     let made = match &engine.server.door {
         Door::Postgres(address) => {
             let protocol = engine.server.postgres(address, asked.spec.timeout)?;
-            Requests::Sql(SqlAsking::new(statements, checks)?, protocol)
+            Requests::Sql(SqlAsking::new(statements, checks, feed(asked)), protocol)
         }
         Door::Http(_) => {
-            let filling = filling(&set, asked)?;
+            let filling = filled(&set, asked, dialect)?;
             Requests::Http(HttpAsking { requests: Arc::new(set), dialect, checks, filling })
         }
     };
     Ok((made, repeats))
 }
 
-fn filling(set: &RenderedSet, asked: &Asked<'_>) -> Result<Option<Filling>> {
-    let (Some(rows), Some(wanted)) = (asked.rows, &asked.spec.rows) else { return Ok(None) };
-    let templates = TemplateSet::new(set, rows).map_err(|error| usage(error.to_string()))?;
+fn filled(set: &RenderedSet, asked: &Asked<'_>, dialect: Dialect) -> Result<Option<Filling>> {
+    let (Some(rows), Some(feed)) = (asked.rows, feed(asked)) else { return Ok(None) };
+    let templates = filling::templates(dialect, set, rows)?;
+    Ok(Some(Filling { templates: Arc::new(templates), feed }))
+}
+
+/// Which row comes next, where requests are filled with rows.
+fn feed(asked: &Asked<'_>) -> Option<RowFeed> {
+    let (rows, wanted) = (asked.rows?, asked.spec.rows.as_ref()?);
     let each = match (wanted.per, asked.spec.profile.is_some()) {
         // Users who never leave have no number of requests that rows could be counted by.
         (RowsPer::Request, false) => None,
         _ => Some(script_length(asked)),
     };
-    let order = (wanted.order, wanted.per);
-    let feed = RowFeed::new(rows.clone(), order, asked.spec.seed, each, (0, 1));
-    Ok(Some(Filling { templates: Arc::new(templates), feed }))
+    Some(RowFeed::new(rows.clone(), (wanted.order, wanted.per), asked.spec.seed, each, (0, 1)))
 }
 
 /// Requests of each user who comes and goes.

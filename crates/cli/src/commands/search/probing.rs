@@ -1,7 +1,7 @@
 //! What an engine makes of a distance, and of each query, before the load.
 
 use super::engine::Engine;
-use super::filling::with_first_row;
+use super::filling::{sql_of_first_row, with_first_row};
 use super::server::{Door, Server};
 use super::text::Text;
 use crate::signals;
@@ -140,7 +140,12 @@ pub fn answers(
             Ok(call) => {
                 let reply = match (&server.door, &call, rows) {
                     (Door::Http(form), Call::Http(call), Some(rows)) => {
-                        server.ask_rendered(with_first_row(form, call, rows)?, timeout)?
+                        let filled = with_first_row(server.dialect, form, call, rows)?;
+                        server.ask_rendered(filled, timeout)?
+                    }
+                    (Door::Postgres(_), Call::Sql(_), Some(rows)) => {
+                        let where_asked = (place.index, place.group.distance);
+                        server.ask_one(&sql_of_first_row(query, where_asked, rows)?, timeout)?
                     }
                     _ => server.ask_one(&call, timeout)?,
                 };

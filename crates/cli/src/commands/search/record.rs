@@ -11,7 +11,7 @@ use plimsoll_core::clock::{format_utc, wall_us};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::{AssertionResult, Generator, RunRecord, TargetInfo, Tool};
 use plimsoll_core::schedule::Pause;
-use plimsoll_core::search::record::{QueryRecord, SearchResult, SizeRecord};
+use plimsoll_core::search::record::{EngineRecord, QueryRecord, SearchResult, SizeRecord};
 use plimsoll_core::secrets::without_address_secrets;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::{machine, rss_max_bytes};
@@ -23,6 +23,24 @@ use serde_json::{Map, Value};
 
 /// The key of a matrix in its record.
 pub const KEY: &str = "search";
+
+/// The engines of a matrix, with what earlier sittings learnt of them.
+#[must_use]
+pub fn engines(spec: &MatrixSpec, known: &[EngineRecord]) -> Vec<EngineRecord> {
+    let own = |engine: &EngineSpec| EngineRecord {
+        name: engine.name.clone(),
+        dialect: engine.dialect.name().to_owned(),
+        place: match &engine.place {
+            Place::Address(url) => without_address_secrets(url),
+            Place::Serve(arguments) => format!("plimsoll serve {}", arguments.join(" ")),
+        },
+        ..EngineRecord::default()
+    };
+    let met = |engine: EngineRecord| {
+        known.iter().find(|other| other.name == engine.name).cloned().unwrap_or(engine)
+    };
+    spec.engines.iter().map(|engine| met(own(engine))).collect()
+}
 
 fn header(matrix: &Matrix<'_>) -> RecordHeader {
     let spec = matrix.spec;
@@ -283,11 +301,10 @@ fn warnings(result: &SearchResult, same_host: bool) -> Vec<String> {
         .collect();
     if let Some(first) = odd.first() {
         warnings.push(format!(
-            "in {} cell(s) users / rate and the mean response time differ by more than 20 % (first: {} {} users): \
-             the window is short for such slow requests; use a longer --duration",
+            "in {} cell(s) users / rate and the mean response time differ by more than 20 % (first: {}): the \
+             window is short for such slow requests; use a longer --duration",
             odd.len(),
-            first.key.engine,
-            first.key.users
+            first.key
         ));
     }
     let waste = result.time.outside_cells();

@@ -60,6 +60,16 @@ impl Shown {
         }
     }
 
+    /// How long so many cells will take at least.
+    pub fn planned(&self, cells: usize, each_s: f64) {
+        self.line(&format!(
+            "{} of {} each: {}, and what loading takes",
+            counted(cells as u64, "cell"),
+            lasting(each_s),
+            lasting(cells as f64 * each_s)
+        ));
+    }
+
     /// What goes on now, without figures.
     pub fn doing(&self, what: &str) {
         self.bar.set_message(what.to_owned());
@@ -172,7 +182,7 @@ impl Shown {
         let current_s = now_ns().saturating_sub(state.since_ns) as f64 / 1e9;
         let left_s =
             each_s * self.planned.saturating_sub(state.done) as f64 - current_s.min(each_s);
-        format!("about {} left", lasting(left_s.max(0.0)))
+        format!("about {} of cells left", lasting(left_s.max(0.0)))
     }
 
     /// Some cells of an engine cannot be measured.

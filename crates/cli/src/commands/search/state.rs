@@ -4,7 +4,7 @@
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::interval::{Interval, IntervalLine};
-use plimsoll_core::search::record::{Answer, Cell, Load, Probe, TimeSpent};
+use plimsoll_core::search::record::{Answer, Cell, EngineRecord, Load, Probe, TimeSpent};
 use plimsoll_report::folder::{RUN_JSON, RunFolder};
 use plimsoll_report::load::load;
 use plimsoll_workloads::search::spec::MatrixSpec;
@@ -38,6 +38,8 @@ pub struct State {
     pub loads: Vec<Load>,
     /// Probes.
     pub probes: Vec<Probe>,
+    /// Engines that were met in earlier sittings.
+    pub engines: Vec<EngineRecord>,
     /// Answers to queries asked once.
     pub answers: Vec<Answer>,
     /// Time spent in earlier sittings.
@@ -54,6 +56,7 @@ impl State {
             cells: Vec::new(),
             loads: Vec::new(),
             probes: Vec::new(),
+            engines: Vec::new(),
             answers: Vec::new(),
             before: TimeSpent::default(),
             resumed: false,
@@ -101,6 +104,7 @@ impl State {
         state.cells = read_all(&parts, "cell-")?;
         state.loads = read_all(&parts, "load-")?;
         state.probes = read_all(&parts, "probe-")?;
+        state.engines = read_all(&parts, "engine-")?;
         let answers: Vec<Vec<Answer>> = read_all(&parts, "answers-")?;
         state.answers = answers.concat();
         state.before = read_all(&parts, "time.json")?.pop().unwrap_or_default();
@@ -215,6 +219,8 @@ mod tests {
         let state = State::begin(Some(folder), &spec("[1, 5]")).unwrap();
         state.put("cell-0001.json", &cell(1)).unwrap();
         state.put("cell-0002.json", &cell(5)).unwrap();
+        let met = EngineRecord { version: "own 1".to_owned(), ..EngineRecord::default() };
+        state.put("engine-00.json", &met).unwrap();
         state.put("time.json", &TimeSpent { cells: 2, ..TimeSpent::default() }).unwrap();
         // A part that was being written when the process was killed is no part.
         fs::write(path.join(PARTS).join(".cell-0003.json.new"), "{\"ce").unwrap();
@@ -223,7 +229,7 @@ mod tests {
         assert_eq!(unfinished(runs.path(), &spec("[1, 6]")), None);
         let again = State::resume(&path, &spec("[1, 5]")).unwrap();
         assert_eq!((again.cells.len(), again.before.cells, again.resumed), (2, 2, true));
-        assert_eq!(again.totals(1).ledger.ok, 6);
+        assert_eq!((again.totals(1).ledger.ok, again.engines), (6, vec![met]));
         let refused = State::resume(&path, &spec("[1, 6]")).err().unwrap().to_string();
         assert!(refused.contains("users was [1,5] and is [1,6]"), "{refused}");
         let nothing = State::resume(runs.path(), &spec("[1]")).err().unwrap().to_string();

@@ -105,3 +105,15 @@ fn answers_that_differ_are_told() {
     assert!(text.contains("mine 3, other 13; difference 10"), "{text}");
     assert!(text.contains("0 of 1 answers are exact") && text.contains("3 of 13 (23"), "{text}");
 }
+
+#[test]
+fn what_is_not_exact_does_not_look_as_if_it_were() {
+    for (found, expected, shown) in [
+        (20_277, 20_272, "100.02 %"),
+        (365, 363, "101 %"),
+        (1, 4, "25 %"),
+        (9_999_999, 10_000_000, "99.99999 %"),
+    ] {
+        assert_eq!(super::inexact_share(found, expected), shown);
+    }
+}

@@ -6,6 +6,7 @@ mod vespa;
 
 use super::SearchError;
 use super::query::Query;
+use crate::rows::Rows;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -137,9 +138,29 @@ impl Dialect {
     pub fn ask(self, index: &str, query: &Query, distance: u8) -> Result<Call, String> {
         match self.search(index, query, distance)? {
             // A single row that holds hits and ids, whatever the query returns.
-            Call::Sql(text) => Ok(Call::Sql(sql::told(&text, query))),
+            Call::Sql(text) => Ok(Self::told_sql(&text, query)),
             call => Ok(call),
         }
+    }
+
+    /// The SQL of a query with the values of a row in its places; the same as [`Dialect::search`] without one.
+    ///
+    /// # Errors
+    /// Why the dialect cannot say it, or why the row cannot fill it.
+    pub fn filled_sql(
+        index: &str,
+        query: &Query,
+        distance: u8,
+        rows: &Rows,
+        row: usize,
+    ) -> Result<String, String> {
+        sql::filled(index, query, distance, (rows, row))
+    }
+
+    /// That SQL, asked once, as [`Dialect::ask`] does it.
+    #[must_use]
+    pub fn told_sql(select: &str, query: &Query) -> Call {
+        Call::Sql(sql::told(select, query))
     }
 
     /// A query as its user reads it: the body, the YQL, or the SQL.

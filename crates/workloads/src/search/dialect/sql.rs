@@ -11,6 +11,7 @@
 //! makes a similarity of at least [`SIMILARITY`], only words that are so similar are looked at.
 
 use super::Found;
+use crate::rows::{Rows, fill_sql, fill_text, quoted};
 use crate::search::query::{Clause, FIELDS, FieldKind, Query, field_kind, words};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -29,16 +30,6 @@ pub struct Statement {
 pub const SIMILARITY: (&str, &str) = ("pg_trgm.similarity_threshold", "0.15");
 /// The value as a number.
 const SIMILARITY_LEAST: f64 = 0.15;
-
-/// A text as SQL has it between quotes, whatever is in it.
-fn quoted(text: &str) -> String {
-    let inside = text.replace('\'', "''");
-    if inside.contains('\\') {
-        format!(" E'{}'", inside.replace('\\', "\\\\"))
-    } else {
-        format!("'{inside}'")
-    }
-}
 
 impl Statement {
     /// The text with the values in their places: what is sent, since each query is parsed and planned anew as those of
@@ -61,6 +52,23 @@ impl Statement {
         }
         made
     }
+}
+
+/// The statement of a query with the values of a row, as if they had been written in the list.
+pub(super) fn filled(
+    index: &str,
+    query: &Query,
+    distance: u8,
+    (rows, row): (&Rows, usize),
+) -> Result<String, String> {
+    let said = |error: crate::rows::TemplateError| error.to_string();
+    if matches!(query.clause, Clause::Raw(_)) {
+        let text = select(index, query, distance)?.text;
+        return fill_sql(&text, rows, row).map_err(said);
+    }
+    // Filled before it becomes SQL: how many words there are, and which index helps, depends on the value.
+    let clause = query.clause.map_texts(&|text| fill_text(text, rows, row)).map_err(said)?;
+    Ok(select(index, &Query { clause, ..query.clone() }, distance)?.inlined())
 }
 
 /// The statement that says in one row how many documents a query finds and which it returns.
@@ -199,7 +207,11 @@ impl Maker {
                 };
                 let parts: Vec<String> =
                     values.iter().map(|word| self.word(field, word, edits)).collect();
-                joined(&parts, if *all { " AND " } else { " OR " })
+                match parts.is_empty() {
+                    // A row's value may have no word in it.
+                    true => "false".to_owned(),
+                    false => joined(&parts, if *all { " AND " } else { " OR " }),
+                }
             }
             Clause::Phrase { field, text, distance } => {
                 if distance.in_cell(self.distance) > 0 {

@@ -72,10 +72,7 @@ enum WrittenDistance {
 /// # Errors
 /// Wrong TOML, an unknown kind or field, a field that the kind does not have, a name that comes twice.
 pub fn parse(text: &str, shown: &str) -> Result<Vec<Query>, SearchError> {
-    let file: ListFile = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        SearchError::new(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
-    })?;
+    let file: ListFile = crate::search::toml_text::read(text, shown)?;
     queries(&file.query)
         .map_err(|SearchError(problem)| SearchError::new(format!("{shown}: {problem}")))
 }

@@ -97,6 +97,8 @@ fn the_window_counts_what_ends_in_it_wherever_it_began() {
     drop(users);
     let tally = result.lock().unwrap().clone();
     assert_eq!((tally.start_ns, tally.window_ok, tally.window_sum_ns), (50, 2, 80 + 949));
+    // One in each half of the window, which tells nothing.
+    assert_eq!(tally.parts.gain(1000).map(|gain| gain.is_clear), Some(false));
     assert_eq!(
         tally.queries[0],
         QueryTally { ok: 2, failed: 0, hits_min: Some(3), hits_max: Some(3) }

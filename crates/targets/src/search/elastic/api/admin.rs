@@ -8,6 +8,7 @@ use super::super::names;
 use super::super::searching::parse;
 use super::super::settings::Settings;
 use super::super::shard::{Message, PATIENCE};
+use super::stats::stats;
 use super::{Answer, Outcome, Request, all_shards, no_handler, node, not_allowed, on_pool};
 use crate::search::http::reads;
 use crate::search::state_api;
@@ -16,10 +17,55 @@ use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
+/// What Elasticsearch has and this server has not.
+const OTHERS: [&str; 40] = [
+    "_aliases",
+    "_analyze",
+    "_async_search",
+    "_clone",
+    "_close",
+    "_component_template",
+    "_dangling",
+    "_data_stream",
+    "_delete_by_query",
+    "_eql",
+    "_explain",
+    "_field_caps",
+    "_freeze",
+    "_ilm",
+    "_index_template",
+    "_ingest",
+    "_license",
+    "_ml",
+    "_mtermvectors",
+    "_open",
+    "_pit",
+    "_rank_eval",
+    "_recovery",
+    "_reindex",
+    "_remote",
+    "_render",
+    "_resolve",
+    "_rollover",
+    "_scripts",
+    "_search_shards",
+    "_security",
+    "_segments",
+    "_shrink",
+    "_snapshot",
+    "_split",
+    "_tasks",
+    "_template",
+    "_termvectors",
+    "_update_by_query",
+    "_validate",
+];
+
 pub(super) async fn route(request: &Request<'_>, list: Option<&str>, rest: &[&str]) -> Outcome {
     let post = *request.method == Method::POST || *request.method == Method::PUT;
     match (list, rest) {
         (None, []) if reads(request.method) => Ok(Answer::json(&root())),
+        (None, []) => Err(not_allowed(request, "GET, HEAD")),
         (Some(name), []) if *request.method == Method::PUT => create(request, name).await,
         (Some(list), []) if *request.method == Method::DELETE => remove(request, list).await,
         (Some(list), []) if *request.method == Method::HEAD => {
@@ -50,10 +96,14 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>, rest: &[&st
         }
         (_, ["_refresh"]) => refresh(request, list).await,
         (_, ["_flush" | "_forcemerge"]) => settle(request, list, rest[0]).await,
-        (_, ["_stats", ..]) if reads(request.method) => stats(request, list),
+        (_, ["_stats"]) if reads(request.method) => stats(request, list, "_all"),
+        (_, ["_stats", metrics]) if reads(request.method) => stats(request, list, metrics),
         (_, ["_cache", "clear"]) if post => {
             let indices = request.elastic().indices.resolve(list.unwrap_or("_all"), false)?;
             Ok(Answer::json(&json!({"_shards": all_shards(shards(&indices))})))
+        }
+        (_, [other, ..]) if OTHERS.contains(other) => {
+            Err(ElasticError::unsupported(&format!("[{other}]")))
         }
         // Not an endpoint, so that it is taken for an index.
         (None, [name]) if *request.method != Method::POST => {
@@ -207,39 +257,4 @@ async fn settle(request: &Request<'_>, list: Option<&str>, what: &str) -> Outcom
         }
     }
     Ok(Answer::json(&json!({"_shards": all_shards(shards(&indices))})))
-}
-
-fn stats(request: &Request<'_>, list: Option<&str>) -> Outcome {
-    use std::sync::atomic::Ordering::Relaxed;
-    let indices = request.elastic().indices.resolve(list.unwrap_or("_all"), false)?;
-    let one = |index: &Index| {
-        let sum = |what: &dyn Fn(&super::super::shard::Counters) -> u64| -> u64 {
-            index.shards.iter().map(|shard| what(&shard.counters)).sum()
-        };
-        let segments: usize =
-            index.shards.iter().map(|shard| shard.searcher().0.segment_readers().len()).sum();
-        json!({
-            "docs": {"count": index.documents(), "deleted": sum(&|c| c.removed.load(Relaxed))},
-            "store": {"size_in_bytes": index.bytes(), "reserved_in_bytes": 0},
-            "indexing": {"index_total": sum(&|c| c.written.load(Relaxed))},
-            "search": {"query_total": sum(&|c| c.searches.load(Relaxed))},
-            "segments": {"count": segments},
-        })
-    };
-    let mut by_name = Map::new();
-    let mut totals: [u64; 2] = [0; 2];
-    for index in &indices {
-        let stats = one(index);
-        totals[0] += stats["docs"]["count"].as_u64().unwrap_or(0);
-        totals[1] += stats["store"]["size_in_bytes"].as_u64().unwrap_or(0);
-        let uuid = &index.state.uuid;
-        let both = json!({"uuid": uuid, "primaries": stats.clone(), "total": stats});
-        by_name.insert(index.name().to_owned(), both);
-    }
-    let all = json!({"docs": {"count": totals[0]}, "store": {"size_in_bytes": totals[1]}});
-    Ok(Answer::json(&json!({
-        "_shards": all_shards(shards(&indices)),
-        "_all": {"primaries": all.clone(), "total": all},
-        "indices": by_name,
-    })))
 }

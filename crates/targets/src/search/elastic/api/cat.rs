@@ -2,45 +2,54 @@
 
 use super::super::error::ElasticError;
 use super::super::index::Index;
-use super::super::names::matches;
 use super::super::{NODE, VERSION};
-use super::{Answer, Outcome, Request, no_handler};
+use super::table::{Table, left, right, shown};
+use super::{Answer, Outcome, Request, no_handler, not_allowed};
 use crate::search::http::reads;
 use plimsoll_core::clock::wall_us;
-use serde_json::{Map, Value as Json};
+use std::fs::read_to_string;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A table: names of columns with their short forms, then rows.
-struct Table {
-    columns: Vec<(&'static str, &'static str)>,
-    rows: Vec<Vec<String>>,
-}
+/// The tables that Elasticsearch has and this server has not.
+const OTHERS: [&str; 17] = [
+    "aliases",
+    "allocation",
+    "cluster_manager",
+    "component_templates",
+    "fielddata",
+    "master",
+    "nodeattrs",
+    "pending_tasks",
+    "plugins",
+    "recovery",
+    "repositories",
+    "segment_replication",
+    "segments",
+    "snapshots",
+    "tasks",
+    "templates",
+    "thread_pool",
+];
 
 pub(super) async fn route(request: &Request<'_>, rest: &[&str]) -> Outcome {
     if !reads(request.method) {
-        return Err(no_handler(request));
+        return Err(not_allowed(request, "GET"));
     }
     let all = || request.elastic().indices.resolve(rest.get(2).copied().unwrap_or("_all"), false);
     let table = match rest {
         ["_cat", "indices"] | ["_cat", "indices", _] => indices(&looked_at(all()?).await, request)?,
         ["_cat", "count"] | ["_cat", "count", _] => count(&looked_at(all()?).await),
         ["_cat", "shards"] | ["_cat", "shards", _] => shards(&looked_at(all()?).await),
-        ["_cat", "health"] => health(&all()?),
-        ["_cat", "nodes"] => Table {
-            columns: vec![
-                ("ip", "i"),
-                ("node.role", "r"),
-                ("master", "m"),
-                ("name", "n"),
-                ("version", "v"),
-            ],
-            rows: vec![["127.0.0.1", "dim", "*", NODE, VERSION].map(ToOwned::to_owned).to_vec()],
-        },
+        ["_cat", "health"] => health(&all()?, request),
+        ["_cat", "nodes"] => nodes(),
         ["_cat"] => {
             let list = "=^.^=\n/_cat/count\n/_cat/count/{index}\n/_cat/health\n/_cat/indices\n\
                         /_cat/indices/{index}\n/_cat/nodes\n/_cat/shards\n/_cat/shards/{index}\n";
             return Ok(Answer::text(list.to_owned()));
+        }
+        ["_cat", other, ..] if OTHERS.contains(other) => {
+            return Err(ElasticError::unsupported(&format!("[_cat/{other}]")));
         }
         _ => return Err(no_handler(request)),
     };
@@ -79,14 +88,20 @@ fn size(bytes: u64, unit: Option<u64>) -> String {
 
 fn indices(all: &[Arc<Index>], request: &Request<'_>) -> Result<Table, ElasticError> {
     let unit = unit(request)?;
+    let wanted = request.params.get("health");
+    if let Some(other) = wanted.filter(|health| !["green", "yellow", "red"].contains(health)) {
+        return Err(ElasticError::argument(format!("unknown value [{other}] of [health]")));
+    }
+    let health = |index: &Index| {
+        if index.shards.iter().any(|shard| shard.failure().is_some()) { "red" } else { "green" }
+    };
     let row = |index: &Arc<Index>| {
         let settings = index.state.settings();
         let shards = &index.shards;
         let removed: u64 = shards.iter().map(|s| s.counters.removed.load(Ordering::Relaxed)).sum();
         let bytes = size(index.bytes(), unit);
-        let health = if shards.iter().any(|s| s.failure().is_some()) { "red" } else { "green" };
         vec![
-            health.to_owned(),
+            health(index).to_owned(),
             "open".to_owned(),
             index.name().to_owned(),
             index.state.uuid.clone(),
@@ -100,18 +115,22 @@ fn indices(all: &[Arc<Index>], request: &Request<'_>) -> Result<Table, ElasticEr
     };
     Ok(Table {
         columns: vec![
-            ("health", "h"),
-            ("status", "s"),
-            ("index", "i"),
-            ("uuid", "id"),
-            ("pri", "p"),
-            ("rep", "r"),
-            ("docs.count", "dc"),
-            ("docs.deleted", "dd"),
-            ("store.size", "ss"),
-            ("pri.store.size", "pri.ss"),
+            left("health", "h"),
+            left("status", "s"),
+            left("index", "i"),
+            left("uuid", "id"),
+            right("pri", "p"),
+            right("rep", "r"),
+            right("docs.count", "dc"),
+            right("docs.deleted", "dd"),
+            right("store.size", "ss"),
+            right("pri.store.size", "pri.ss"),
         ],
-        rows: all.iter().map(row).collect(),
+        rows: all
+            .iter()
+            .filter(|index| wanted.is_none_or(|wanted| wanted == health(index)))
+            .map(row)
+            .collect(),
     })
 }
 
@@ -127,33 +146,82 @@ fn count(all: &[Arc<Index>]) -> Table {
     let documents: u64 =
         all.iter().flat_map(|index| &index.shards).map(|shard| shard.searchable_documents()).sum();
     Table {
-        columns: vec![("epoch", "t"), ("timestamp", "ts"), ("count", "dc")],
+        columns: vec![left("epoch", "t"), left("timestamp", "ts"), left("count", "dc")],
         rows: vec![vec![epoch, time, documents.to_string()]],
     }
 }
 
-fn health(all: &[Arc<Index>]) -> Table {
+/// The one node. What it knows nothing of, such as a heap, is no column.
+fn nodes() -> Table {
+    let told = read_to_string("/proc/loadavg").unwrap_or_default();
+    let mut loads = told.split(' ').take(3).map(ToOwned::to_owned);
+    let mut load = || loads.next().unwrap_or_default();
+    let row = vec![
+        NODE.to_owned(),
+        "127.0.0.1".to_owned(),
+        ram_percent().unwrap_or_default(),
+        load(),
+        load(),
+        load(),
+        "dim".to_owned(),
+        "*".to_owned(),
+        NODE.to_owned(),
+        VERSION.to_owned(),
+    ];
+    Table {
+        columns: vec![
+            left("id", "nodeId").hidden(),
+            left("ip", "i"),
+            right("ram.percent", "rp"),
+            right("load_1m", "l"),
+            right("load_5m", "load_5m"),
+            right("load_15m", "load_15m"),
+            left("node.role", "r"),
+            left("master", "m"),
+            left("name", "n"),
+            left("version", "v").hidden(),
+        ],
+        rows: vec![row],
+    }
+}
+
+/// How much of the machine's memory is taken, per cent.
+fn ram_percent() -> Option<String> {
+    let told = read_to_string("/proc/meminfo").ok()?;
+    let kilobytes = |name: &str| -> Option<u64> {
+        let line = told.lines().find(|line| line.starts_with(name))?;
+        line.split_ascii_whitespace().nth(1)?.parse().ok()
+    };
+    let (all, free) = (kilobytes("MemTotal:")?, kilobytes("MemAvailable:")?);
+    Some((100 * all.saturating_sub(free) / all.max(1)).to_string())
+}
+
+fn health(all: &[Arc<Index>], request: &Request<'_>) -> Table {
     let (epoch, time) = now();
     let shards: usize = all.iter().map(|index| index.shards.len()).sum();
     let failed = all.iter().flat_map(|index| &index.shards).any(|shard| shard.failure().is_some());
     let status = if failed { "red" } else { "green" };
     let one = "1".to_owned();
+    let clock = |name, short| match request.params.get("ts") {
+        Some("false") => left(name, short).hidden(),
+        _ => left(name, short),
+    };
     Table {
         columns: vec![
-            ("epoch", "t"),
-            ("timestamp", "ts"),
-            ("cluster", "cl"),
-            ("status", "st"),
-            ("node.total", "nt"),
-            ("node.data", "nd"),
-            ("shards", "sh"),
-            ("pri", "p"),
-            ("relo", "r"),
-            ("init", "i"),
-            ("unassign", "u"),
-            ("pending_tasks", "pt"),
-            ("max_task_wait_time", "mtwt"),
-            ("active_shards_percent", "asp"),
+            clock("epoch", "t"),
+            clock("timestamp", "ts"),
+            left("cluster", "cl"),
+            left("status", "st"),
+            right("node.total", "nt"),
+            right("node.data", "nd"),
+            right("shards", "sh"),
+            right("pri", "p"),
+            right("relo", "r"),
+            right("init", "i"),
+            right("unassign", "u"),
+            right("pending_tasks", "pt"),
+            right("max_task_wait_time", "mtwt"),
+            right("active_shards_percent", "asp"),
         ],
         rows: vec![vec![
             epoch,
@@ -189,71 +257,14 @@ fn shards(all: &[Arc<Index>]) -> Table {
     };
     Table {
         columns: vec![
-            ("index", "i"),
-            ("shard", "s"),
-            ("prirep", "p"),
-            ("state", "st"),
-            ("docs", "d"),
-            ("ip", "ip"),
-            ("node", "n"),
+            left("index", "i"),
+            left("shard", "s"),
+            left("prirep", "p"),
+            left("state", "st"),
+            right("docs", "d"),
+            left("ip", "ip"),
+            left("node", "n"),
         ],
         rows: shards.map(row).collect(),
     }
-}
-
-/// The table with the columns that were asked for, as text or as JSON.
-fn shown(request: &Request<'_>, mut table: Table) -> Outcome {
-    if let Some(by) = request.params.get("s") {
-        let (name, order) = by.split_once(':').unwrap_or((by, "asc"));
-        let column = table.columns.iter().position(|(long, short)| name == *long || name == *short);
-        let column = column.ok_or_else(|| {
-            let reason = format!("Unable to sort by unknown sort key `{name}`");
-            ElasticError::new(400, "unsupported_operation_exception", reason)
-        })?;
-        let key = |row: &Vec<String>| {
-            (row[column].parse::<u64>().unwrap_or(u64::MAX), row[column].clone())
-        };
-        table.rows.sort_by_key(key);
-        if order == "desc" {
-            table.rows.reverse();
-        }
-    }
-    let chosen: Vec<usize> = match request.params.get("h") {
-        None => (0..table.columns.len()).collect(),
-        Some(names) => {
-            let wanted = |name: &str| {
-                let columns = table.columns.iter().enumerate();
-                let fits = |(long, short): &(&str, &str)| matches(name, long) || name == *short;
-                let found: Vec<usize> =
-                    columns.filter(|(_, c)| fits(c)).map(|(number, _)| number).collect();
-                found
-            };
-            names.split(',').flat_map(wanted).collect()
-        }
-    };
-    if request.params.get("format") == Some("json") {
-        let rows = table.rows.iter().map(|row| {
-            let cells = chosen.iter().map(|column| {
-                (table.columns[*column].0.to_owned(), Json::String(row[*column].clone()))
-            });
-            Json::Object(cells.collect::<Map<_, _>>())
-        });
-        return Ok(Answer::json(&Json::Array(rows.collect())));
-    }
-    let mut lines: Vec<Vec<&str>> = Vec::new();
-    if request.params.flag("v") {
-        lines.push(chosen.iter().map(|column| table.columns[*column].0).collect());
-    }
-    lines.extend(table.rows.iter().map(|row| chosen.iter().map(|c| row[*c].as_str()).collect()));
-    let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..chosen.len()).map(width).collect();
-    let mut text = String::new();
-    for line in &lines {
-        let cells = line.iter().zip(&widths).enumerate().map(|(number, (cell, width))| {
-            if number + 1 == line.len() { (*cell).to_owned() } else { format!("{cell:<width$}") }
-        });
-        text.push_str(&cells.collect::<Vec<_>>().join(" "));
-        text.push('\n');
-    }
-    Ok(Answer::text(text))
 }

@@ -158,6 +158,9 @@ fn push_document(
 }
 
 fn get(request: &Request<'_>, name: &str, id: &str) -> Outcome {
+    if request.params.get("stored_fields").is_some() {
+        return Err(ElasticError::unsupported("[stored_fields]"));
+    }
     let index = request.elastic().indices.get(name).ok_or_else(|| ElasticError::no_index(name))?;
     let mut out = Vec::new();
     let found = push_document(&mut out, &index, id, &routing(request), &filter(request))?;
@@ -182,7 +185,7 @@ fn source(request: &Request<'_>, name: &str, id: &str) -> Outcome {
 fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
     let json = parse(&request.body)?;
     let (ids, documents) = (json["ids"].as_array(), json["docs"].as_array());
-    if ids.is_none() && documents.is_none() {
+    if ids.into_iter().chain(documents).all(Vec::is_empty) {
         let reason = "Validation Failed: 1: no documents to get;";
         return Err(ElasticError::new(400, "action_request_validation_exception", reason));
     }

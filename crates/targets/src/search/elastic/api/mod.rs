@@ -7,8 +7,11 @@ mod cat;
 mod cluster;
 mod documents;
 mod filter_path;
+mod health;
 mod params;
 mod searches;
+mod stats;
+mod table;
 
 pub(crate) use params::Params;
 

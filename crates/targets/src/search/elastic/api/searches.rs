@@ -46,8 +46,9 @@ fn indices(
 async fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
     let lines: Vec<&[u8]> =
         request.body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    let ends = request.body.ends_with(b"\n");
     let lines = lines.strip_suffix(&[b"".as_slice()]).unwrap_or(&lines);
-    if lines.is_empty() || lines.len() % 2 != 0 {
+    if lines.is_empty() || !ends || lines.len() % 2 != 0 {
         let reason = "The msearch request must be terminated by a newline [\\n]";
         return Err(ElasticError::argument(reason));
     }

@@ -226,7 +226,10 @@ fn phrase_node(name: &str, asked: &Asked, at: &At<'_>, context: Context<'_>) -> 
     let query = text(&asked.query, at)?;
     let Some(field) = context.field(name)? else { return no_field(name, &query) };
     if field.kind != Kind::Text {
-        return leaf::equal(field, &asked.query, context);
+        return match leaf::equal(field, &asked.query, context) {
+            Err(_) if asked.lenient => Ok(Node::Nothing),
+            made => made,
+        };
     }
     if context.mode == FuzzyMode::Scan && asked.nearness.fuzziness != Fuzziness::default() {
         return Ok(asked.nearness.node(name, query.clone(), &query, context.mode));

@@ -1,5 +1,5 @@
-//! The parameter `q`: words, `field:word`, `"phrases"`, `+`, `-`, `AND`, `OR`, `NOT`, `word~1` and
-//! `word*`. No brackets.
+//! The parameter `q`: words, `field:word`, `"phrases"`, `+`, `-`, `AND`, `OR`, `NOT`, `word~1`,
+//! `word*` and `_exists_:field`. No brackets.
 
 use super::super::error::{At, ElasticError};
 use super::{Context, Made, query};
@@ -88,6 +88,9 @@ fn clause(part: &str, default_field: Option<&str>) -> Json {
         Some((field, text)) if !field.is_empty() && !field.contains('"') => (Some(field), text),
         _ => (default_field, part),
     };
+    if let (Some("_exists_"), name) = (field, text) {
+        return json!({"exists": {"field": name}});
+    }
     if text == "*" {
         return match field {
             None | Some("*") => json!({"match_all": {}}),

@@ -249,9 +249,7 @@ impl SearchRequest {
         self.track_scores |= params.flag("track_scores");
         self.plain_total = params.flag("rest_total_hits_as_int");
         self.routing = params.get("routing").map(ToOwned::to_owned);
-        if params.get("scroll").is_some() {
-            return Err(ElasticError::unsupported("[scroll]"));
-        }
+        refuse_unsupported(params)?;
         if self.plain_total {
             match self.totals {
                 Totals::To(10_000) => self.totals = Totals::All,
@@ -324,6 +322,25 @@ impl SearchRequest {
 /// When it is none.
 pub(crate) fn parse(body: &[u8]) -> Result<Json, ElasticError> {
     serde_json::from_slice(body).map_err(|error| ElasticError::json(&error))
+}
+
+/// Refuses parameters that would change the answer if they were implemented.
+fn refuse_unsupported(params: &Params) -> Result<(), ElasticError> {
+    let given = |name: &str| params.get(name).filter(|value| !["", "false"].contains(value));
+    for name in ["scroll", "explain", "fielddata_fields", "fields"] {
+        if given(name).is_some() {
+            return Err(ElasticError::unsupported(&format!("[{name}]")));
+        }
+    }
+    if given("stored_fields").is_some_and(|fields| fields != "_none_") {
+        return Err(ElasticError::unsupported("[stored_fields]"));
+    }
+    match given("analyzer") {
+        Some(other) if other != "standard" => {
+            Err(ElasticError::unsupported(&format!("the analyzer [{other}]")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn page(name: &str, value: &Json) -> Result<usize, ElasticError> {

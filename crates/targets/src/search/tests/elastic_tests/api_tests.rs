@@ -63,7 +63,7 @@ fn indices_come_and_go() {
     assert_eq!(shown["books"]["settings"]["index"]["refresh_interval"], "-1");
     es.load("books", [("1".to_owned(), &json!({"title": "A b", "year": "2020-01-01"}))]);
     let table = es.raw("GET", "/_cat/indices?v&h=index,pri,docs.count", "").body;
-    assert_eq!(table, "index pri docs.count\nbooks 3   1\n");
+    assert_eq!(table, "index pri docs.count\nbooks   3          1\n");
     let table = es.ok("GET", "/_cat/indices/boo*?format=json", &Json::Null);
     assert_eq!(table[0]["health"], "green");
     let count = es.raw("GET", "/_cat/count/books?h=count", "").body;

@@ -8,6 +8,7 @@ mod fuzzy_modes;
 mod loading;
 mod refreshing;
 mod scan_mode;
+mod states;
 
 use super::{Client, TestReply, TestServer};
 use crate::search::{Durability, FuzzyMode, SearchConfig};
