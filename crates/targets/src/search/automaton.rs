@@ -7,7 +7,7 @@ use tantivy::query::{AutomatonWeight, EnableScoring, Query, Weight};
 use tantivy::schema::Field;
 use tantivy_fst::Automaton;
 
-use super::near::{Near, Place};
+use super::near::{Lanes, Near, Place};
 use super::query::{MAX_AUTOMATON_EDITS, MAX_EDITS};
 
 /// The tables from which automata are made, one for each distance, twice: swapping two neighbours
@@ -103,6 +103,14 @@ impl TermAutomaton {
                 Distance::Exact(edits) => Some(edits),
                 Distance::AtLeast(_) => None,
             },
+        }
+    }
+
+    /// The same for many terms at once, where that can be done.
+    pub(crate) fn lanes(&self) -> Option<Lanes> {
+        match &self.tail {
+            Tail::Near(near) if self.head.is_empty() => near.lanes(),
+            _ => None,
         }
     }
 

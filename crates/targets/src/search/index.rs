@@ -20,6 +20,8 @@ const WRITER_BYTES: usize = 64 << 20;
 /// After this long without writes the index is merged into one segment, so that searches are as
 /// fast, and as evenly fast, as they can be.
 const IDLE: Duration = Duration::from_secs(1);
+/// The form of the files: an index of another one is made anew.
+const FORM: u64 = 2;
 /// Larger indexes are left as they are: the merge would take minutes.
 const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
 
@@ -212,18 +214,18 @@ fn as_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
-/// What a commit of the index covers: which store, and up to which change.
+/// What a commit of the index covers: which store, and up to which change; and in which form it is.
 fn payload(store: u64, sequence: u64) -> String {
-    format!("{store}:{sequence}")
+    format!("{store}:{sequence}:{FORM}")
 }
 
 /// The index, if it is one of this store that the store's changes can bring up to date.
 fn open_existing(folder: &Path, schema: &IndexSchema, store: &Store) -> Option<(Index, u64)> {
     let index = open_index(folder, schema).ok()?;
     let metas = index.load_metas().ok()?;
-    let (id, sequence) = metas.payload.as_deref()?.split_once(':')?;
-    let sequence: u64 = sequence.parse().ok()?;
-    let ours = id.parse() == Ok(store.id);
+    let mut parts = metas.payload.as_deref()?.split(':').map(str::parse::<u64>);
+    let (id, sequence, form) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let ours = id == store.id && form == FORM;
     let pruned = store.pruned().ok()?;
     let committed = store.progress.committed.load(Ordering::Acquire);
     (ours && pruned <= sequence && sequence <= committed).then_some((index, sequence))

@@ -4,7 +4,10 @@
 //! so many edits (Wu and Manber 1992). Nothing is built but a table of where each character is, so that a query
 //! costs what its walk over the dictionary costs. A step takes a few operations for each edit.
 
+mod lanes;
+
 use super::query::MAX_AUTOMATON_EDITS;
+pub(crate) use lanes::{LANES, Lanes};
 
 /// One more than the most edits.
 const ROWS: usize = MAX_AUTOMATON_EDITS as usize + 1;

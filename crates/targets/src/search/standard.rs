@@ -284,6 +284,25 @@ pub(crate) fn push_lower(out: &mut String, text: &str) {
     out.extend(text.chars().filter_map(|c| c.to_lowercase().next()));
 }
 
+/// Calls `visit` with every word of a text as the index holds it. `lower` is a place for it.
+pub(crate) fn each_word(text: &str, lower: &mut String, mut visit: impl FnMut(&str)) {
+    // ASCII keeps its length in lower case, so that the whole text is folded at once.
+    let ascii = text.is_ascii();
+    if ascii {
+        lower.clear();
+        push_lower(lower, text);
+    }
+    for (start, end) in Cuts::new(text) {
+        if ascii {
+            visit(&lower[start..end]);
+        } else {
+            lower.clear();
+            push_lower(lower, &text[start..end]);
+            visit(lower);
+        }
+    }
+}
+
 /// The tokenizer of text fields.
 #[derive(Clone, Default)]
 pub(crate) struct StandardTokenizer {
@@ -337,7 +356,11 @@ mod tests {
             push_lower(&mut word, &text[start..end]);
             word
         };
-        Cuts::new(text).map(cut).collect()
+        let cut: Vec<String> = Cuts::new(text).map(cut).collect();
+        let mut visited = Vec::new();
+        each_word(text, &mut String::new(), |word| visited.push(word.to_owned()));
+        assert_eq!(visited, cut);
+        cut
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! what is left is compared. Segments do not change, so that this is made once for each, when it is first asked for.
 
 use super::automaton::TermAutomaton;
+use super::near::LANES;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tantivy::index::SegmentId;
 use tantivy::postings::TermInfo;
@@ -93,13 +94,34 @@ impl Vocabulary {
     ) {
         let (length, letters) = (length(wanted), letters(wanted));
         let (least, most) = (length.saturating_sub(edits), (length + edits).min(LONG));
+        let lanes = automaton.lanes();
         let mut candidates = Vec::new();
-        let range = self.lengths[least]..self.lengths[most + 1];
-        similar(&self.letters, range, letters, edits as u32, &mut candidates);
-        for number in candidates {
-            let word = self.word(number as usize);
-            if let Some(edits) = automaton.edits(word) {
-                visit(word, &self.infos[number as usize], edits);
+        let mut columns = [[0; LANES]; LONG];
+        for length in least..=most {
+            let range = self.lengths[length]..self.lengths[length + 1];
+            candidates.clear();
+            similar(&self.letters, range, letters, edits as u32, &mut candidates);
+            let mut near = |number: u32, edits: Option<u8>| {
+                if let Some(edits) = edits {
+                    visit(self.word(number as usize), &self.infos[number as usize], edits);
+                }
+            };
+            let Some(lanes) = lanes.as_ref().filter(|_| length < LONG) else {
+                candidates.iter().for_each(|c| near(*c, automaton.edits(self.word(*c as usize))));
+                continue;
+            };
+            for together in candidates.chunks(LANES) {
+                for (lane, number) in together.iter().enumerate() {
+                    let word = self.word(*number as usize);
+                    columns.iter_mut().zip(word).for_each(|(column, byte)| column[lane] = *byte);
+                }
+                let found = lanes.edits(&columns[..length]);
+                for (number, edits) in together.iter().zip(found) {
+                    let word = self.word(*number as usize);
+                    // Words of ASCII have a byte for each character.
+                    let ascii = word.len() == length;
+                    near(*number, if ascii { edits } else { automaton.edits(word) });
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod ids;
 pub(crate) mod log;
 mod operation;
 mod rules;
+mod segment;
 mod text_index;
 mod writer;
 

@@ -2,15 +2,18 @@
 
 use super::super::document;
 use super::super::index::State;
-use super::super::mapping::{columns, id_field, lid_field, row_field};
+use super::super::mapping::{columns, id_field, row_field};
 use super::log::Record;
+use super::segment::Draft;
 use crate::search::fuzzy::RowText;
 use crate::search::text::register_tokenizers;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use tantivy::directory::MmapDirectory;
 use tantivy::index::{IndexSettings, SegmentId};
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::schema::Value;
+use tantivy::query::{BooleanQuery, Query, RangeQuery, TermQuery};
+use tantivy::schema::{IndexRecordOption, Value};
 use tantivy::{
     Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyDocument, TantivyError,
     Term,
@@ -18,8 +21,12 @@ use tantivy::{
 
 /// What the segments in the making of one index may take up in memory, all shards together, and
 /// each at least.
-const WRITER_BYTES: usize = 192 << 20;
-const MIN_WRITER_BYTES: usize = 24 << 20;
+const DRAFTS_BYTES: usize = 192 << 20;
+const MIN_DRAFT_BYTES: usize = 24 << 20;
+/// What tantivy's writer is allowed, and never takes: it is given segments, not documents.
+const WRITER_BYTES: usize = 15_000_000;
+/// The form of the files: an index of another one is made anew.
+const FORM: u64 = 2;
 /// Larger indexes are not merged into one segment without being asked.
 const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
 
@@ -29,7 +36,9 @@ pub(crate) struct TextIndex {
     /// The log that it is of.
     log: u64,
     blocks: usize,
-    writer_bytes: usize,
+    /// Documents that are in no segment yet, and what they may take up in memory.
+    draft: Draft,
+    draft_bytes: usize,
     writer: IndexWriter,
     reader: IndexReader,
     /// The segments whose merge was asked for last.
@@ -52,10 +61,10 @@ impl TextIndex {
         shards: usize,
     ) -> Result<(Self, u64), TantivyError> {
         let blocks = state.mapping().blocks();
-        let writer_bytes = (WRITER_BYTES / shards.max(1)).max(MIN_WRITER_BYTES);
+        let draft_bytes = (DRAFTS_BYTES / shards.max(1)).max(MIN_DRAFT_BYTES);
         let folder = folder.to_owned();
         if let Some((index, covered)) = existing(&folder, log, log_length, blocks) {
-            match Self::with(folder.clone(), log, blocks, writer_bytes, &index) {
+            match Self::with(folder.clone(), log, blocks, draft_bytes, &index) {
                 Ok(opened) => return Ok((opened, covered)),
                 // Somebody else works in the folder: it is not ours to take away.
                 Err(error @ TantivyError::LockFailure(..)) => return Err(error),
@@ -63,39 +72,40 @@ impl TextIndex {
                 Err(_) => {}
             }
         }
-        Ok((Self::fresh(folder, log, blocks, writer_bytes)?, super::log::START))
+        Ok((Self::fresh(folder, log, blocks, draft_bytes)?, super::log::START))
     }
 
     fn fresh(
         folder: PathBuf,
         log: u64,
         blocks: usize,
-        writer_bytes: usize,
+        draft_bytes: usize,
     ) -> Result<Self, TantivyError> {
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }
         std::fs::create_dir_all(&folder)?;
         let index = open(&folder, blocks)?;
-        Self::with(folder, log, blocks, writer_bytes, &index)
+        Self::with(folder, log, blocks, draft_bytes, &index)
     }
 
     fn with(
         folder: PathBuf,
         log: u64,
         blocks: usize,
-        writer_bytes: usize,
+        draft_bytes: usize,
         index: &Index,
     ) -> Result<Self, TantivyError> {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .num_merge_threads(1)
-            .memory_budget_per_thread(writer_bytes)
+            .memory_budget_per_thread(WRITER_BYTES)
             .build();
         let writer = index.writer_with_options(options)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let (merging, rows) = (Vec::new(), None);
-        Ok(Self { folder, log, blocks, writer_bytes, writer, reader, merging, rows })
+        let draft = Draft::new(index.schema());
+        Ok(Self { folder, log, blocks, draft, draft_bytes, writer, reader, merging, rows })
     }
 
     /// The same with a place for the text besides.
@@ -116,11 +126,11 @@ impl TextIndex {
     /// # Errors
     /// When a file cannot be used.
     pub(crate) fn renewed(self, log: u64, blocks: usize) -> Result<Self, TantivyError> {
-        let Self { folder, writer_bytes, writer, rows, .. } = self;
+        let Self { folder, draft_bytes, writer, rows, .. } = self;
         // A merge that still writes would put files into the folder while it is removed. Whether it ends well is of no
         // matter any more. The lock of the folder goes with the writer.
         let _ = writer.wait_merging_threads();
-        let renewed = Self::fresh(folder, log, blocks, writer_bytes)?;
+        let renewed = Self::fresh(folder, log, blocks, draft_bytes)?;
         Ok(Self { rows, ..renewed })
     }
 
@@ -132,14 +142,26 @@ impl TextIndex {
         &mut self,
         id: &str,
         (at, row): (u64, u64),
-        mut document: TantivyDocument,
+        document: &TantivyDocument,
         state: &State,
     ) -> Result<(), TantivyError> {
-        self.put_text(row, &document, state)?;
-        document.add_text(id_field(), id);
-        document.add_u64(lid_field(), at);
-        document.add_u64(row_field(), row);
-        self.writer.add_document(document).map(|_| ())
+        self.put_text(row, document, state)?;
+        self.draft.add(id, at, row, document);
+        if self.draft.size() >= self.draft_bytes { self.flush() } else { Ok(()) }
+    }
+
+    /// Makes a segment of the documents that are in none.
+    fn flush(&mut self) -> Result<(), TantivyError> {
+        let index = self.writer.index();
+        let draft = std::mem::replace(&mut self.draft, Draft::new(index.schema()));
+        let mut segment = index.new_segment();
+        let documents = draft.write(&mut segment)?;
+        if documents > 0 {
+            let meta = segment.with_max_doc(documents).meta().clone();
+            meta.untrack_temp_docstore();
+            self.writer.add_segment(meta)?;
+        }
+        Ok(())
     }
 
     /// Adds what a record says, as it is read after a crash.
@@ -154,7 +176,7 @@ impl TextIndex {
     ) -> Result<(), TantivyError> {
         // What was accepted once can be read again: fields come to a mapping and never leave it.
         match document::read(&state.mapping(), record.source, record.id) {
-            Ok(read) => self.add(record.id, (at, record.row), read.document, state),
+            Ok(read) => self.add(record.id, (at, record.row), &read.document, state),
             Err(error) => Err(TantivyError::InternalError(error.reason)),
         }
     }
@@ -195,9 +217,24 @@ impl TextIndex {
         Ok(())
     }
 
-    /// Takes away all versions of a document that were added before.
-    pub(crate) fn remove(&mut self, id: &str) {
-        self.writer.delete_term(Term::from_field_text(id_field(), id));
+    /// Takes away all versions of a document before a row.
+    ///
+    /// # Errors
+    /// When the index has failed.
+    pub(crate) fn remove(&mut self, id: &str, before: u64) -> Result<(), TantivyError> {
+        if self.draft.remove(id) {
+            // What was there before it was taken away when it came.
+            return Ok(());
+        }
+        // It may reach a segment that was made after it, too: there the row tells that it is not meant.
+        let id = Term::from_field_text(id_field(), id);
+        let rows = Bound::Excluded(Term::from_field_u64(row_field(), before));
+        let both: [Box<dyn Query>; 2] = [
+            Box::new(TermQuery::new(id, IndexRecordOption::Basic)),
+            Box::new(RangeQuery::new(Bound::Unbounded, rows)),
+        ];
+        self.writer.delete_query(Box::new(BooleanQuery::intersection(both.into())))?;
+        Ok(())
     }
 
     /// Makes everything searchable that was written up to a position of the log.
@@ -205,8 +242,9 @@ impl TextIndex {
     /// # Errors
     /// When a file cannot be written.
     pub(crate) fn commit(&mut self, covered: u64) -> Result<(), TantivyError> {
+        self.flush()?;
         let mut commit = self.writer.prepare_commit()?;
-        commit.set_payload(&format!("{}:{covered}:{}", self.log, self.blocks));
+        commit.set_payload(&format!("{}:{covered}:{}:{FORM}", self.log, self.blocks));
         commit.commit()?;
         self.reader.reload()
     }
@@ -266,8 +304,10 @@ fn existing(folder: &Path, log: u64, length: u64, blocks: usize) -> Option<(Inde
     let index = open(folder, blocks).ok()?;
     let payload = index.load_metas().ok()?.payload?;
     let mut parts = payload.split(':').map(str::parse::<u64>);
-    let (of, covered, had) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
-    (of == log && covered <= length && had == blocks as u64).then_some((index, covered))
+    let (of, covered) = (parts.next()?.ok()?, parts.next()?.ok()?);
+    let (had, form) = (parts.next()?.ok()?, parts.next()?.ok()?);
+    let whole = of == log && covered <= length && had == blocks as u64 && form == FORM;
+    whole.then_some((index, covered))
 }
 
 fn open(folder: &Path, blocks: usize) -> Result<Index, TantivyError> {

@@ -39,6 +39,7 @@ const LAZY_NS: u64 = 10_000_000_000;
 struct Change {
     id: String,
     at: u64,
+    /// Versions before this row are replaced.
     row: u64,
     /// There may be an older version.
     replaces: bool,
@@ -251,7 +252,8 @@ impl Writer {
 
     fn delete(&mut self, key: u128, id: String, routing: &str, version: u64) -> u64 {
         let (at, sequence) = self.record(key, &id, routing, version, None);
-        self.changes.push(Change { id, at, row: 0, replaces: true, document: None });
+        let row = self.next_row;
+        self.changes.push(Change { id, at, row, replaces: true, document: None });
         sequence
     }
 
@@ -389,11 +391,11 @@ impl Writer {
         let text = self.text()?;
         for change in changes.drain(..) {
             if change.replaces {
-                text.remove(&change.id);
+                text.remove(&change.id, change.row).map_err(io::Error::other)?;
             }
             if let Some(document) = change.document {
                 let place = (change.at, change.row);
-                text.add(&change.id, place, *document, &state).map_err(io::Error::other)?;
+                text.add(&change.id, place, &document, &state).map_err(io::Error::other)?;
             }
         }
         self.changes = changes;

@@ -137,6 +137,61 @@ fn a_text_index_that_is_not_whole_is_made_anew() {
     }
 }
 
+#[test]
+fn a_text_index_of_an_older_form_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&running);
+    es.load("w", [("1".to_owned(), &json!({"t": "word"}))]);
+    running.stop();
+    for log in logs(folder.path()) {
+        // What is said of the form is cut off, and the words are gone: nothing of it can be used.
+        let text = log.with_file_name("text");
+        let meta = fs::read_to_string(text.join("meta.json")).unwrap();
+        let mut meta: Json = serde_json::from_str(&meta).unwrap();
+        let payload = meta["payload"].as_str().unwrap();
+        meta["payload"] = payload.rsplit_once(':').unwrap().0.into();
+        fs::write(text.join("meta.json"), meta.to_string()).unwrap();
+        for file in fs::read_dir(&text).unwrap() {
+            let file = file.unwrap().path();
+            if file.extension().is_some_and(|extension| extension == "term") {
+                fs::write(file, b"of another form").unwrap();
+            }
+        }
+    }
+    let server = server(folder.path(), FuzzyMode::Index);
+    assert_eq!(Elastic::new(&server).ids("w", &json!({"match": {"t": "word"}})), ["1"]);
+}
+
+#[test]
+fn a_version_stays_that_came_with_the_end_of_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    let settings = json!({"settings": {"number_of_shards": 1, "refresh_interval": "-1"}});
+    es.ok("PUT", "/v", &settings);
+    let all = json!({"match_all": {}});
+    for round in 0..4 {
+        // Both are replaced within what one refresh shows and across them; one is gone in between.
+        for text in ["first", "second"] {
+            es.ok("PUT", "/v/_doc/a", &json!({"t": format!("{text} {round}")}));
+            es.ok("PUT", "/v/_doc/b", &json!({"t": text}));
+            es.ok("DELETE", "/v/_doc/b", &Json::Null);
+            es.ok("PUT", "/v/_doc/c", &json!({"t": text}));
+            if text == "first" && round % 2 == 0 {
+                es.ok("POST", "/v/_refresh", &Json::Null);
+                assert_eq!(es.ids("v", &all), ["a", "c"]);
+            }
+        }
+        es.ok("DELETE", "/v/_doc/c", &Json::Null);
+        es.ok("POST", "/v/_refresh", &Json::Null);
+        assert_eq!(es.ids("v", &all), ["a"]);
+        assert_eq!(es.ids("v", &json!({"match": {"t": "first"}})), Vec::<String>::new());
+        assert_eq!(es.ids("v", &json!({"match": {"t": format!("second {round}")}})), ["a"]);
+        assert_eq!(es.ids("v", &json!({"ids": {"values": ["b", "c"]}})), Vec::<String>::new());
+    }
+}
+
 /// Documents of which nothing is indexed, 20 KB each.
 fn large(round: usize) -> Vec<(String, Json)> {
     let text = "x".repeat(20_000);

@@ -29,7 +29,7 @@ impl Writer {
             self.next_sequence = self.next_sequence.max(record.sequence + 1);
             if at >= covered {
                 let text = self.text()?;
-                text.remove(record.id);
+                text.remove(record.id, record.row).map_err(io::Error::other)?;
                 if !record.removed {
                     text.add_record(at, record, &state).map_err(io::Error::other)?;
                 }
