@@ -97,6 +97,10 @@ fn independent_clients_share_the_numbers_by_slices() {
         let record = Record::of(&ended);
         expect_exact(&record);
         assert_eq!(record.ok(), 5000);
+        // On the boundary of a second, and how near to it is told.
+        let agreed_us = record.count("/voter/agreed_start_us");
+        assert!(agreed_us.is_multiple_of(1_000_000), "{agreed_us}");
+        assert!(record.count("/voter/processes/0/started_us") >= agreed_us - 1_000);
     }
 }
 
@@ -121,6 +125,7 @@ fn a_process_that_dies_is_told_and_the_others_count() {
     assert_eq!(record.text("/voter/processes/1/check"), "not-checked");
     assert!(record.text("/voter/processes/1/died").contains("signal"), "{:#}", record.0["voter"]);
     assert_eq!(record.text("/voter/check"), "not-checked");
+    super::line(&ended);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn flags_that_make_no_run() {
         (&["--workers", "1", "--cores", "2"], "--workers: fewer than one for each thread"),
         (&["--workers", "3", "--cores", "2", "--processes", "2"], "fewer than one for each thread"),
         (
-            &["--client", "a-name-of-thirty-nine-characters-12345678", "--processes", "2"],
+            &["--client", "a-name-of-exactly-forty-characters-12345", "--processes", "2"],
             "use at most 38 characters",
         ),
         (&["run", "VSD", "voter"], "run needs 12 words and has 2"),
@@ -71,6 +71,16 @@ fn nobody_and_somebody_else() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("volt://{}", silent.local_addr().unwrap());
     expect(&place, 64, &[&url, "--connect-timeout", "300ms"], "takes connections and says nothing");
+}
+
+#[test]
+fn hosts_of_two_clusters() {
+    let place = Place::new();
+    let (one, other) = (database(&place, &[]), database(&place, &[]));
+    let both = format!("{},127.0.0.1:{}", one.url, other.port);
+    let told =
+        format!("127.0.0.1:{} is of another cluster than 127.0.0.1:{}", other.port, one.port);
+    expect(&place, 64, &[&both], &told);
 }
 
 #[test]

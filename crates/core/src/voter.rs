@@ -57,6 +57,9 @@ pub struct VoterResult {
     /// The client processes; one where nobody asked for several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<VoterProcess>,
+    /// When the first calls should have been made, us since 1970 UTC; none where no start was agreed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed_start_us: Option<u64>,
     /// What was asked for, as Erlvolt's words say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,

@@ -13,6 +13,7 @@ mod task;
 
 use crate::embedded::Embedded;
 use crate::execute::{Output, code, print_out, style, write_json};
+use crate::exit;
 use crate::keeping::Finished;
 use anyhow::Result;
 use clap::Args;
@@ -99,6 +100,11 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     } else {
         client::run(&task, &output, &|| flags.start_us())?
     };
+    if flags.gate {
+        // Whoever started this process tells what came of it.
+        write_json(&output, &finished.record)?;
+        return Ok(exit::of_record(&finished.record));
+    }
     print(&finished, &output)
 }
 

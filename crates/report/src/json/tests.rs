@@ -60,6 +60,7 @@ fn the_voters_section_fits_the_committed_schema() {
         rows_before: Some(1),
         rows_after: Some(6),
         check_reason: "why".to_owned(),
+        agreed_start_us: Some(1),
         auto_tune: Some(TuneResult {
             goal: "p99=10ms".to_owned(),
             latency: "client".to_owned(),

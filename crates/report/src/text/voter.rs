@@ -241,6 +241,14 @@ fn overall(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
             Tone::Plain,
         );
     }
+    if let Some((agreed, first)) = voter.agreed_start_us.zip(start) {
+        let late_ms = (i128::from(first) - i128::from(agreed)) as f64 / 1e3;
+        let text = format!(
+            "Start agreed on for {}: the first call was made {late_ms:.3} ms after it",
+            format_utc(agreed)
+        );
+        page.line(&text, Tone::Plain);
+    }
     let signs = (voter.totals.per_s / 1e3) as u64;
     let more = if signs > BAR_MAX { ">" } else { "" };
     let bar = "+".repeat(signs.min(BAR_MAX) as usize);

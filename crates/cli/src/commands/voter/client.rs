@@ -39,6 +39,8 @@ pub struct Before {
     pub rows: Option<u64>,
     /// What the preparation leaves to be told.
     pub prepared: Vec<String>,
+    /// When they are due by an agreement with others, us since the Unix epoch.
+    pub agreed_us: Option<u64>,
     /// When the first calls are due, ns; `None` is at once.
     pub start_ns: Option<u64>,
     /// Which host a vote belongs to, where there are several.
@@ -86,13 +88,14 @@ pub fn run(
         }
         _ => None,
     };
-    let start_us = if task.gate { Some(gate(rows)?) } else { start_us()? };
+    let agreed_us = start_us()?;
+    let start_us = if task.gate { Some(gate(rows)?) } else { agreed_us };
     if let Some(start_us) = start_us {
         words.say(&format!("start at {} ...", plimsoll_core::clock::format_utc(start_us)));
     }
     let start_ns = start_us.map(wait_for).transpose()?;
     words.say("calls ...");
-    let before = Before { rows, prepared, start_ns, routes, lines };
+    let before = Before { rows, prepared, agreed_us, start_ns, routes, lines };
     match &task.database {
         Database::Volt(address) => {
             let protocol = volt_of(address, task.depth);
@@ -265,6 +268,7 @@ pub fn conclude(
     result.auto_tune = counted.tuned;
     result.rows_before = before.rows;
     result.key_range = task.range();
+    result.agreed_start_us = before.agreed_us;
     result.shape = Some(task.shape.clone());
     result.hosts = task.database.hosts();
     if task.is_voter() {

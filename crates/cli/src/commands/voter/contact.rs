@@ -11,7 +11,7 @@ use plimsoll_core::voter::{ContestantVotes, KeyRange};
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::target::Target;
 use plimsoll_wire::postgres::{self, Postgres};
-use plimsoll_wire::volt::{Login, Request, Response, Status, Topology, Value, Volt};
+use plimsoll_wire::volt::{Host, Login, Request, Response, Status, Topology, Value, Volt};
 use plimsoll_wire::{Fault, Protocol};
 use plimsoll_workloads::voter::{
     Routes, contestants_sql, count_sql, hello_inserts, hello_table, postgres_schema, results_of,
@@ -49,16 +49,28 @@ impl Contact {
         let targets = database.targets();
         match database {
             Database::Volt(address) => {
-                let mut first = None;
+                let mut first: Option<(Exchange<Volt>, Option<Host>)> = None;
                 for (index, target) in targets.iter().enumerate() {
                     // One that is named twice is asked once.
                     if targets[..index].contains(target) {
                         continue;
                     }
-                    let exchange = open_volt(address, target, connect_timeout)?;
-                    first.get_or_insert(exchange);
+                    let (exchange, host) = open_volt(address, target, connect_timeout)?;
+                    match &first {
+                        Some((_, one)) if one.map(cluster_of) != host.map(cluster_of) => {
+                            return Err(usage(format!(
+                                "{} is of another cluster than {}: their rows would be counted at one of them only; name \
+                                 hosts of one cluster",
+                                authority(&target.host, target.port),
+                                authority(&targets[0].host, targets[0].port)
+                            )));
+                        }
+                        Some(_) => {}
+                        None => first = Some((exchange, host)),
+                    }
                 }
-                first.map(Box::new).map(Self::Volt).ok_or_else(|| usage("no target; name a host"))
+                let first = first.map(|(exchange, _)| Self::Volt(Box::new(exchange)));
+                first.ok_or_else(|| usage("no target; name a host"))
             }
             Database::Postgres(address) => {
                 let target = targets.first().ok_or_else(|| usage("no target; name a host"))?;
@@ -139,11 +151,11 @@ pub fn routes(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<
     let mut hosts = Vec::new();
     let mut topology = None;
     for target in targets {
-        let mut exchange = open_volt(address, target, limit)?;
+        let (mut exchange, host) = open_volt(address, target, limit)?;
         let mut request = Request::default();
         Topology::ask(&mut request);
         topology = exchange.ask(&request, |reply| Topology::read(reply).ok())?;
-        match exchange.conn().host() {
+        match host {
             Some(host) => hosts.push(host.id),
             None => return Ok(None),
         }
@@ -171,18 +183,32 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
     }
 }
 
-fn open_volt(address: &VoltAddress, target: &Target, limit: Span) -> Result<Exchange<Volt>> {
+/// What all hosts of a cluster say alike.
+fn cluster_of(host: Host) -> (i64, [u8; 4]) {
+    (host.cluster_start_ms, host.leader_address)
+}
+
+/// A connection that has proved good, and whom it leads to.
+fn open_volt(
+    address: &VoltAddress,
+    target: &Target,
+    limit: Span,
+) -> Result<(Exchange<Volt>, Option<Host>)> {
     let protocol = volt_of(address, 1);
     let hello = protocol.login.message().to_vec();
     let shown = format!("volt://{}", authority(&target.host, target.port));
     let mut ping = Request::default();
     ping.call("@Ping", &[]);
-    let asked = Exchange::connect(protocol.clone(), target, patience(limit))
-        .and_then(|mut exchange| exchange.ask(&ping, |_| ()));
-    asked.map_err(|error| refused(error, target, &shown, &hello))?;
+    let asked =
+        Exchange::connect(protocol.clone(), target, patience(limit)).and_then(|mut exchange| {
+            exchange.ask(&ping, |_| ())?;
+            Ok(exchange.conn().host())
+        });
+    let host = asked.map_err(|error| refused(error, target, &shown, &hello))?;
     // Answers may take longer than a connection.
-    Exchange::connect(protocol, target, patience(ANSWER_WITHIN))
-        .map_err(|error| refused(error, target, &shown, &hello))
+    let exchange = Exchange::connect(protocol, target, patience(ANSWER_WITHIN))
+        .map_err(|error| refused(error, target, &shown, &hello))?;
+    Ok((exchange, host))
 }
 
 /// Logs in to PostgreSQL once, and tells whether that was over TLS.

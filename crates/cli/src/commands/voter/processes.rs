@@ -87,7 +87,8 @@ pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished>
         for client in &mut clients.0 {
             client.wait_until_ready()?;
         }
-        let start_us = flags.start_us()?.unwrap_or_else(|| wall_us() + SLACK_US);
+        let agreed_us = flags.start_us()?;
+        let start_us = agreed_us.unwrap_or_else(|| wall_us() + SLACK_US);
         say(&format!("start at {} ...", plimsoll_core::clock::format_utc(start_us)));
         // Until then whoever stops the run stops this process, and the others end with it.
         draw_near(start_us, HANDOVER_US + SLACK_US)?;
@@ -100,7 +101,7 @@ pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished>
         if signals::is_stopped() && ended.iter().all(|one| one.record.is_err()) {
             return Err(Stopped { during: BEFORE_START.to_owned() }.into());
         }
-        merging::together(task, &ended, prepared, seconds.error)
+        merging::together(task, &ended, agreed_us, prepared, seconds.error)
     })
 }
 

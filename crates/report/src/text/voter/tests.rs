@@ -47,6 +47,16 @@ fn shown(voter: &VoterResult) -> String {
 }
 
 #[test]
+fn an_agreed_start_is_held_against_the_first_call() {
+    let mut voter = voter(vec![one(0, 20_000, (5, 20_005))]);
+    assert!(!shown(&voter).contains("Start agreed on"));
+    voter.agreed_start_us = Some(1_700_000_000_000_000 - 1_234);
+    let line =
+        "Start agreed on for 2023-11-14T22:13:19Z: the first call was made 1.234 ms after it";
+    assert!(shown(&voter).contains(line), "{}", shown(&voter));
+}
+
+#[test]
 fn the_lines_are_the_originals() {
     let text = shown(&voter(vec![one(0, 20_000, (5, 20_005))]));
     for line in [

@@ -26,6 +26,7 @@ use plimsoll_wire::Submission;
 pub fn together(
     task: &Task,
     ended: &[Ended],
+    agreed_start_us: Option<u64>,
     prepared: Vec<String>,
     sink_error: Option<std::io::Error>,
 ) -> Result<JobEnd> {
@@ -34,6 +35,7 @@ pub fn together(
         shape: Some(task.shape.clone()),
         hosts: task.database.hosts(),
         key_range: task.range(),
+        agreed_start_us,
         rows_before: Some(0),
         rows_after: Some(0),
         ..VoterResult::default()
