@@ -57,6 +57,32 @@ pub struct CellAbout {
     pub filled: bool,
 }
 
+impl Measured {
+    /// The same with a warm-up before it that was a run of its own: its failures are the cell's, and its times are not.
+    #[must_use]
+    pub fn after(mut self, warm: Self) -> Self {
+        let mut before = warm.totals;
+        before.merge(&warm.warmup.unwrap_or_default());
+        match &mut self.warmup {
+            Some(own) => own.merge(&before),
+            None => self.warmup = Some(before),
+        }
+        for (own, other) in self.tally.queries.iter_mut().zip(&warm.tally.queries) {
+            own.ok += other.ok;
+            own.failed += other.failed;
+            own.hits_min = own.hits_min.into_iter().chain(other.hits_min).min();
+            own.hits_max = own.hits_max.into_iter().chain(other.hits_max).max();
+        }
+        self.warming_s += warm.elapsed_s;
+        self.elapsed_s += warm.elapsed_s;
+        self.server_cpu_s =
+            self.server_cpu_s.zip(warm.server_cpu_s).map(|(own, other)| own + other);
+        self.generator_cpu_s += warm.generator_cpu_s;
+        self.first_failure = warm.first_failure.or(self.first_failure);
+        self
+    }
+}
+
 fn window_ns(about: &CellAbout, one: &Measured) -> u64 {
     let since_start = |ns: u64| ns.saturating_sub(one.tally.start_ns);
     match about.window {
@@ -344,6 +370,23 @@ mod tests {
         assert_eq!((cell.ok_per_s, cell.raw_ok_per_s, cell.timed_out), (None, 40.0, 2));
         let reason = cell.reason.unwrap();
         assert_eq!(reason, "2 of 802 requests failed (timeout 2); first: query 'a': timeout");
+    }
+
+    #[test]
+    fn a_failure_of_a_warm_up_of_its_own_withholds_the_number_too() {
+        let mut warm = run(40);
+        warm.tally.queries[1].failed = 1;
+        warm.totals.ledger.failed.timeout = 1;
+        warm.first_failure = Some("query 'b': timeout".to_owned());
+        let cell = cell(&about(), &[run(400).after(warm)]);
+        assert_eq!((cell.ok_per_s, cell.raw_ok_per_s, cell.timed_out), (None, 40.0, 1));
+        let reason = "1 of 441 requests failed (timeout 1); first: query 'b': timeout";
+        assert_eq!(cell.reason.as_deref(), Some(reason));
+        // The figures of the window are those of the run itself; all of the time and the work counts.
+        assert_eq!((cell.mean_ms, cell.latency_ms.count), (100.0, 400));
+        assert_eq!((cell.elapsed_s, cell.ok, cell.server_cpu_s), (24.0, 440, Some(8.0)));
+        let fine = super::cell(&about(), &[run(400).after(run(40))]);
+        assert_eq!((fine.ok_per_s, fine.queries[0].hits), (Some(40.0), Some(7)));
     }
 
     #[test]

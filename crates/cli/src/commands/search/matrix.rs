@@ -288,6 +288,9 @@ impl Matrix<'_> {
         if !engine.is_alive()?
             && let Err(error) = self.restart(engine)
         {
+            if error.is::<Stopped>() {
+                return Err(error);
+            }
             let reason = format!("the engine is dead: {error:#}");
             return self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason);
         }

@@ -258,24 +258,28 @@ pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<
     };
     let mut all = Vec::new();
     for repeat in 0..spec.repeat {
-        let mut before_s = 0.0;
+        let mut warmed = None;
         if load.warms_apart && spec.warmup.ns > 0 {
             let cell = plan(Course::Walks { passes: None }, Window::FirstDone);
             let length = Some((Span::default(), spec.warmup));
             let model = closed(asked.key.users);
             let warm = one(engine, asked, &requests, cell, (model, length), shown)?;
-            before_s = warm.elapsed_s;
             if warm.given_up.is_some() {
                 all.push(warm);
                 break;
             }
+            warmed = Some(warm);
         }
         let cell = plan(load.course.clone(), load.window);
         let own = (load.model.clone(), load.length);
         let mut measured = one(engine, asked, &requests, cell, own, shown)?;
-        measured.warming_s = if load.warms_apart { before_s } else { spec.warmup.as_seconds() };
-        measured.warming_s = measured.warming_s.min(measured.elapsed_s + before_s);
-        measured.elapsed_s += before_s;
+        match warmed {
+            Some(warm) => measured = measured.after(warm),
+            None if !load.warms_apart => {
+                measured.warming_s = spec.warmup.as_seconds().min(measured.elapsed_s);
+            }
+            None => {}
+        }
         let over = measured.given_up.is_some();
         all.push(measured);
         shown.repeat(repeat + 1, spec.repeat);

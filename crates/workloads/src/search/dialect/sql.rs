@@ -75,7 +75,8 @@ pub(super) fn filled(
 pub(super) fn told(select: &str, query: &Query) -> String {
     let select = select.trim_end().trim_end_matches(';');
     if matches!(query.clause, Clause::Raw(_)) {
-        return format!("SELECT count(*), NULL FROM ({select}) AS asked");
+        // On a line of its own, whatever comment the text ends with.
+        return format!("SELECT count(*), NULL FROM ({select}\n) AS asked");
     }
     format!(
         "SELECT coalesce(max(hits), 0), coalesce(json_agg(id), '[]')::text FROM ({select}) AS asked"

@@ -226,7 +226,7 @@ fn one_question_has_one_row_of_hits_and_ids() {
     let asked = Dialect::Postgresql.ask("a-b", &raw, 2).unwrap();
     assert_eq!(
         asked,
-        Call::Sql("SELECT count(*), NULL FROM (SELECT 1 FROM a_b) AS asked".to_owned())
+        Call::Sql("SELECT count(*), NULL FROM (SELECT 1 FROM a_b\n) AS asked".to_owned())
     );
 }
 
