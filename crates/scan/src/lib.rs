@@ -34,6 +34,7 @@
 //!
 //! This crate opens nothing, starts no thread and reads no clock.
 
+mod anchors;
 mod corpus;
 mod dense;
 mod distance;

@@ -179,7 +179,7 @@ fn rarest(pattern: &[u8], rows: usize) -> usize {
 }
 
 /// How rare a byte is in English text: tenths of a bit, roughly.
-fn rarity(byte: u8) -> u32 {
+pub(crate) fn rarity(byte: u8) -> u32 {
     /// From the most frequent letter to the rarest.
     const LETTERS: &[u8] = b"etaoinsrhdlucmfpgwybvkxjqz";
     match byte {

@@ -1,5 +1,6 @@
 //! A search: stretches of a corpus, each through the kernel that suits this processor.
 
+use crate::anchors::Anchors;
 use crate::corpus::{Corpus, Found};
 use crate::dense::{self, Pieces};
 use crate::kernel;
@@ -7,6 +8,7 @@ use crate::pattern::Pattern;
 use crate::plan::{MAX_ROWS, Plan};
 use crate::sink::Sink;
 use crate::vector::portable::Words;
+use std::ops::Range;
 
 /// The bytes of a stretch: the streams of a kernel lie this close together, and the plan may change as often.
 /// Longer documents are not cut.
@@ -61,6 +63,8 @@ impl Kernel {
 pub struct Scan<'p> {
     pattern: &'p Pattern,
     plans: Vec<Plan>,
+    /// Parts of the pattern to look for instead, as long as that is faster.
+    anchors: Option<Anchors>,
     kernel: Kernel,
     /// Whether most documents match early, as far as that is known.
     dense: Option<bool>,
@@ -74,7 +78,8 @@ impl<'p> Scan<'p> {
         let kernel = Kernel::available().last().copied().unwrap_or(Kernel::Bytes);
         let equal = pattern.bytes.len().saturating_sub(pattern.distance as usize);
         let dense = (equal <= DENSE_EQUAL_BYTES).then_some(true);
-        Self { pattern, plans: Plan::all(pattern), kernel, dense, settled: false }
+        let anchors = if dense.is_none() { Anchors::new(pattern) } else { None };
+        Self { pattern, plans: Plan::all(pattern), anchors, kernel, dense, settled: false }
     }
 
     /// The same with another kernel, as tests and measurements want it.
@@ -95,6 +100,7 @@ impl<'p> Scan<'p> {
     pub fn with_rows(mut self, rows: usize) -> Self {
         let (pattern, rows) = (self.pattern, rows.clamp(1, MAX_ROWS));
         self.plans = vec![Plan::new(pattern, 0..pattern.bytes.len(), pattern.distance, rows)];
+        self.anchors = None;
         self
     }
 
@@ -103,7 +109,21 @@ impl<'p> Scan<'p> {
     #[must_use]
     pub fn with_dense(mut self, dense: bool) -> Self {
         self.dense = Some(dense);
+        self.anchors = None;
         self
+    }
+
+    /// The same with so many bytes of each part of the pattern that must be there as it is, 2 or 3, as tests and
+    /// measurements want it. The result is the same.
+    #[must_use]
+    pub fn with_anchors(mut self, probes: usize) -> Self {
+        self.anchors = Anchors::with_probes(self.pattern, probes);
+        self
+    }
+
+    /// Whether parts of the pattern are looked for that must be there as they are.
+    pub fn is_anchored(&self) -> bool {
+        self.anchors.is_some()
     }
 
     /// How many bytes of the pattern the kernel looks for.
@@ -148,7 +168,8 @@ impl<'p> Scan<'p> {
             let least = self.pattern.least_bytes();
             let long = |document: &usize| corpus.document(*document).len() >= least;
             (first..behind).filter(long).for_each(|document| found.insert(document));
-        } else if !self.dense(corpus, documents, length, found)
+        } else if !self.anchored(corpus, first, from..from + length, found)
+            && !self.dense(corpus, documents, length, found)
             && !self.streams(corpus, documents, (from, length), found)
         {
             for document in first..behind {
@@ -158,6 +179,24 @@ impl<'p> Scan<'p> {
             }
         }
         behind
+    }
+
+    /// Looks for parts of the pattern, if that is likely to pay. Tells whether it did.
+    fn anchored(
+        &mut self,
+        corpus: &Corpus<'_>,
+        first: usize,
+        stretch: Range<usize>,
+        found: &mut Found,
+    ) -> bool {
+        let Some(anchors) = &mut self.anchors else { return false };
+        let done = anchors.documents(self.kernel, (self.pattern, corpus), first, stretch, found);
+        self.settled |= done;
+        if !done || !anchors.pay() {
+            self.anchors = None;
+            self.settled = false;
+        }
+        done
     }
 
     /// Takes documents one by one, if that is likely to pay. Tells whether it did.

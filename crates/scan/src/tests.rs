@@ -69,6 +69,10 @@ fn check(pattern: &[u8], documents: &[Vec<u8>], metric: Metric, distance: u32, c
             let scan = matcher.scan().with_kernel(kernel).with_rows(rows);
             assert_eq!(found(scan, &corpus), expected, "{kernel:?}, {rows} rows");
         }
+        for probes in [2, 3] {
+            let scan = matcher.scan().with_kernel(kernel).with_anchors(probes);
+            assert_eq!(found(scan, &corpus), expected, "{kernel:?}, {probes} probes");
+        }
         for dense in [true, false] {
             let scan = matcher.scan().with_kernel(kernel).with_dense(dense);
             assert_eq!(found(scan, &corpus), expected, "{kernel:?}, dense {dense}");
@@ -282,12 +286,32 @@ fn too_many_chance_matches_of_a_piece_lengthen_it() {
     let pattern =
         Pattern::new(b"the quizzical fox of the east", Metric::Edits, 1, Case::Exact).unwrap();
     for kernel in Kernel::available().into_iter().skip(1) {
-        let mut scan = pattern.scan().with_kernel(kernel);
+        let mut scan = pattern.scan().with_kernel(kernel).with_dense(false);
         let before = scan.rows();
         let mut found = Found::new(1);
         scan.documents(&corpus, &mut found);
         assert_eq!(found.count(), 0);
         assert!(scan.rows() > before, "{kernel:?} stayed at {before} rows");
+    }
+}
+
+#[test]
+fn parts_that_are_everywhere_are_given_up() {
+    // Each half of the pattern stands in every line, never near the other.
+    let text = b"the quizzical lynx, fizz of the oxen\n".repeat(40_000);
+    let mut planted = text.clone();
+    planted.extend_from_slice(b"quizzical fizz of the oxen");
+    let ends = [text.len() as u64, planted.len() as u64];
+    let corpus = Corpus::new(&planted, &ends).unwrap();
+    let pattern =
+        Pattern::new(b"quizzical fizz of the ozen", Metric::Edits, 1, Case::Exact).unwrap();
+    for kernel in Kernel::available().into_iter().skip(2) {
+        let mut scan = pattern.scan().with_kernel(kernel);
+        assert!(scan.is_anchored());
+        let mut found = Found::new(2);
+        scan.documents(&corpus, &mut found);
+        assert_eq!(found.iter().collect::<Vec<_>>(), [1], "{kernel:?}");
+        assert!(!scan.is_anchored(), "{kernel:?} went on looking for parts");
     }
 }
 
