@@ -4,6 +4,7 @@
 pub(crate) mod ids;
 pub(crate) mod log;
 mod operation;
+mod replaced;
 mod rules;
 mod segment;
 mod text_index;

@@ -2,21 +2,19 @@
 
 use super::super::document;
 use super::super::index::State;
-use super::super::mapping::{columns, id_field, row_field};
+use super::super::mapping::columns;
 use super::log::Record;
+use super::replaced::Replaced;
 use super::segment::Draft;
 use crate::search::fuzzy::RowText;
 use crate::search::text::register_tokenizers;
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use tantivy::directory::MmapDirectory;
 use tantivy::index::{IndexSettings, SegmentId};
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::query::{BooleanQuery, Query, RangeQuery, TermQuery};
-use tantivy::schema::{IndexRecordOption, Value};
+use tantivy::schema::Value;
 use tantivy::{
     Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyDocument, TantivyError,
-    Term,
 };
 
 /// What the segments in the making of one index may take up in memory, all shards together, and
@@ -39,6 +37,8 @@ pub(crate) struct TextIndex {
     /// Documents that are in no segment yet, and what they may take up in memory.
     draft: Draft,
     draft_bytes: usize,
+    /// What is to be taken away from the segments.
+    replaced: Replaced,
     writer: IndexWriter,
     reader: IndexReader,
     /// The segments whose merge was asked for last.
@@ -103,9 +103,20 @@ impl TextIndex {
             .build();
         let writer = index.writer_with_options(options)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let (draft, replaced) = (Draft::new(index.schema()), Replaced::default());
         let (merging, rows) = (Vec::new(), None);
-        let draft = Draft::new(index.schema());
-        Ok(Self { folder, log, blocks, draft, draft_bytes, writer, reader, merging, rows })
+        Ok(Self {
+            folder,
+            log,
+            blocks,
+            draft,
+            draft_bytes,
+            replaced,
+            writer,
+            reader,
+            merging,
+            rows,
+        })
     }
 
     /// The same with a place for the text besides.
@@ -226,14 +237,15 @@ impl TextIndex {
             // What was there before it was taken away when it came.
             return Ok(());
         }
-        // It may reach a segment that was made after it, too: there the row tells that it is not meant.
-        let id = Term::from_field_text(id_field(), id);
-        let rows = Bound::Excluded(Term::from_field_u64(row_field(), before));
-        let both: [Box<dyn Query>; 2] = [
-            Box::new(TermQuery::new(id, IndexRecordOption::Basic)),
-            Box::new(RangeQuery::new(Bound::Unbounded, rows)),
-        ];
-        self.writer.delete_query(Box::new(BooleanQuery::intersection(both.into())))?;
+        self.replaced.push(id, before);
+        if self.replaced.size() >= self.draft_bytes { self.hide_replaced() } else { Ok(()) }
+    }
+
+    /// Has the index take away what was replaced, with the next commit.
+    fn hide_replaced(&mut self) -> Result<(), TantivyError> {
+        if !self.replaced.is_empty() {
+            self.writer.delete_query(Box::new(self.replaced.take_query()))?;
+        }
         Ok(())
     }
 
@@ -243,6 +255,7 @@ impl TextIndex {
     /// When a file cannot be written.
     pub(crate) fn commit(&mut self, covered: u64) -> Result<(), TantivyError> {
         self.flush()?;
+        self.hide_replaced()?;
         let mut commit = self.writer.prepare_commit()?;
         commit.set_payload(&format!("{}:{covered}:{}:{FORM}", self.log, self.blocks));
         commit.commit()?;

@@ -192,6 +192,33 @@ fn a_version_stays_that_came_with_the_end_of_the_one_before() {
     }
 }
 
+#[test]
+fn all_are_replaced_at_once_or_a_few_of_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    es.ok("PUT", "/r", &json!({"settings": {"number_of_shards": 1, "refresh_interval": "-1"}}));
+    let of = |round: usize| json!({"t": format!("round{round}")});
+    let mut newest = vec![0; 400];
+    let rounds = [(0..400), (0..400), (7..9), (399..400), (0..200), (100..400)];
+    for (round, changed) in rounds.into_iter().enumerate() {
+        let document = of(round);
+        es.load("r", changed.clone().map(|n| (format!("id{n}"), &document)));
+        // Some of them once more before anybody sees them.
+        es.load("r", changed.clone().step_by(3).map(|n| (format!("id{n}"), &document)));
+        newest[changed].fill(round);
+        es.ok("POST", "/r/_refresh", &Json::Null);
+        for seen in 0..=round {
+            let expected = newest.iter().filter(|newest| **newest == seen).count();
+            let query = json!({"query": {"match": {"t": format!("round{seen}")}}});
+            let reply = es.ok("POST", "/r/_count", &query);
+            assert_eq!(reply["count"], expected, "round {seen} after {round}");
+        }
+        let reply = es.ok("POST", "/r/_count", &Json::Null);
+        assert_eq!(reply["count"], 400, "after {round}");
+    }
+}
+
 /// Documents of which nothing is indexed, 20 KB each.
 fn large(round: usize) -> Vec<(String, Json)> {
     let text = "x".repeat(20_000);
