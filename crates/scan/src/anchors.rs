@@ -234,7 +234,9 @@ impl Anchors {
     }
 }
 
+/// Plain loops over indices, as in the kernels: what the compiler does not inline is compiled without the vectors.
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::needless_range_loop, reason = "iterators may not be inlined")]
 mod x86 {
     use super::*;
     use std::arch::x86_64::*;
@@ -299,16 +301,17 @@ mod x86 {
                 wide.fold[probe] = _mm512_set1_epi8(fold as i8);
             }
         }
-        let wide = &wide[..parts.len()];
-        for block in blocks.step_by(BLOCK) {
-            let mut bits = [0; MAX_PARTS];
+        let (count, mut bits) = (parts.len().min(MAX_PARTS), [0; MAX_PARTS]);
+        let mut block = blocks.start;
+        while block < blocks.end {
             let mut any = 0;
             // SAFETY: the caller has made sure that the block and the reach of the probes lie within the text.
             unsafe {
                 let here = text.add(block);
                 _mm_prefetch::<_MM_HINT_T0>(here.wrapping_add(AHEAD_BYTES).cast());
                 let first = _mm512_loadu_si512(here.cast());
-                for (bits, part) in bits.iter_mut().zip(wide) {
+                for number in 0..count {
+                    let part = &wide[number];
                     let folded = _mm512_or_si512(first, part.fold[0]);
                     let mut equal = _mm512_cmpeq_epi8_mask(folded, part.value[0]);
                     for probe in 1..PROBES {
@@ -316,13 +319,14 @@ mod x86 {
                         let folded = _mm512_or_si512(other, part.fold[probe]);
                         equal = _mm512_mask_cmpeq_epi8_mask(equal, folded, part.value[probe]);
                     }
-                    *bits = equal;
+                    bits[number] = equal;
                     any |= equal;
                 }
             }
             if any != 0 {
-                push(&bits[..parts.len()], block, out);
+                push(&bits[..count], block, out);
             }
+            block += BLOCK;
         }
     }
 
@@ -344,17 +348,19 @@ mod x86 {
                 wide.fold[probe] = _mm256_set1_epi8(fold as i8);
             }
         }
-        let wide = &wide[..parts.len()];
-        for block in blocks.step_by(BLOCK) {
+        let count = parts.len().min(MAX_PARTS);
+        let mut block = blocks.start;
+        while block < blocks.end {
             let mut bits = [0; MAX_PARTS];
-            let mut any = 0;
-            for half in [0, 32] {
+            let (mut any, mut half) = (0, 0);
+            while half < BLOCK {
                 // SAFETY: as above.
                 unsafe {
                     let here = text.add(block + half);
                     _mm_prefetch::<_MM_HINT_T0>(here.wrapping_add(AHEAD_BYTES).cast());
                     let first = _mm256_loadu_si256(here.cast());
-                    for (bits, part) in bits.iter_mut().zip(wide) {
+                    for number in 0..count {
+                        let part = &wide[number];
                         let folded = _mm256_or_si256(first, part.fold[0]);
                         let mut equal = _mm256_cmpeq_epi8(folded, part.value[0]);
                         for probe in 1..PROBES {
@@ -364,14 +370,16 @@ mod x86 {
                             equal = _mm256_and_si256(equal, same);
                         }
                         let equal = _mm256_movemask_epi8(equal) as u32;
-                        *bits |= u64::from(equal) << half;
+                        bits[number] |= u64::from(equal) << half;
                         any |= equal;
                     }
                 }
+                half += 32;
             }
             if any != 0 {
-                push(&bits[..parts.len()], block, out);
+                push(&bits[..count], block, out);
             }
+            block += BLOCK;
         }
     }
 

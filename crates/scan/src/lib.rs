@@ -19,6 +19,9 @@
 //!
 //! # How
 //!
+//! Of `k + 1` disjoint parts of a pattern, `k` errors leave one untouched: where the parts are long and rare enough, they are
+//! looked for, by two or three bytes each, and the rest around them (see `anchors`). Everywhere else:
+//!
 //! Text is turned into *bit planes*: a word holds one bit of 64 consecutive bytes, and the lanes of a vector
 //! are streams that start at different places. Where a byte of the pattern occurs is then a few ANDs, and a
 //! row of the table of edit distances (one byte of the pattern against 64 bytes of text) is a dozen

@@ -7,6 +7,7 @@ use super::query::{Expansion, MAX_AUTOMATON_EDITS, Similar};
 use super::similar::SimilarQuery;
 use super::vocabulary::each_near;
 use plimsoll_scan::Metric;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -139,10 +140,18 @@ impl fmt::Debug for NearestQuery {
 }
 
 /// A word in the order in which words are kept: by boost, then the smaller term.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct Kept {
     boost: Score,
     term: Reverse<Vec<u8>>,
+    /// How many documents have it, in the segments so far.
+    documents: Cell<u64>,
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
 }
 
 impl Eq for Kept {}
@@ -171,8 +180,9 @@ impl NearestQuery {
                 &self.term,
                 self.edits,
                 &self.automaton,
-                |term, _, edits| {
+                |term, info, edits| {
                     let boost = self.boost(term, edits);
+                    let documents = u64::from(info.doc_freq);
                     if best.len() == self.limit
                         && best.peek().is_some_and(|Reverse(worst)| {
                             boost < worst.boost || boost == worst.boost && term > &*worst.term.0
@@ -181,13 +191,16 @@ impl NearestQuery {
                         return;
                     }
                     // A heap of fifty at most: a look at each is cheaper than a set.
-                    if best.iter().any(|Reverse(kept)| kept.term.0 == term) {
+                    if let Some(Reverse(kept)) = best.iter().find(|kept| kept.0.term.0 == term) {
+                        // What was not kept in one segment is not in another: so none is missed.
+                        kept.documents.update(|before| before + documents);
                         return;
                     }
                     if best.len() == self.limit {
                         best.pop();
                     }
-                    best.push(Reverse(Kept { boost, term: Reverse(term.to_vec()) }));
+                    let (term, documents) = (Reverse(term.to_vec()), Cell::new(documents));
+                    best.push(Reverse(Kept { boost, term, documents }));
                 },
             )?;
         }
@@ -215,12 +228,8 @@ impl Query for NearestQuery {
         let kept = self.nearest(searcher)?;
         let terms: Vec<(Term, Score)> =
             kept.iter().filter_map(|kept| Some((self.term(kept)?, kept.boost.max(0.0)))).collect();
-        let mut documents = 0;
-        if scoring.is_scoring_enabled() {
-            for (term, _) in &terms {
-                documents = searcher.doc_freq(term)?.max(documents);
-            }
-        }
+        // A look into the dictionaries for each would cost more than the search.
+        let documents = kept.iter().map(|kept| kept.documents.get()).max().unwrap_or(0);
         let clauses = terms.into_iter().map(|(term, boost)| {
             let query: Box<dyn Query> =
                 Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));

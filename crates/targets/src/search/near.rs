@@ -7,7 +7,7 @@
 mod lanes;
 
 use super::query::MAX_AUTOMATON_EDITS;
-pub(crate) use lanes::{LANES, Lanes};
+pub(crate) use lanes::{FAR, LANES, Lanes};
 
 /// One more than the most edits.
 const ROWS: usize = MAX_AUTOMATON_EDITS as usize + 1;

@@ -6,7 +6,7 @@
 //! what is left is compared. Segments do not change, so that this is made once for each, when it is first asked for.
 
 use super::automaton::TermAutomaton;
-use super::near::LANES;
+use super::near::{FAR, LANES};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tantivy::index::SegmentId;
 use tantivy::postings::TermInfo;
@@ -120,7 +120,9 @@ impl Vocabulary {
                     let word = self.word(*number as usize);
                     // Words of ASCII have a byte for each character.
                     let ascii = word.len() == length;
-                    near(*number, if ascii { edits } else { automaton.edits(word) });
+                    let edits =
+                        if ascii { (edits != FAR).then_some(edits) } else { automaton.edits(word) };
+                    near(*number, edits);
                 }
             }
         }

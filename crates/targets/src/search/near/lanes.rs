@@ -11,10 +11,10 @@ pub(crate) const LANES: usize = 32;
 /// The longest wanted word, in characters: behind the last one there is a place, too.
 const MAX_LETTERS: usize = 15;
 /// What is said of a word that is too far away.
-const FAR: u8 = u8::MAX;
+pub(crate) const FAR: u8 = u8::MAX;
 
 /// The same character of each word.
-type Column = [u8; LANES];
+pub(crate) type Column = [u8; LANES];
 /// A bit for each place of the wanted word, for each lane.
 type Places = [u16; LANES];
 
@@ -43,11 +43,11 @@ impl Near {
 }
 
 impl Lanes {
-    /// How many edits away each word is that is near.
-    pub(crate) fn edits(&self, words: &[Column]) -> [Option<u8>; LANES] {
+    /// How many edits away each word is, or [`FAR`].
+    pub(crate) fn edits(&self, words: &[Column]) -> Column {
         let mut found = [FAR; LANES];
         self.walk(words, &mut found);
-        found.map(|edits| (edits != FAR).then_some(edits))
+        found
     }
 
     fn walk(&self, words: &[Column], found: &mut Column) {
@@ -159,9 +159,9 @@ mod tests {
         lanes.walk_any(&columns, &mut plain);
         let found = lanes.edits(&columns);
         for (lane, word) in words.iter().enumerate() {
-            let expected = automaton.edits(word.as_bytes());
+            let expected = automaton.edits(word.as_bytes()).unwrap_or(FAR);
             assert_eq!(found[lane], expected, "{wanted} {word} {edits} {transpositions}");
-            assert_eq!(plain[lane], expected.unwrap_or(FAR));
+            assert_eq!(plain[lane], expected);
         }
     }
 
