@@ -56,6 +56,25 @@ fn a_matrix_that_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_matrix_whose_rows_have_changed_is_another_one() {
+    let (place, engine) = (Place::new(), Engine::start(Faults::default()));
+    place.file("q.toml", "[[query]]\nname = \"a\"\nkind = \"match\"\ntext = \"{{word}}\"\n");
+    place.file("rows.csv", "word\nsea\n");
+    let own = mine(&engine);
+    let cell = ["--sizes", "100kB", "--duration", "700ms", "--warmup", "0s", "--users", "1,2,3"];
+    let rows = ["--engine", &own, "--queries", "q.toml", "--rows", "rows.csv"];
+    let asked = [&rows[..], &cell].concat();
+    let matrix = start(&place, &asked);
+    wait_for_part(&place, "cell-00000.json");
+    matrix.signal(Signal::KILL);
+    matrix.wait(PATIENCE);
+    let folder = records(&place).pop().unwrap().display().to_string();
+    place.file("rows.csv", "word\nland\n\n");
+    let told = search(&place, &[&asked[..], &["--resume", &folder]].concat()).expect(64).stderr;
+    assert!(told.contains("a file that it reads has changed"), "{told}");
+}
+
+#[test]
 fn an_engine_of_ours_that_dies_is_started_again_and_its_cell_marked() {
     let place = Place::new();
     let cell = ["--sizes", "100kB", "--duration", "3s", "--warmup", "0s", "--users", "1,2"];

@@ -3,7 +3,8 @@
 //! What is read is markdown. A heading (`#`) names the engine; the text before a table says the edit distance
 //! (`distance 2`) and the number of shards (`5 fragments`, `1 shard`); the first column of a table is the number of
 //! users, the others are headed by sizes; a cell is a number, or `-` where it was withheld. The tables of
-//! `plimsoll report` are of this form, so that they can be read back too.
+//! `plimsoll report` are of this form, so that they can be read back too, with their marks: those of a whole table in brackets at the
+//! end of its heading, those of a cell as notes (`[1] hits varied`) below the table.
 
 use plimsoll_core::search::record::{
     Cell, CellKey, EngineRecord, Group, SearchResult, SizeRecord, size_label,
@@ -33,6 +34,8 @@ struct Before {
     engine: String,
     distance: Option<u8>,
     shards: Option<u32>,
+    /// What all numbers of a table of ours are marked with.
+    mark: Option<String>,
 }
 
 /// Reads all tables of a text. `timeout_s` is what its requests were limited by, s; `name` is what the record calls
@@ -49,12 +52,21 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
     };
     let mut before = Before::default();
     let mut sizes: Option<Vec<SizeRecord>> = None;
+    // Which cells of the last table point to a note, by their place in the list.
+    let mut noted: Vec<(usize, String)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         let wrong = |problem: String| TableError::Line { line: number, problem };
         let Some(cells) = pipe_cells(line) else {
             sizes = None;
-            before.take(line);
+            match line.split_once("] ").filter(|(point, _)| point.starts_with('[')) {
+                Some((point, note)) => {
+                    let own =
+                        noted.iter().filter(|(_, other)| other.trim_end_matches(']') == point);
+                    own.for_each(|(at, _)| found.cells[*at].marks.push(note.to_owned()));
+                }
+                None => before.take(line),
+            }
             continue;
         };
         if cells.iter().all(|cell| cell.chars().all(|c| "-: ".contains(c)))
@@ -63,7 +75,10 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
             continue;
         }
         match &sizes {
-            None => sizes = head(&cells),
+            None => {
+                sizes = head(&cells);
+                noted.clear();
+            }
             Some(columns) => {
                 let users = cells[0]
                     .parse()
@@ -73,7 +88,7 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
                         format!("{} cells, and {} sizes above", cells.len() - 1, columns.len());
                     return Err(wrong(problem));
                 }
-                row(&mut found, &before, columns, users, &cells[1..]).map_err(wrong)?;
+                row(&mut found, &before, columns, users, &cells[1..], &mut noted).map_err(wrong)?;
             }
         }
     }
@@ -108,7 +123,11 @@ impl Before {
             let title = line.trim_start_matches('#').trim();
             let name = title.split(':').next().unwrap_or(title).trim();
             let name = name.strip_suffix(" results").unwrap_or(name);
-            *self = Self { engine: name.to_owned(), distance: None, shards: None };
+            // Only a heading of ours says by brackets what holds for all numbers.
+            let ours =
+                title.contains(": edit distance ").then(|| title.strip_suffix(')')).flatten();
+            let mark = ours.and_then(|title| Some(title.rsplit_once(" (")?.1.to_owned()));
+            *self = Self { engine: name.to_owned(), mark, ..Self::default() };
         }
         let lower = line.to_lowercase();
         let words: Vec<&str> =
@@ -134,6 +153,7 @@ fn row(
     columns: &[SizeRecord],
     users: u32,
     cells: &[&str],
+    noted: &mut Vec<(usize, String)>,
 ) -> Result<(), String> {
     let engine = if before.engine.is_empty() { "engine".to_owned() } else { before.engine.clone() };
     let group =
@@ -164,7 +184,12 @@ fn row(
                 group.distance, group.shards, size.label
             ));
         }
-        if let Some(cell) = cell(key, text)? {
+        if let Some(mut cell) = cell(key, text)? {
+            if cell.ok_per_s.is_some() {
+                cell.marks.extend(before.mark.clone());
+                let point = text.split_whitespace().nth(1).filter(|point| point.starts_with('['));
+                noted.extend(point.map(|point| (found.cells.len(), point.to_owned())));
+            }
             found.cells.push(cell);
         }
     }
@@ -264,14 +289,16 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
                 .map(|row| row.map(str::to_owned).to_vec())
                 .to_vec();
         let text = format!(
-            "### mine: edit distance 4, index of 5 shards (clamped to 2)\n{}\n",
+            "### mine: edit distance 4, index of 5 shards (clamped to 2)\n{}\n[1] engine restarted\n",
             pipe_table(&rows).join("\n")
         );
         let found = read(&text, "own", 60.0).unwrap();
         assert_eq!(found.engines[0].name, "mine");
         assert_eq!(found.groups, sample.groups);
         for cell in &sample.cells {
-            assert_eq!(found.cell(&cell.key).unwrap().ok_per_s, cell.ok_per_s, "{:?}", cell.key);
+            let own = found.cell(&cell.key).unwrap();
+            assert_eq!(own.ok_per_s, cell.ok_per_s, "{:?}", cell.key);
+            assert!(cell.ok_per_s.is_none() || own.marks == cell.marks, "{:?}", own.marks);
         }
     }
 

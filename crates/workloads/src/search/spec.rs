@@ -105,6 +105,9 @@ pub struct MatrixSpec {
     pub seed: u64,
     /// The list of queries, as TOML.
     pub queries: String,
+    /// The files that it reads beside them, with length and time: a file that has changed is another one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// A matrix as it is written; what is missing has a usual value.
@@ -308,6 +311,7 @@ impl MatrixFile {
             headers: self.headers.clone(),
             seed: self.seed.unwrap_or(1),
             queries: queries.to_owned(),
+            files: Vec::new(),
         };
         spec.check()?;
         Ok(spec)
@@ -445,6 +449,7 @@ impl MatrixSpec {
             .filter(|(name, value)| before.get(name.as_str()) != Some(value))
             .map(|(name, value)| match name.as_str() {
                 "queries" => "the queries are others".to_owned(),
+                "files" => "a file that it reads has changed".to_owned(),
                 _ => {
                     let was = before.get(name.as_str()).cloned().unwrap_or_default();
                     format!("{name} was {was} and is {value}")

@@ -12,7 +12,7 @@ use super::record;
 use super::server::Server;
 use super::shown::Shown;
 use super::state::{State, unfinished};
-use super::text::{Text, Texts};
+use super::text::{self, Text, Texts};
 use super::{SearchArgs, wrong};
 use crate::execute::Output;
 use crate::keeping::Finished;
@@ -75,7 +75,8 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
     let texts = Texts::new(spec, &args.data);
     texts.check()?;
     // Neither the record nor what is compared with it holds secrets.
-    let state = open(&record::without_secrets(spec), args, output)?;
+    let kept = MatrixSpec { files: text::files(spec)?, ..record::without_secrets(spec) };
+    let state = open(&kept, args, output)?;
     let planned = spec.engines.len() * spec.sizes.len() * spec.groups.len() * spec.users.len();
     let shown = Shown::new(planned, state.cells.len(), output.quiet);
     if let (true, Some(folder)) = (state.resumed, &state.folder) {

@@ -133,10 +133,7 @@ impl<'a> Texts<'a> {
         let name = match self.spec.corpus.strip_prefix("ndjson:") {
             Some(path) => {
                 // A file that has changed is another text.
-                let about = fs::metadata(path).with_context(|| path.to_owned())?;
-                let changed =
-                    about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                what += &format!(" {} {:?}", about.len(), changed);
+                what += &format!(" {}", state_of(Path::new(path))?);
                 "file"
             }
             None => self.spec.corpus.as_str(),
@@ -230,6 +227,24 @@ impl Text {
             text_bytes: self.bytes,
         }
     }
+}
+
+/// Length and time of a file: what is other when it has changed.
+fn state_of(path: &Path) -> Result<String> {
+    let about = fs::metadata(path).with_context(|| path.display().to_string())?;
+    let changed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok(format!("{} {changed:?}", about.len()))
+}
+
+/// The files that a matrix reads beside its queries, as they are now.
+///
+/// # Errors
+/// When one of them cannot be looked at.
+pub fn files(spec: &MatrixSpec) -> Result<Vec<String>> {
+    let text = spec.corpus.strip_prefix("ndjson:").map(Path::new);
+    let rows = spec.rows.as_ref().map(|rows| rows.file.as_path());
+    let told = |path: &Path| Ok(format!("{} {}", path.display(), state_of(path)?));
+    text.into_iter().chain(rows).map(told).collect()
 }
 
 fn free_bytes(folder: &Path) -> Result<u64> {

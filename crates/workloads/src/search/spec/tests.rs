@@ -83,7 +83,6 @@ fn what_is_wrong_is_told_in_one_line() {
         ("engines = [\"index\"]\nassertions = [\"p95 small\"]", "is no assertion"),
         ("engines = [\"index\"]\nthink = \"long\"", "is no think time"),
         ("engines = [\"postgresql\"]\nchecks = [\"/a=1\"]", "PostgreSQL has none"),
-        ("engines = [\"postgresql\"]\n[rows]\nfile = \"a.csv\"", "leave one of them out"),
         ("users = 5", "m.toml:1"),
         ("engines = [\"index\"]\nuser = [5]", "m.toml:2"),
     ] {
