@@ -9,8 +9,6 @@ use crate::corpus::{Corpus, Found};
 use crate::pattern::{Case, Metric, Pattern};
 use crate::plan::rarity;
 use crate::search::Kernel;
-#[cfg(target_arch = "x86_64")]
-use crate::vector::AHEAD_BYTES;
 use crate::vector::BLOCK;
 use std::ops::Range;
 
@@ -22,6 +20,9 @@ const MAX_PROBES: usize = 3;
 const RARE: f64 = 16_384.0;
 /// How rare what is compared has to be at all.
 const LEAST_RARE: f64 = 256.0;
+/// How far ahead the text is fetched: it is one stream, and a block takes less time than memory does to answer.
+#[cfg(target_arch = "x86_64")]
+const AHEAD_BYTES: usize = 3072;
 /// Blocks of text between two looks at what was found.
 const BLOCKS: usize = 64;
 /// What a place costs that is looked at, and a byte that is compared with errors, picoseconds.
