@@ -9,8 +9,6 @@ use crate::corpus::{Corpus, Found};
 use crate::pattern::{Case, Metric, Pattern};
 use crate::plan::rarity;
 use crate::search::Kernel;
-#[cfg(target_arch = "x86_64")]
-use crate::vector::AHEAD_BYTES;
 use crate::vector::BLOCK;
 use std::ops::Range;
 
@@ -19,13 +17,16 @@ const MAX_PARTS: usize = 32;
 /// The most bytes of a part that are compared at a time.
 const MAX_PROBES: usize = 3;
 /// How rare two bytes of each part have to be, all parts together, that a third is not looked at: places.
-const RARE: f64 = 1024.0;
+const RARE: f64 = 16_384.0;
 /// How rare what is compared has to be at all.
 const LEAST_RARE: f64 = 256.0;
+/// How far ahead the text is fetched: it is one stream, and a block takes less time than memory does to answer.
+#[cfg(target_arch = "x86_64")]
+const AHEAD_BYTES: usize = 3072;
 /// Blocks of text between two looks at what was found.
 const BLOCKS: usize = 64;
 /// What a place costs that is looked at, and a byte that is compared with errors, picoseconds.
-const PLACE_PS: u64 = 10_000;
+const PLACE_PS: u64 = 20_000;
 const BYTE_PS: u64 = 3_000;
 /// What a byte of text may cost besides.
 const ALLOWED_PS: u64 = 150;
@@ -86,6 +87,15 @@ impl Part {
             *probe = Probe { gap: at - first, value, fold: if either { 0x20 } else { 0 } };
         }
         Self { range, first, probes: all }
+    }
+
+    /// The part, and where it begins if it is there whole and its first probe at a place.
+    fn begin(&self, pattern: &Pattern, text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
+        let begin = (at + self.range.start).checked_sub(self.first)?;
+        let here = text.get(begin..begin + self.range.len())?;
+        let wanted = &pattern.bytes[self.range.clone()];
+        let same = |(one, other): (&u8, &u8)| pattern.case.fold(*one) == *other;
+        here.iter().zip(wanted).all(same).then(|| (self.range.clone(), begin))
     }
 
     /// In how many places of a text the probes stand once, by the rarity of their bytes.
@@ -184,39 +194,34 @@ impl Anchors {
         found: &mut Found,
     ) {
         for Places { block, part, bits } in places {
-            *document = corpus.document_of(*block, *document);
             let mut rest = *bits;
             while rest != 0 {
                 let at = block + rest.trailing_zeros() as usize;
                 rest &= rest - 1;
+                self.spent_ps += PLACE_PS;
+                let part = &self.parts[*part];
+                let Some(begin) = part.begin(pattern, corpus.text(), at) else { continue };
+                // Places of other parts in the same block may lie before this one.
+                *document = corpus.document_of(*block, *document);
                 let here = corpus.document_of(at, *document);
-                if !found.contains(here) && self.matches(pattern, corpus, here, (*part, at)) {
+                if !found.contains(here) && self.matches(pattern, corpus, here, begin) {
                     found.insert(here);
                 }
             }
         }
     }
 
-    /// Whether a document matches around a place where the probes of a part stand.
+    /// Whether a document matches around a part of the pattern that begins somewhere.
     fn matches(
         &mut self,
         pattern: &Pattern,
         corpus: &Corpus<'_>,
         document: usize,
-        (part, at): (usize, usize),
+        (part, begin): (Range<usize>, usize),
     ) -> bool {
-        self.spent_ps += PLACE_PS;
-        let part = &self.parts[part];
         let (start, end) = (corpus.start(document), corpus.end(document));
-        // Where the part would begin and end.
-        let Some(begin) = (at + part.range.start).checked_sub(part.first) else { return false };
-        let behind = begin + part.range.len();
+        let behind = begin + part.len();
         if begin < start || behind > end {
-            return false;
-        }
-        let same = |(one, other): (&u8, &u8)| pattern.case.fold(*one) == *other;
-        let wanted = &pattern.bytes[part.range.clone()];
-        if !corpus.text()[begin..behind].iter().zip(wanted).all(same) {
             return false;
         }
         if pattern.distance == 0 {
@@ -226,8 +231,8 @@ impl Anchors {
             Metric::Edits => pattern.distance as usize,
             Metric::Hamming => 0,
         };
-        let low = start.max(begin.saturating_sub(part.range.start + errors));
-        let high = end.min(behind + (pattern.bytes.len() - part.range.end) + errors);
+        let low = start.max(begin.saturating_sub(part.start + errors));
+        let high = end.min(behind + (pattern.bytes.len() - part.end) + errors);
         let matches = pattern.matches(&corpus.text()[low..high]);
         self.spent_ps += if matches { 0 } else { BYTE_PS * (high - low) as u64 };
         matches
