@@ -180,7 +180,7 @@ fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         return if error.print().is_ok() { exit::FINE } else { exit::FAILED };
     }
     let command = called(arguments);
-    let line = printable(&complaint(error, &command));
+    let line = bounded(printable(&complaint(error, &command)));
     let name = command.get_bin_name().unwrap_or("plimsoll");
     execute::note(&format!("plimsoll: {line}; see {name} --help"));
     exit::USAGE
@@ -195,7 +195,21 @@ fn one_line(error: &anyhow::Error) -> String {
             line = line + joint + &cause;
         }
     }
-    printable(&line)
+    bounded(printable(&line))
+}
+
+/// A line of a length that somebody reads: a value that was given may be a whole file by mistake, and what is wrong with it
+/// stands behind it.
+fn bounded(line: String) -> String {
+    const FRONT: usize = 1200;
+    const BACK: usize = 600;
+    let length = line.chars().count();
+    if length <= FRONT + BACK {
+        return line;
+    }
+    let front: String = line.chars().take(FRONT).collect();
+    let back: String = line.chars().skip(length - BACK).collect();
+    format!("{front} [{} characters more] {back}", length - FRONT - BACK)
 }
 
 fn main() -> ExitCode {
@@ -223,6 +237,16 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_is_a_whole_file_does_not_hide_what_is_wrong_with_it() {
+        let short = "é".repeat(1800);
+        assert_eq!(bounded(short.clone()), short);
+        let told = bounded(format!("invalid value '{}' for '--workers'", "é".repeat(100_000)));
+        assert!(told.starts_with("invalid value 'éé") && told.ends_with("éé' for '--workers'"));
+        assert!(told.contains("[98232 characters more]"), "{told}");
+        assert!(told.chars().count() < 1900);
+    }
 
     #[test]
     fn the_command_line_is_sound() {

@@ -12,8 +12,8 @@ use crate::search::Kernel;
 use crate::vector::BLOCK;
 use std::ops::Range;
 
-/// The most parts.
-const MAX_PARTS: usize = 32;
+/// The most parts: of more, too many bytes would be compared.
+const MAX_PARTS: usize = MAX_COMPARED / 2;
 /// The most bytes of a part that are compared at a time.
 const MAX_PROBES: usize = 3;
 /// Bytes that are compared at each place, all parts together, up to which this is faster than bit planes are: with 18 of them
