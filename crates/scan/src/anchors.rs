@@ -1,7 +1,7 @@
 //! Parts of the pattern that stand in the text as they are.
 //!
 //! Of `k + 1` disjoint parts of a pattern, `k` errors leave one untouched. So where a pattern is long and errors are few, it is
-//! enough to look for the parts: two or three of the rarest bytes of each are compared with the text, 64 places at a
+//! enough to look for the parts: two to four of the rarest bytes of each are compared with the text, 64 places at a
 //! time, and what is around the few places where they all stand is looked at. This reads the text about as fast as it
 //! comes from memory. Where parts are short or frequent it is given up.
 
@@ -12,17 +12,14 @@ use crate::search::Kernel;
 use crate::vector::BLOCK;
 use std::ops::Range;
 
-/// The most parts: of more, too many bytes would be compared.
-const MAX_PARTS: usize = MAX_COMPARED / 2;
 /// The most bytes of a part that are compared at a time.
-const MAX_PROBES: usize = 3;
-/// Bytes that are compared at each place, all parts together, up to which this is faster than bit planes are: with 18 of them
-/// it took a third longer.
+const MAX_PROBES: usize = 4;
+/// Bytes that are compared at each place, all parts together: they have to stay in registers.
 const MAX_COMPARED: usize = 16;
-/// How rare two bytes of each part have to be, all parts together, that a third is not looked at: places.
-const RARE: f64 = 16_384.0;
-/// How rare what is compared has to be at all.
-const LEAST_RARE: f64 = 256.0;
+/// What a byte of text costs at least, as fast as memory is, and for each byte that is compared with it, picoseconds. Measured
+/// on a Zen 4, as everything here: it only decides what is tried first.
+const TEXT_PS: u64 = 55;
+const PROBE_PS: u64 = 8;
 /// How far ahead the text is fetched: it is one stream, and a block takes less time than memory does to answer.
 #[cfg(target_arch = "x86_64")]
 const AHEAD_BYTES: usize = 3072;
@@ -31,18 +28,15 @@ const BLOCKS: usize = 64;
 /// What a place costs that is looked at, and a byte that is compared with errors, picoseconds.
 const PLACE_PS: u64 = 20_000;
 const BYTE_PS: u64 = 3_000;
-/// What a byte of text may cost besides.
-const ALLOWED_PS: u64 = 150;
 /// What may be spent before anything is known.
 const ADVANCE_PS: u64 = 100_000_000;
 
-/// A byte of a part: equal to `value` once the bits of `fold` are set.
+/// A byte of a part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probe {
     /// Bytes behind the first one of the part that is compared.
     gap: usize,
     value: u8,
-    fold: u8,
 }
 
 /// A part of the pattern.
@@ -61,11 +55,15 @@ pub(crate) struct Anchors {
     parts: Vec<Part>,
     /// How many bytes of each part are compared.
     probes: usize,
+    /// Bits that do not count when they are: the case of letters. Other characters are taken for one another then, which the
+    /// second look tells apart.
+    fold: u8,
     /// The farthest of them behind the first.
     reach: usize,
     /// What was looked at so far has cost so much, and may have.
     spent_ps: u64,
     allowed_ps: u64,
+    allowed_a_byte_ps: u64,
 }
 
 /// The places of a block where the probes of a part stand.
@@ -85,9 +83,7 @@ impl Part {
         let first = order[0];
         let mut all = [Probe::default(); MAX_PROBES];
         for (probe, at) in all.iter_mut().zip(order) {
-            let value = pattern.bytes[at];
-            let either = pattern.case == Case::IgnoreAscii && value.is_ascii_alphabetic();
-            *probe = Probe { gap: at - first, value, fold: if either { 0x20 } else { 0 } };
+            *probe = Probe { gap: at - first, value: pattern.bytes[at] };
         }
         Self { range, first, probes: all }
     }
@@ -109,32 +105,52 @@ impl Part {
 }
 
 impl Anchors {
-    /// The parts of a pattern, if there is hope that they are rare.
-    pub(crate) fn new(pattern: &Pattern) -> Option<Self> {
-        let most = MAX_PROBES.min(pattern.bytes.len() / (pattern.distance as usize + 1));
-        let rare = |probes: usize| {
-            if (pattern.distance as usize + 1) * probes > MAX_COMPARED {
-                return None;
-            }
-            let all = Self::with_probes(pattern, probes)?;
-            let chance: f64 = all.parts.iter().map(|part| 1.0 / part.rarity(probes)).sum();
-            let least = if probes == most { LEAST_RARE } else { RARE };
-            (chance <= 1.0 / least).then_some(all)
-        };
-        (2..=most).find_map(rare)
+    /// The parts of a pattern, if there is hope that this is faster than something that costs so much for each byte of text.
+    pub(crate) fn new(pattern: &Pattern, otherwise_ps: u64) -> Option<Self> {
+        let possible = (2..=MAX_PROBES).filter_map(|probes| Self::with_probes(pattern, probes));
+        let expected = possible.map(|all| (all.expected_ps(), all));
+        let (least, all) = expected.min_by_key(|(expected, _)| *expected)?;
+        // Texts differ: whether it pays is seen soon.
+        (least < 2 * otherwise_ps).then(|| all.instead_of(otherwise_ps))
     }
 
-    /// The parts of a pattern, of each of which so many bytes are compared at a time; nothing when they are shorter.
+    /// The same, to be given up when it costs more than so much for each byte of text.
+    fn instead_of(self, otherwise_ps: u64) -> Self {
+        Self { allowed_a_byte_ps: otherwise_ps.saturating_sub(self.text_ps()), ..self }
+    }
+
+    /// The same with one byte more of each part, if they have as many.
+    pub(crate) fn rarer(&self, pattern: &Pattern, otherwise_ps: u64) -> Option<Self> {
+        let rarer = Self::with_probes(pattern, self.probes + 1)?;
+        (rarer.text_ps() < otherwise_ps).then(|| rarer.instead_of(otherwise_ps))
+    }
+
+    /// What a byte of text costs as long as nothing is found.
+    fn text_ps(&self) -> u64 {
+        TEXT_PS.max(PROBE_PS * (self.parts.len() * self.probes) as u64)
+    }
+
+    /// What a byte of text is likely to cost.
+    fn expected_ps(&self) -> u64 {
+        let chance: f64 = self.parts.iter().map(|part| 1.0 / part.rarity(self.probes)).sum();
+        self.text_ps() + (chance * PLACE_PS as f64) as u64
+    }
+
+    /// The parts of a pattern, of each of which so many bytes are compared at a time; nothing when they are shorter, or too
+    /// many.
     pub(crate) fn with_probes(pattern: &Pattern, probes: usize) -> Option<Self> {
         let (length, count) = (pattern.bytes.len(), pattern.distance as usize + 1);
-        if count > MAX_PARTS || length / count < probes || !(2..=MAX_PROBES).contains(&probes) {
+        let few = count.saturating_mul(probes) <= MAX_COMPARED;
+        if !few || length / count < probes || !(2..=MAX_PROBES).contains(&probes) {
             return None;
         }
         let range = |part: usize| part * length / count..(part + 1) * length / count;
         let parts: Vec<Part> =
             (0..count).map(|part| Part::new(pattern, range(part), probes)).collect();
         let reach = parts.iter().map(|part| part.probes[probes - 1].gap).max().unwrap_or(0);
-        Some(Self { parts, probes, reach, spent_ps: 0, allowed_ps: ADVANCE_PS })
+        let fold = if pattern.case == Case::IgnoreAscii { 0x20 } else { 0 };
+        let (spent_ps, allowed_ps, allowed_a_byte_ps) = (0, ADVANCE_PS, u64::MAX >> 32);
+        Some(Self { parts, probes, fold, reach, spent_ps, allowed_ps, allowed_a_byte_ps })
     }
 
     /// Whether it was worth it so far.
@@ -181,14 +197,15 @@ impl Anchors {
             }
         }
         self.look(pattern, corpus, (&mut document, &places), found);
-        self.allowed_ps += ALLOWED_PS * stretch.len() as u64;
+        self.allowed_ps += self.allowed_a_byte_ps * stretch.len() as u64;
         true
     }
 
     /// Whether the probes of a part stand at the beginning of a text.
     fn stands(&self, part: usize, text: &[u8]) -> bool {
         let mut probes = self.parts[part].probes[..self.probes].iter();
-        probes.all(|probe| text.get(probe.gap).is_some_and(|b| b | probe.fold == probe.value))
+        let same = |probe: &Probe, byte: &u8| byte | self.fold == probe.value | self.fold;
+        probes.all(|probe| text.get(probe.gap).is_some_and(|byte| same(probe, byte)))
     }
 
     /// Looks at what is around places.
@@ -245,19 +262,27 @@ impl Anchors {
     }
 }
 
-/// Plain loops over indices, as in the kernels: what the compiler does not inline is compiled without the vectors.
+/// What is compared of all parts stays in registers: so the numbers of parts and of bytes are known to the compiler.
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::needless_range_loop, reason = "iterators may not be inlined")]
 mod x86 {
     use super::*;
     use std::arch::x86_64::*;
 
-    /// The probes of a part as vectors.
-    #[derive(Clone, Copy)]
-    struct Wide<V> {
-        gap: [usize; MAX_PROBES],
-        value: [V; MAX_PROBES],
-        fold: [V; MAX_PROBES],
+    /// Calls a function for as many parts, and bytes of each, as there are.
+    macro_rules! of_so_many {
+        ($function:ident, $anchors:ident, $text:ident, $blocks:ident, $out:ident: $($parts:literal x $probes:literal),*) => {
+            match ($anchors.parts.len(), $anchors.probes) {
+                $(($parts, $probes) => $function::<$parts, $probes>($anchors, $text.as_ptr(), $blocks, $out),)*
+                (parts, probes) => unreachable!("{parts} parts of {probes} bytes"),
+            }
+        };
+        ($function:ident, $anchors:ident, $text:ident, $blocks:ident, $out:ident) => {
+            of_so_many!(
+                $function, $anchors, $text, $blocks, $out: 1 x 2, 2 x 2, 3 x 2, 4 x 2, 5 x 2, 6 x 2, 7 x 2, 8 x 2,
+                1 x 3, 2 x 3, 3 x 3, 4 x 3, 5 x 3, 1 x 4, 2 x 4, 3 x 4, 4 x 4
+            )
+        };
     }
 
     /// Adds the places of whole blocks to `out`.
@@ -269,12 +294,7 @@ mod x86 {
     ) {
         assert!(blocks.end + anchors.reach <= text.len() && blocks.len().is_multiple_of(BLOCK));
         // SAFETY: the kernel was among those that `Kernel::available` found; what is read lies within the text.
-        unsafe {
-            match anchors.probes {
-                2 => blocks_avx512::<2>(&anchors.parts, text.as_ptr(), blocks, out),
-                _ => blocks_avx512::<3>(&anchors.parts, text.as_ptr(), blocks, out),
-            }
-        }
+        unsafe { of_so_many!(blocks_avx512, anchors, text, blocks, out) }
     }
 
     /// The same, 32 places at a time.
@@ -286,109 +306,96 @@ mod x86 {
     ) {
         assert!(blocks.end + anchors.reach <= text.len() && blocks.len().is_multiple_of(BLOCK));
         // SAFETY: as above.
-        unsafe {
-            match anchors.probes {
-                2 => blocks_avx2::<2>(&anchors.parts, text.as_ptr(), blocks, out),
-                _ => blocks_avx2::<3>(&anchors.parts, text.as_ptr(), blocks, out),
-            }
-        }
+        unsafe { of_so_many!(blocks_avx2, anchors, text, blocks, out) }
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn blocks_avx512<const PROBES: usize>(
-        parts: &[Part],
+    fn blocks_avx512<const PARTS: usize, const PROBES: usize>(
+        anchors: &Anchors,
         text: *const u8,
         blocks: Range<usize>,
         out: &mut Vec<Places>,
     ) {
-        let none = _mm512_setzero_si512();
-        let empty = Wide { gap: [0; MAX_PROBES], value: [none; 3], fold: [none; 3] };
-        let mut wide = [empty; MAX_PARTS];
-        for (wide, part) in wide.iter_mut().zip(parts) {
-            for probe in 0..MAX_PROBES {
-                let Probe { gap, value, fold } = part.probes[probe];
-                wide.gap[probe] = gap;
-                wide.value[probe] = _mm512_set1_epi8(value as i8);
-                wide.fold[probe] = _mm512_set1_epi8(fold as i8);
+        let fold = _mm512_set1_epi8(anchors.fold as i8);
+        let mut value = [[fold; PROBES]; PARTS];
+        let mut gap = [[0; PROBES]; PARTS];
+        for part in 0..PARTS {
+            for probe in 0..PROBES {
+                let wanted = anchors.parts[part].probes[probe];
+                value[part][probe] = _mm512_set1_epi8((wanted.value | anchors.fold) as i8);
+                gap[part][probe] = wanted.gap;
             }
         }
-        let (count, mut bits) = (parts.len().min(MAX_PARTS), [0; MAX_PARTS]);
         let mut block = blocks.start;
         while block < blocks.end {
-            let mut any = 0;
+            let (mut any, mut bits) = (0, [0; PARTS]);
             // SAFETY: the caller has made sure that the block and the reach of the probes lie within the text.
             unsafe {
                 let here = text.add(block);
                 _mm_prefetch::<_MM_HINT_T0>(here.wrapping_add(AHEAD_BYTES).cast());
-                let first = _mm512_loadu_si512(here.cast());
-                for number in 0..count {
-                    let part = &wide[number];
-                    let folded = _mm512_or_si512(first, part.fold[0]);
-                    let mut equal = _mm512_cmpeq_epi8_mask(folded, part.value[0]);
+                let first = _mm512_or_si512(_mm512_loadu_si512(here.cast()), fold);
+                for part in 0..PARTS {
+                    let mut equal = _mm512_cmpeq_epi8_mask(first, value[part][0]);
                     for probe in 1..PROBES {
-                        let other = _mm512_loadu_si512(here.add(part.gap[probe]).cast());
-                        let folded = _mm512_or_si512(other, part.fold[probe]);
-                        equal = _mm512_mask_cmpeq_epi8_mask(equal, folded, part.value[probe]);
+                        let other = _mm512_loadu_si512(here.add(gap[part][probe]).cast());
+                        let folded = _mm512_or_si512(other, fold);
+                        equal = _mm512_mask_cmpeq_epi8_mask(equal, folded, value[part][probe]);
                     }
-                    bits[number] = equal;
+                    bits[part] = equal;
                     any |= equal;
                 }
             }
             if any != 0 {
-                push(&bits[..count], block, out);
+                push(&bits, block, out);
             }
             block += BLOCK;
         }
     }
 
     #[target_feature(enable = "avx2")]
-    fn blocks_avx2<const PROBES: usize>(
-        parts: &[Part],
+    fn blocks_avx2<const PARTS: usize, const PROBES: usize>(
+        anchors: &Anchors,
         text: *const u8,
         blocks: Range<usize>,
         out: &mut Vec<Places>,
     ) {
-        let none = _mm256_setzero_si256();
-        let empty = Wide { gap: [0; MAX_PROBES], value: [none; 3], fold: [none; 3] };
-        let mut wide = [empty; MAX_PARTS];
-        for (wide, part) in wide.iter_mut().zip(parts) {
-            for probe in 0..MAX_PROBES {
-                let Probe { gap, value, fold } = part.probes[probe];
-                wide.gap[probe] = gap;
-                wide.value[probe] = _mm256_set1_epi8(value as i8);
-                wide.fold[probe] = _mm256_set1_epi8(fold as i8);
+        let fold = _mm256_set1_epi8(anchors.fold as i8);
+        let mut value = [[fold; PROBES]; PARTS];
+        let mut gap = [[0; PROBES]; PARTS];
+        for part in 0..PARTS {
+            for probe in 0..PROBES {
+                let wanted = anchors.parts[part].probes[probe];
+                value[part][probe] = _mm256_set1_epi8((wanted.value | anchors.fold) as i8);
+                gap[part][probe] = wanted.gap;
             }
         }
-        let count = parts.len().min(MAX_PARTS);
         let mut block = blocks.start;
         while block < blocks.end {
-            let mut bits = [0; MAX_PARTS];
+            let mut bits = [0; PARTS];
             let (mut any, mut half) = (0, 0);
             while half < BLOCK {
                 // SAFETY: as above.
                 unsafe {
                     let here = text.add(block + half);
                     _mm_prefetch::<_MM_HINT_T0>(here.wrapping_add(AHEAD_BYTES).cast());
-                    let first = _mm256_loadu_si256(here.cast());
-                    for number in 0..count {
-                        let part = &wide[number];
-                        let folded = _mm256_or_si256(first, part.fold[0]);
-                        let mut equal = _mm256_cmpeq_epi8(folded, part.value[0]);
+                    let first = _mm256_or_si256(_mm256_loadu_si256(here.cast()), fold);
+                    for part in 0..PARTS {
+                        let mut equal = _mm256_cmpeq_epi8(first, value[part][0]);
                         for probe in 1..PROBES {
-                            let other = _mm256_loadu_si256(here.add(part.gap[probe]).cast());
-                            let folded = _mm256_or_si256(other, part.fold[probe]);
-                            let same = _mm256_cmpeq_epi8(folded, part.value[probe]);
+                            let other = _mm256_loadu_si256(here.add(gap[part][probe]).cast());
+                            let folded = _mm256_or_si256(other, fold);
+                            let same = _mm256_cmpeq_epi8(folded, value[part][probe]);
                             equal = _mm256_and_si256(equal, same);
                         }
                         let equal = _mm256_movemask_epi8(equal) as u32;
-                        bits[number] |= u64::from(equal) << half;
+                        bits[part] |= u64::from(equal) << half;
                         any |= equal;
                     }
                 }
                 half += 32;
             }
             if any != 0 {
-                push(&bits[..count], block, out);
+                push(&bits, block, out);
             }
             block += BLOCK;
         }

@@ -5,42 +5,8 @@
 use crate::Metric;
 use crate::plan::{Class, HIGHS, MAX_ROWS, PAIRS, Plan, ROWS, TABLE};
 use crate::sink::{MAX_STREAMS, Sink};
+use crate::streams::Streams;
 use crate::vector::{BLOCK, Vector};
-
-/// The streams of a stretch of text: they start at different places, are equally long, and overlap so far that
-/// every match lies in one of them whole.
-pub(crate) struct Streams {
-    starts: [usize; MAX_STREAMS],
-    blocks: usize,
-}
-
-impl Streams {
-    /// `count` streams over `length` bytes from `from`, for matches of at most `reach` bytes. `None` when that
-    /// is too little text.
-    pub(crate) fn new(from: usize, length: usize, count: usize, reach: usize) -> Option<Self> {
-        let each = (length + (count - 1) * reach).div_ceil(count).next_multiple_of(BLOCK);
-        if each > length || each <= 2 * reach {
-            return None;
-        }
-        let last = length - each;
-        let step = last.div_ceil(count - 1);
-        let mut starts = [0; MAX_STREAMS];
-        for (at, start) in starts.iter_mut().enumerate().take(count) {
-            *start = from + (at * step).min(last);
-        }
-        Some(Self { starts, blocks: each / BLOCK })
-    }
-
-    /// Where a block starts in `lanes` streams from `first`.
-    #[inline(always)]
-    fn at(&self, first: usize, lanes: usize, block: usize) -> [usize; 8] {
-        let mut starts = [0; 8];
-        for (start, stream) in starts.iter_mut().zip(&self.starts[first..first + lanes]) {
-            *start = stream + block * BLOCK;
-        }
-        starts
-    }
-}
 
 /// Runs the kernel that the plan asks for on a stretch of the sink's corpus. `false` when the stretch is too
 /// short for it, and nothing was done.
@@ -56,10 +22,10 @@ pub(crate) unsafe fn run<V: Vector, const G: usize>(
 ) -> bool {
     assert!(from + length <= sink.corpus.text().len(), "a stretch of the text");
     assert!(plan.rows <= MAX_ROWS, "a piece that fits the tables");
-    let Some(streams) = Streams::new(from, length, V::LANES * G, plan.reach()) else {
-        return false;
-    };
     let text = sink.corpus.text().as_ptr();
+    let misplaced = text.addr() % BLOCK;
+    let streams = Streams::new((from, length), V::LANES * G, plan.reach(), misplaced);
+    let Some(streams) = streams else { return false };
     // SAFETY: the caller vouches for the instructions; streams lie within the stretch, which lies within the
     // text.
     unsafe {
@@ -90,15 +56,21 @@ fn report(sink: &mut Sink<'_>, first: usize, starts: &[usize; 8], words: [u64; 8
     }
 }
 
+/// How a row differs from the one above in the last column so far.
+#[derive(Clone, Copy)]
+struct Row<V, const G: usize> {
+    up: [V; G],
+    down: [V; G],
+}
+
 /// What a kernel keeps from one block of its streams to the next.
 pub(crate) struct State<V, const G: usize> {
+    bits: Bits<V, G>,
     even: Block<V, G>,
     odd: Block<V, G>,
     /// What is before the first block.
     nothing: Block<V, G>,
-    /// How a row differs from the one above in the last column so far.
-    ups: [[V; G]; ROWS],
-    downs: [[V; G]; ROWS],
+    rows: [Row<V, G>; ROWS],
     /// The distance of the last row there, in every byte.
     distance: [V; G],
     blocks: usize,
@@ -116,11 +88,11 @@ impl<V: Vector, const G: usize> State<V, G> {
         unsafe {
             let none = V::splat(0);
             Self {
+                bits: Bits::new(),
                 even: Block::new(),
                 odd: Block::new(),
                 nothing: Block::new(),
-                ups: [[none; G]; ROWS],
-                downs: [[none; G]; ROWS],
+                rows: [Row { up: [none; G], down: [none; G] }; ROWS],
                 distance: [none; G],
                 blocks: 0,
             }
@@ -137,8 +109,8 @@ impl<V: Vector, const G: usize> State<V, G> {
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             for row in 0..plan.rows {
-                self.ups[row % ROWS] = [V::splat(u64::MAX); G];
-                self.downs[row % ROWS] = [V::splat(0); G];
+                let (up, down) = ([V::splat(u64::MAX); G], [V::splat(0); G]);
+                self.rows[row % ROWS] = Row { up, down };
             }
             self.distance = [V::splat(plan.rows as u64 * 0x0101_0101_0101_0101); G];
             self.blocks = 0;
@@ -161,9 +133,9 @@ impl<V: Vector, const G: usize> State<V, G> {
     ) -> [V; G] {
         // SAFETY: the caller vouches for the instructions and the bytes.
         unsafe {
+            self.bits.read(plan, text, starts, at);
             if plan.metric == Metric::Edits && plan.distance > 0 {
-                self.even.read(plan, text, starts, at);
-                return edits(plan, &self.even, &mut self.ups, &mut self.downs, &mut self.distance);
+                return edits(plan, &self.bits, &mut self.rows, &mut self.distance);
             }
             let (now, before) = match self.blocks {
                 0 => (&mut self.even, &self.nothing),
@@ -171,17 +143,20 @@ impl<V: Vector, const G: usize> State<V, G> {
                 _ => (&mut self.odd, &self.even),
             };
             self.blocks += 1;
-            now.read(plan, text, starts, at);
+            now.find(plan, &self.bits);
             if plan.distance == 0 { exact(plan, now, before) } else { hamming(plan, now, before) }
         }
     }
 }
 
-/// What a block of text is turned into.
+/// What a block of text is turned into: which bits its bytes have, two at a time.
+struct Bits<V, const G: usize> {
+    pairs: [[V; G]; PAIRS],
+    highs: [[V; G]; HIGHS],
+}
+
+/// Where the bytes of each class are in a block.
 struct Block<V, const G: usize> {
-    pairs: [V; PAIRS],
-    highs: [V; HIGHS],
-    /// Where the bytes of each class are.
     equal: [[V; G]; TABLE],
 }
 
@@ -194,11 +169,39 @@ impl<V: Vector, const G: usize> Block<V, G> {
     #[inline(always)]
     unsafe fn new() -> Self {
         // SAFETY: the caller vouches for the instructions.
-        let none = unsafe { V::splat(0) };
-        Self { pairs: [none; PAIRS], highs: [none; HIGHS], equal: [[none; G]; TABLE] }
+        Self { equal: [[unsafe { V::splat(0) }; G]; TABLE] }
     }
 
-    /// Where the classes of the plan occur in the bytes `at` places behind the start of each stream.
+    /// Where the classes of the plan occur in a block.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn find(&mut self, plan: &Plan, bits: &Bits<V, G>) {
+        for at in 0..plan.class_count {
+            for group in 0..G {
+                // SAFETY: the caller vouches for the instructions.
+                self.equal[at % TABLE][group] = unsafe { bits.equal(plan, at, group) };
+            }
+        }
+    }
+}
+
+impl<V: Vector, const G: usize> Bits<V, G> {
+    /// Those of nothing.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        let none = unsafe { [V::splat(0); G] };
+        Self { pairs: [none; PAIRS], highs: [none; HIGHS] }
+    }
+
+    /// Those of the bytes `at` places behind the start of each stream.
     ///
     /// # Safety
     ///
@@ -221,25 +224,36 @@ impl<V: Vector, const G: usize> Block<V, G> {
                     lane += 1;
                 }
                 let plane = V::planes(&addresses[..V::LANES]);
-                self.pair(0, plane[0], plane[1]);
-                self.pair(4, plane[2], plane[3]);
-                self.pair(8, plane[4], plane[5]);
-                self.pair(14, plane[6], plane[7]);
-                self.pairs[12] = plane[4].not();
-                self.pairs[13] = plane[4];
-                for at in 0..plan.high_count {
-                    let [a, b] = plan.highs[at % HIGHS];
-                    let (a, b) = (a as usize % PAIRS, b as usize % PAIRS);
-                    self.highs[at % HIGHS] = self.pairs[a].and(self.pairs[b]);
-                }
-                for at in 0..plan.class_count {
-                    let Class { low: [a, b], high } = plan.classes[at % TABLE];
-                    let (a, b) = (a as usize % PAIRS, b as usize % PAIRS);
-                    let high = self.highs[high as usize % HIGHS];
-                    self.equal[at % TABLE][group] = self.pairs[a].and3(self.pairs[b], high);
-                }
+                self.pair(0, group, plane[0], plane[1]);
+                self.pair(4, group, plane[2], plane[3]);
+                self.pair(8, group, plane[4], plane[5]);
+                self.pair(14, group, plane[6], plane[7]);
+                self.pairs[12][group] = plane[4].not();
+                self.pairs[13][group] = plane[4];
             }
         }
+        for at in 0..plan.high_count {
+            let [a, b] = plan.highs[at % HIGHS];
+            let (a, b) = (a as usize % PAIRS, b as usize % PAIRS);
+            for group in 0..G {
+                // SAFETY: the caller vouches for the instructions.
+                let both = unsafe { self.pairs[a][group].and(self.pairs[b][group]) };
+                self.highs[at % HIGHS][group] = both;
+            }
+        }
+    }
+
+    /// Where a class is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn equal(&self, plan: &Plan, class: usize, group: usize) -> V {
+        let Class { low: [a, b], high } = plan.classes[class % TABLE];
+        let (a, b) = (self.pairs[a as usize % PAIRS][group], self.pairs[b as usize % PAIRS][group]);
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { a.and3(b, self.highs[high as usize % HIGHS][group]) }
     }
 
     /// The four values of two bits.
@@ -248,14 +262,14 @@ impl<V: Vector, const G: usize> Block<V, G> {
     ///
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn pair(&mut self, first: usize, low: V, high: V) {
+    unsafe fn pair(&mut self, first: usize, group: usize, low: V, high: V) {
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             let (no_low, no_high) = (low.not(), high.not());
-            self.pairs[first] = no_low.and(no_high);
-            self.pairs[first + 1] = low.and(no_high);
-            self.pairs[first + 2] = no_low.and(high);
-            self.pairs[first + 3] = low.and(high);
+            self.pairs[first][group] = no_low.and(no_high);
+            self.pairs[first + 1][group] = low.and(no_high);
+            self.pairs[first + 2][group] = no_low.and(high);
+            self.pairs[first + 3][group] = low.and(high);
         }
     }
 }
@@ -268,9 +282,8 @@ impl<V: Vector, const G: usize> Block<V, G> {
 #[inline(always)]
 unsafe fn edits<V: Vector, const G: usize>(
     plan: &Plan,
-    now: &Block<V, G>,
-    ups: &mut [[V; G]; ROWS],
-    downs: &mut [[V; G]; ROWS],
+    bits: &Bits<V, G>,
+    rows: &mut [Row<V, G>; ROWS],
     distance: &mut [V; G],
 ) -> [V; G] {
     let limit = plan.distance as i8;
@@ -280,19 +293,20 @@ unsafe fn edits<V: Vector, const G: usize>(
         // How a column differs from the one before, in the row above: not at all above the first row.
         let (mut plus, mut minus) = ([none; G], [none; G]);
         for row in 0..plan.rows {
-            let row = row % ROWS;
-            let class = plan.row_class[row] as usize % TABLE;
+            let class = usize::from(plan.row_class[row % ROWS]);
+            let row = &mut rows[row % ROWS];
             for g in 0..G {
-                let equals = now.equal[class][g];
-                let (up_before, down_before) = (ups[row][g], downs[row][g]);
+                // Most classes are those of one row: a table of them would only be written and read again.
+                let equals = bits.equal(plan, class, g);
+                let (up_before, down_before) = (row.up[g], row.down[g]);
                 let carry = down_before.top();
                 let same = equals.or(carry);
                 let sum = equals.or_and(carry, plus[g]).add(plus[g]);
                 let diagonal = sum.xor_or(plus[g], same);
                 let up = minus[g].or_nor(diagonal, plus[g]);
                 let down = plus[g].and(diagonal);
-                ups[row][g] = up;
-                downs[row][g] = down;
+                row.up[g] = up;
+                row.down[g] = down;
                 let (up, down) = (up.shift_one(up_before), down.shift_one(down_before));
                 let either = equals.or(minus[g]);
                 plus[g] = down.or_nor(either, up);

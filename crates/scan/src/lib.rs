@@ -20,7 +20,7 @@
 //! # How
 //!
 //! Of `k + 1` disjoint parts of a pattern, `k` errors leave one untouched: where the parts are long and rare enough, they are
-//! looked for, by two or three bytes each, and the rest around them (see `anchors`). Everywhere else:
+//! looked for, by two to four bytes each, and the rest around them (see `anchors`). Everywhere else:
 //!
 //! Text is turned into *bit planes*: a word holds one bit of 64 consecutive bytes, and the lanes of a vector
 //! are streams that start at different places. Where a byte of the pattern occurs is then a few ANDs, and a
@@ -47,6 +47,7 @@ mod pattern;
 mod plan;
 mod search;
 mod sink;
+mod streams;
 mod vector;
 
 pub use corpus::{Corpus, CorpusError, Found};

@@ -78,8 +78,11 @@ impl<'p> Scan<'p> {
         let kernel = Kernel::available().last().copied().unwrap_or(Kernel::Bytes);
         let equal = pattern.bytes.len().saturating_sub(pattern.distance as usize);
         let dense = (equal <= DENSE_EQUAL_BYTES).then_some(true);
-        let anchors = if dense.is_none() { Anchors::new(pattern) } else { None };
-        Self { pattern, plans: Plan::all(pattern), anchors, kernel, dense, settled: false }
+        let plans = Plan::all(pattern);
+        let by_planes_ps = plans.iter().map(Plan::text_ps).sum();
+        let hope = if dense.is_none() { Some(by_planes_ps) } else { None };
+        let anchors = hope.and_then(|otherwise_ps| Anchors::new(pattern, otherwise_ps));
+        Self { pattern, plans, anchors, kernel, dense, settled: false }
     }
 
     /// The same with another kernel, as tests and measurements want it.
@@ -113,7 +116,7 @@ impl<'p> Scan<'p> {
         self
     }
 
-    /// The same with so many bytes of each part of the pattern that must be there as it is, 2 or 3, as tests and
+    /// The same with so many bytes of each part of the pattern that must be there as it is, 2 to 4, as tests and
     /// measurements want it. The result is the same.
     #[must_use]
     pub fn with_anchors(mut self, probes: usize) -> Self {
@@ -193,7 +196,9 @@ impl<'p> Scan<'p> {
         let done = anchors.documents(self.kernel, (self.pattern, corpus), first, stretch, found);
         self.settled |= done;
         if !done || !anchors.pay() {
-            self.anchors = None;
+            let by_planes_ps = self.plans.iter().map(Plan::text_ps).sum();
+            let rarer = done.then(|| anchors.rarer(self.pattern, by_planes_ps));
+            self.anchors = rarer.flatten();
             self.settled = false;
         }
         done

@@ -69,7 +69,7 @@ fn check(pattern: &[u8], documents: &[Vec<u8>], metric: Metric, distance: u32, c
             let scan = matcher.scan().with_kernel(kernel).with_rows(rows);
             assert_eq!(found(scan, &corpus), expected, "{kernel:?}, {rows} rows");
         }
-        for probes in [2, 3] {
+        for probes in [2, 3, 4] {
             let scan = matcher.scan().with_kernel(kernel).with_anchors(probes);
             assert_eq!(found(scan, &corpus), expected, "{kernel:?}, {probes} probes");
         }
@@ -247,14 +247,19 @@ fn a_match_at_any_place_of_a_long_text_is_found() {
     for (metric, planted) in [(Metric::Edits, &b"zyx#wvu"[..]), (Metric::Hamming, b"zy#wvu")] {
         let matcher = Pattern::new(pattern, metric, 1, Case::Exact).unwrap();
         for kernel in Kernel::available() {
-            for length in [2048, 2999, 5000] {
-                for at in (0..=length - planted.len()).step_by(7).chain([length - planted.len()]) {
+            for length in [2048, 2999, 5000, 40_000] {
+                let apart = if length < 10_000 { 7 } else { 53 };
+                for at in
+                    (0..=length - planted.len()).step_by(apart).chain([length - planted.len()])
+                {
                     let mut text = vec![b'e'; length];
                     text[at..at + planted.len()].copy_from_slice(planted);
                     let ends = [length as u64];
                     let corpus = Corpus::new(&text, &ends).unwrap();
-                    let scan = matcher.scan().with_kernel(kernel);
-                    assert_eq!(found(scan, &corpus), [0], "{kernel:?} {length} {at}");
+                    for scan in [matcher.scan(), matcher.scan().with_dense(false)] {
+                        let scan = scan.with_kernel(kernel);
+                        assert_eq!(found(scan, &corpus), [0], "{kernel:?} {length} {at}");
+                    }
                 }
             }
         }
@@ -298,19 +303,19 @@ fn too_many_chance_matches_of_a_piece_lengthen_it() {
 #[test]
 fn parts_that_are_everywhere_are_given_up() {
     // Each half of the pattern stands in every line, never near the other.
-    let text = b"the quizzical lynx, fizz of the oxen\n".repeat(40_000);
-    let mut planted = text.clone();
-    planted.extend_from_slice(b"quizzical fizz of the oxen");
-    let ends = [text.len() as u64, planted.len() as u64];
-    let corpus = Corpus::new(&planted, &ends).unwrap();
+    let page = b"quizzical fiz, said who; z of the ozen\n".repeat(1_000);
+    let mut pages = vec![page; 40];
+    pages.push(b"quizzical fizz of the oxen".to_vec());
+    let (text, ends) = joined(&pages);
+    let corpus = Corpus::new(&text, &ends).unwrap();
     let pattern =
         Pattern::new(b"quizzical fizz of the ozen", Metric::Edits, 1, Case::Exact).unwrap();
     for kernel in Kernel::available().into_iter().skip(2) {
         let mut scan = pattern.scan().with_kernel(kernel);
         assert!(scan.is_anchored());
-        let mut found = Found::new(2);
+        let mut found = Found::new(41);
         scan.documents(&corpus, &mut found);
-        assert_eq!(found.iter().collect::<Vec<_>>(), [1], "{kernel:?}");
+        assert_eq!(found.iter().collect::<Vec<_>>(), [40], "{kernel:?}");
         assert!(!scan.is_anchored(), "{kernel:?} went on looking for parts");
     }
 }
