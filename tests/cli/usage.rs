@@ -218,6 +218,7 @@ fn load_models_and_limits() {
         (&["--assert", "class x p95 < 5ms"], "there is no class 'x'; known are all"),
         (&["--rate", "inf"], "rate"),
         (&["--burst", "0", "--every", "1s"], "burst"),
+        (&["--profile", "5:1s,0-5:1s", "--warmup", "2s"], "--warmup is as long as the profile"),
         (&["--profile", "5"], "--profile '5'"),
         (&["--profile", "5:fast"], "5:fast"),
         (&["--slo", "p95"], "p95"),
