@@ -24,6 +24,7 @@ fn files(place: &Place) {
     place.file("nul.txt", b"/a\n/b\0c\n");
     place.file("rows.csv", "a,b\n1,2\n3,two words\n");
     place.file("ragged.csv", "a,b\n1,2\n3\n");
+    place.file("open.csv", "a,b\n1,2\n\"3,4\n5,6\n7,8\n");
     place.file("unknown.txt", "/?{{a}}\n/?{{c}}\n");
     place.file("raw.txt", "/?{{{b}}}\n");
     place.file("space.txt", "/a\n/b c\n");
@@ -162,6 +163,10 @@ fn load_files_and_requests() {
         (
             &["--rows", "rows.csv", "--rows-per", "user", "--body", "{{a}}"],
             "--rows-per user needs --users",
+        ),
+        (
+            &["--rows", "open.csv", "--body", "{{a}}"],
+            "open.csv:3: a quotation mark that opens a value is not closed",
         ),
         (&["--rows-order", "queue"], "--rows FILE"),
         (&["--check", "hits>=1", "--hits", "off"], "--hits off"),
