@@ -5,6 +5,7 @@ mod sessions;
 mod users;
 
 pub use sessions::{SessionForm, order_of};
+pub use users::{check as check_users, script_of};
 
 use crate::url::Url;
 use crate::usage::usage;
@@ -64,7 +65,7 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
 /// As [`prepare`].
 pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     check_limits(scenario)?;
-    users::check(scenario)?;
+    check_users(scenario)?;
     if scenario.targets.is_empty() {
         return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
     }
