@@ -235,6 +235,10 @@ fn passwords_are_asked_for_in_every_way_and_data_is_kept() {
         (running, text.trim().rsplit(' ').next().unwrap().to_owned())
     };
     for (count, method) in (1..).zip(["scram-sha-256", "md5", "password"]) {
+        if method == "password" {
+            // As a start leaves it that is cut off when it has made the role and has not noted it.
+            std::fs::remove_file(place.path().join("data/cluster/plimsoll-role")).unwrap();
+        }
         let (running, url) = serve(method);
         let load = |password: &str, file: &str| {
             let sql = "INSERT INTO kept DEFAULT VALUES";
