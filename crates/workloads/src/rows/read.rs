@@ -11,9 +11,6 @@ use std::path::Path;
 
 /// What some programs write at the beginning of a text to say that it is UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Read behind the end of a file of CSV. Where it does not come as a row of its own it is part of a value, whose quotation
-/// mark nobody has closed: the rest of the file would be one value without a word.
-const END: &[u8] = b"\0the end of the rows\0";
 
 fn no_row(path: &Path) -> InputError {
     let problem = "holds no row; write a line of names, and a line of values for each row";
@@ -55,7 +52,11 @@ impl Rows {
         let mut rows = Self { path: path.to_owned(), ..Self::default() };
         match first {
             Some(b'{') => rows.read_ndjson(bytes)?,
-            _ => rows.read_csv(bytes)?,
+            _ => {
+                let separator = if rows.has_tabs() { b'\t' } else { b',' };
+                rows.check_marks(source.at(0).map_err(fail)?, separator)?;
+                rows.read_csv(bytes, separator)?;
+            }
         }
         if rows.is_empty() {
             return Err(no_row(path));
@@ -100,24 +101,65 @@ impl Rows {
         self.ends.push(self.bytes.len() as u32);
     }
 
-    fn read_csv(&mut self, bytes: impl Read) -> Result<(), InputError> {
-        let tabs = self.path.to_string_lossy().trim_end_matches(".gz").ends_with(".tsv");
+    fn has_tabs(&self) -> bool {
+        self.path.to_string_lossy().trim_end_matches(".gz").ends_with(".tsv")
+    }
+
+    /// Refuses quotation marks that are no CSV. Readers of it, ours too, take them for something without a word: the rest of
+    /// the file for one value where a mark is left open, and a phrase for its words where more stands behind it.
+    fn check_marks(&self, bytes: impl Read, separator: u8) -> Result<(), InputError> {
+        let mut bytes = BufReader::new(bytes);
+        let (mut at, mut line, mut opened) = (Marks::Begin, 1, 1);
+        loop {
+            let seen = bytes.fill_buf().map_err(|error| InputError::io(&self.path, error))?;
+            for &byte in seen {
+                at = match (at, byte) {
+                    (Marks::Begin, b'"') => {
+                        opened = line;
+                        Marks::Inside
+                    }
+                    (Marks::Inside, b'"') => Marks::Closed,
+                    (Marks::Inside, _) | (Marks::Closed, b'"') => Marks::Inside,
+                    (_, byte) if byte == separator || byte == b'\n' || byte == b'\r' => {
+                        Marks::Begin
+                    }
+                    (Marks::Closed, _) => {
+                        let problem = "text behind the quotation mark that closes a value; double each mark \
+                                       that belongs to a value, and put the value in marks";
+                        return Err(self.wrong(line, problem));
+                    }
+                    (Marks::Begin, byte) if line == 1 && BYTE_ORDER_MARK.contains(&byte) => {
+                        Marks::Begin
+                    }
+                    (Marks::Begin | Marks::Bare, _) => Marks::Bare,
+                };
+                line += u64::from(byte == b'\n');
+            }
+            let length = seen.len();
+            bytes.consume(length);
+            match at {
+                _ if length > 0 => {}
+                Marks::Inside => {
+                    let problem = "a quotation mark that opens a value is not closed; close it, or \
+                                   double each one inside of a value and put the value in such marks";
+                    return Err(self.wrong(opened, problem));
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn read_csv(&mut self, bytes: impl Read, separator: u8) -> Result<(), InputError> {
         let mut reader = csv::ReaderBuilder::new()
-            .delimiter(if tabs { b'\t' } else { b',' })
+            .delimiter(separator)
             .has_headers(false)
             .flexible(true)
-            .from_reader(bytes.chain(&b"\n"[..]).chain(END).chain(&b"\n"[..]));
+            .from_reader(bytes);
         let mut record = csv::ByteRecord::new();
         loop {
             let read = reader.read_byte_record(&mut record);
             let line = record.position().map_or(1, csv::Position::line);
             match read {
-                Ok(true) if record.len() == 1 && record[0] == *END => return Ok(()),
-                Ok(true) if last_of(&record).trim_ascii_end().ends_with(END) => {
-                    let problem = "a quotation mark that opens a value is not closed; close it, or \
-                                   double each one inside of a value and put the value in such marks";
-                    return Err(self.wrong(line, problem));
-                }
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(error) => return Err(self.wrong(line, error.to_string().replace('\n', " "))),
@@ -174,8 +216,17 @@ impl Rows {
     }
 }
 
-fn last_of(record: &csv::ByteRecord) -> &[u8] {
-    record.iter().next_back().unwrap_or_default()
+/// Where in a value of CSV a byte stands.
+#[derive(Clone, Copy)]
+enum Marks {
+    /// At its beginning.
+    Begin,
+    /// In one without quotation marks around it.
+    Bare,
+    /// Between quotation marks.
+    Inside,
+    /// Behind a mark that closes the value, unless another follows.
+    Closed,
 }
 
 /// An object's members in their order, each value as it is written.
@@ -276,9 +327,23 @@ mod tests {
             let told = load("a.csv", text.as_bytes()).unwrap_err().to_string();
             assert!(told.contains(&format!("a.csv:{line}: a quotation mark")), "{text}: {told}");
         }
+        for (name, text) in [
+            ("a.csv", "term\n\"new york\" pizza\n"),
+            ("a.csv", "a,b\n\"x\"y,1\n"),
+            ("a.tsv", "a\tb\n\"x\" ,y\t1\n"),
+            ("a.csv", "\u{feff}\"a\"b\n1\n"),
+        ] {
+            let told = load(name, text.as_bytes()).unwrap_err().to_string();
+            let line = if text.contains("\"b\n") { 1 } else { 2 };
+            let wanted = format!("{name}:{line}: text behind the quotation mark");
+            assert!(told.contains(&wanted), "{text}: {told}");
+        }
         // Closed ones may hold anything, at the end of the file too.
         let rows = load("a.csv", b"term\n\"a \"\"b\"\"\n\"\nwith\"in\n\"last\n\nline\"").unwrap();
         assert_eq!(all(&rows), [["a \"b\"\n"], ["with\"in"], ["last\n\nline"]]);
+        let marked = load("a.csv", b"\xef\xbb\xbf\"a,b\",c\r\n\"\",\"\"\"\"\r\n").unwrap();
+        assert_eq!(marked.names(), ["a,b", "c"]);
+        assert_eq!(all(&marked), [["", "\""]]);
     }
 
     #[test]
