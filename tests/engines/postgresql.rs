@@ -240,6 +240,8 @@ fn passwords_are_asked_for_in_every_way_and_data_is_kept() {
             std::fs::remove_file(place.path().join("data/cluster/plimsoll-role")).unwrap();
         }
         let (running, url) = serve(method);
+        let second = place.run(["serve", "postgresql", "--data", "data"]);
+        refused(second, 64, &["engine.log is the log of an engine that still runs"]);
         let load = |password: &str, file: &str| {
             let sql = "INSERT INTO kept DEFAULT VALUES";
             let args =

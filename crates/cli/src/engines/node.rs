@@ -173,8 +173,8 @@ fn first_line(child: &mut Child, log: &EngineLog) -> Result<Receiver<String>> {
     let stdout = child.stdout.take().context("its stdout")?;
     log.follow(child.stderr.take().context("its stderr")?);
     let (sender, said) = channel();
-    let log = log.clone();
-    std::thread::spawn(move || sort_out(stdout, &log, &sender));
+    let own = log.clone();
+    log.wait_for(std::thread::spawn(move || sort_out(stdout, &own, &sender)));
     Ok(said)
 }
 
