@@ -302,7 +302,11 @@ impl Drop for Unfinished {
 
 /// Waits until no other process installs the same; ends with the file.
 fn lock(path: &Path) -> Result<File> {
-    let open = || File::create(path).with_context(|| path.display().to_string());
+    let open = || {
+        // Whoever removed the last engine has removed the folder, too.
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        folder.and_then(|()| File::create(path)).with_context(|| path.display().to_string())
+    };
     let mut file = open()?;
     loop {
         match file.try_lock() {
@@ -438,8 +442,9 @@ mod tests {
 
     #[test]
     fn a_lock_that_was_removed_locks_nobody_out() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join(".lock");
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        let path = home.join(".lock");
         let first = lock(&path).unwrap();
         assert!(is_at(&first, &path));
         let waiting = {
@@ -448,7 +453,7 @@ mod tests {
         };
         // As `clean` does: the waiting one has it open by now, or opens another.
         std::thread::sleep(LOCK_PAUSE);
-        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_dir_all(&home).unwrap();
         drop(first);
         assert!(waiting.join().unwrap().unwrap(), "the lock of a file that is gone");
     }
