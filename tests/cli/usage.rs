@@ -24,6 +24,7 @@ fn files(place: &Place) {
     place.file("nul.txt", b"/a\n/b\0c\n");
     place.file("rows.csv", "a,b\n1,2\n3,two words\n");
     place.file("ragged.csv", "a,b\n1,2\n3\n");
+    place.file("open.csv", "a,b\n1,2\n\"3,4\n5,6\n7,8\n");
     place.file("unknown.txt", "/?{{a}}\n/?{{c}}\n");
     place.file("raw.txt", "/?{{{b}}}\n");
     place.file("space.txt", "/a\n/b c\n");
@@ -163,6 +164,10 @@ fn load_files_and_requests() {
             &["--rows", "rows.csv", "--rows-per", "user", "--body", "{{a}}"],
             "--rows-per user needs --users",
         ),
+        (
+            &["--rows", "open.csv", "--body", "{{a}}"],
+            "open.csv:3: a quotation mark that opens a value is not closed",
+        ),
         (&["--rows-order", "queue"], "--rows FILE"),
         (&["--check", "hits>=1", "--hits", "off"], "--hits off"),
         (&["--check", "time<5"], "time<500ms"),
@@ -218,6 +223,7 @@ fn load_models_and_limits() {
         (&["--assert", "class x p95 < 5ms"], "there is no class 'x'; known are all"),
         (&["--rate", "inf"], "rate"),
         (&["--burst", "0", "--every", "1s"], "burst"),
+        (&["--profile", "5:1s,0-5:1s", "--warmup", "2s"], "--warmup is as long as the profile"),
         (&["--profile", "5"], "--profile '5'"),
         (&["--profile", "5:fast"], "5:fast"),
         (&["--slo", "p95"], "p95"),

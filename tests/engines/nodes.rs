@@ -49,6 +49,9 @@ fn opensearch_serves_keeps_its_data_and_ends_with_its_parent() {
     let port = target.port.to_string();
     let second = place.run(["serve", "opensearch", "--port", &port]);
     refused(second, 64, &["cannot listen on 127.0.0.1 port", "take another --port"]);
+    // Neither its data nor its log is taken from it.
+    let second = place.run(["serve", "opensearch", "--data", "data"]);
+    refused(second, 64, &["engine.log is the log of an engine that still runs", "another --data"]);
     let processes = target.process.descendants();
     target.process.signal(Signal::TERM);
     let ended = target.process.wait(Duration::from_secs(10)).expect(0);

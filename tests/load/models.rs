@@ -48,6 +48,17 @@ fn a_warmup_is_a_phase_before_the_measured_one() {
 }
 
 #[test]
+fn the_first_part_of_a_profile_is_its_warm_up() {
+    let (place, server) = (Place::new(), Server::ok());
+    let flags = ["--profile", "100:2s", "--warmup", "1s"];
+    let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
+    assert_eq!((record.ok(), server.requests()), (100, 200));
+    // Not half of it, over a second more in which nothing was due.
+    assert!((record.number("/rate/offered_per_s") - 100.0).abs() < 1e-6);
+    assert!((record.number("/duration_s") - 1.0).abs() < 1e-6);
+}
+
+#[test]
 fn poisson_arrivals_are_the_same_for_a_seed() {
     let place = Place::new();
     let run = |seed: &str| {

@@ -344,6 +344,9 @@ fn junit_is_read_back_by_an_xml_reader() {
     // A record can be held against other assertions later.
     place.run(["report", "--assert", "global requests is 20"]).expect(0);
     place.run(["report", "--assert", "global requests is 21"]).expect(2);
+    // A class that is not there has no failed request either; that must not hold.
+    let told = place.run(["report", "--assert", "class a failed.count is 0"]).expect(64).stderr;
+    assert!(told.contains("no class 'a'") && told.contains("it has "), "{told}");
 }
 
 #[test]

@@ -96,3 +96,28 @@ fn rows_fill_sql_as_they_fill_json_and_stay_values() {
     assert!(parts.iter().all(|part| told.contains(part)), "{told}");
     assert_eq!(told.trim().lines().count(), 1, "{told}");
 }
+
+/// PostgreSQL counts no edits of words of more than 255 characters, and ends a query that asks it to.
+#[test]
+fn a_long_word_in_the_text_ends_no_query_of_postgresql() {
+    let place = Place::new();
+    let long = "x".repeat(300);
+    let lines: String = (0..200)
+        .map(|id| {
+            let body = if id % 50 == 0 { long.as_str() } else { "an old harbour by the sea" };
+            let text = serde_json::json!({"id": id.to_string(), "title": "t", "body": body});
+            format!("{text}\n")
+        })
+        .collect();
+    place.file("text.ndjson", lines);
+    let near = "[[query]]\nname = \"near\"\nkind = \"fuzzy\"\ntext = \"harbor\"\n";
+    place.file("q.toml", near);
+    let engines = ["--engine", "postgresql", "--engine", "automaton", "--queries", "q.toml"];
+    let text = ["--corpus", "ndjson:text.ndjson", "--sizes", "all", "--users", "1"];
+    let cell = ["--duration", "300ms", "--warmup", "0s"];
+    search(&place, &[&engines[..], &text, &cell].concat()).expect(0);
+    let record = record(&place);
+    assert!(reasons(&record).is_empty(), "{:?}", reasons(&record));
+    let answers = list(&record, "answers");
+    assert!(answers.iter().all(|one| one["hits"] == 196), "{answers:?}");
+}

@@ -1,7 +1,7 @@
 //! One way of keeping a record, whatever drives the engine.
 
 use crate::execute::{Output, note};
-use crate::prepare::plan_of;
+use crate::prepare::{check_assertions, plan_of};
 use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
@@ -117,6 +117,7 @@ pub fn carry_out(
 ) -> Result<Finished> {
     let stop = signals::stop_flag()?;
     let (plan, names) = (about.plan, &about.class_names);
+    check_assertions(scenario, names)?;
     let descriptors = raise_descriptor_limit();
     let mut header = header_of(scenario, about);
     let mut notes = Vec::new();

@@ -9,12 +9,13 @@ pub use login::{NoLogin, log_in, settle};
 
 use crate::execute::{Output, code, print_out, style, write_json};
 use crate::keeping::{About, JobEnd, carry_out};
-use crate::prepare::{check_limits, order_of, plan_of};
+use crate::prepare::{check_assertions, check_limits, check_users, order_of, plan_of, script_of};
 use crate::progress::Progress;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
+use plimsoll_core::schedule::LoadModel;
 use plimsoll_engine::run::run;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
@@ -23,6 +24,7 @@ use plimsoll_wire::postgres::Postgres;
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::http::{Order, Troubles, Way, shuffled};
 use plimsoll_workloads::query_file::Passes;
+use plimsoll_workloads::script::Script;
 use plimsoll_workloads::sql::{STATEMENTS_BYTES_MAX, SqlMode, SqlSessions, SqlSet};
 use serde_json::Map;
 use std::path::Path;
@@ -40,6 +42,7 @@ pub fn is_address(text: &str) -> bool {
 /// Wrong usage, a server that is not there or refuses, or a program failure.
 pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     check_limits(scenario)?;
+    check_users(scenario)?;
     check(scenario)?;
     let mut addresses =
         scenario.targets.iter().map(|t| Address::parse(t)).collect::<Result<Vec<_>>>()?;
@@ -55,6 +58,8 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     }
     let mut classes = Classes::new(&scenario.classes)?;
     let set = Arc::new(statements(scenario, &mut classes)?);
+    check_assertions(scenario, set.class_names())?;
+    let script = script_of(scenario, set.len())?;
     let targets: Vec<Target> =
         addresses.iter().map(|address| Target::resolve(&address.host, address.port)).collect();
     let mut secure = Vec::new();
@@ -68,13 +73,17 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     }
     settle(&mut addresses, &secure);
     output.check()?;
-    let shown =
+    let mut shown =
         Scenario { targets: addresses.iter().map(Address::shown).collect(), ..scenario.clone() };
+    // How many requests each user has is known when the statements have been read.
+    if let (LoadModel::Users { requests, .. }, Some(script)) = (&mut shown.load, &script) {
+        *requests = script.requests();
+    }
     let first = &addresses[0];
     let protocol =
         first.protocol(scenario.timeout, &[])?.with_statements(set.to_prepare().to_vec());
     let plan = plan_of(&shown, targets, first.tls()?, set.class_names().len());
-    measure(&shown, &protocol, &set, &plan, output)
+    measure(&shown, &protocol, (&set, script.as_ref()), &plan, output)
 }
 
 /// Refuses what makes no sense for SQL, before anything is sent.
@@ -87,6 +96,8 @@ fn check(scenario: &Scenario) -> Result<()> {
         "--header, --post and --http2 are HTTP's; leave them out for postgres://"
     } else if !scenario.checks.is_empty() || scenario.hits != "auto" {
         "--check and --hits are HTTP's: with postgres:// an error is a failure and rows are hits"
+    } else if scenario.rows.is_some() {
+        "--rows fills HTTP requests: for postgres:// write the values into the statements, or have plimsoll search fill them"
     } else if tls || server_name.is_some() || *insecure {
         "flags of TLS are HTTP's: write postgres://.../DATABASE?sslmode=verify-full&sslrootcert=FILE"
     } else if scenario.queries.is_some() == scenario.body.is_some() {
@@ -132,7 +143,7 @@ fn read(path: &Path) -> Result<String, String> {
 fn measure(
     scenario: &Scenario,
     protocol: &Postgres,
-    set: &Arc<SqlSet>,
+    (set, script): (&Arc<SqlSet>, Option<&Script>),
     plan: &ShardPlan,
     output: &Output,
 ) -> Result<u8> {
@@ -142,8 +153,8 @@ fn measure(
         distinct_requests: Some(set.len() as u64),
         troubles: Troubles::default(),
     };
-    let sessions = sessions(scenario, set)?;
-    let progress = Progress::new(scenario.length(), output.quiet);
+    let sessions = sessions(scenario, set, script)?;
+    let progress = Progress::new(scenario.expected_length(), output.quiet);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| progress.show(second);
         let end = run(plan, || protocol.clone(), sessions, keeping.sink, &mut show, &keeping.stop);
@@ -162,7 +173,15 @@ fn measure(
 fn sessions(
     scenario: &Scenario,
     set: &Arc<SqlSet>,
+    script: Option<&Script>,
 ) -> Result<Vec<Box<dyn Sessions<Postgres> + Send>>> {
+    if let Some(script) = script {
+        let one = |_| {
+            let own = SqlSessions::of_users(set.clone(), script.clone());
+            Box::new(own) as Box<dyn Sessions<Postgres> + Send>
+        };
+        return Ok((0..scenario.threads).map(one).collect());
+    }
     let order = order_of(scenario)?;
     let permutation = (order == Order::Shuffle).then(|| shuffled(set.len(), scenario.seed));
     let shards = u64::from(scenario.threads);

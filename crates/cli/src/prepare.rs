@@ -5,6 +5,7 @@ mod sessions;
 mod users;
 
 pub use sessions::{SessionForm, order_of};
+pub use users::{check as check_users, script_of};
 
 use crate::url::Url;
 use crate::usage::usage;
@@ -64,7 +65,7 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared> {
 /// As [`prepare`].
 pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     check_limits(scenario)?;
-    users::check(scenario)?;
+    check_users(scenario)?;
     if scenario.targets.is_empty() {
         return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
     }
@@ -126,6 +127,8 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
         "--duration 0s asks for nothing; use a longer time, such as 10s"
     } else if slots == Some(0) {
         "--slots 0 admits nothing; use at least 1"
+    } else if profile_is_all_warmup(scenario) {
+        "--warmup is as long as the profile: its first part is the warm-up, and nothing would be left to measure"
     } else if scenario.http2 && !scenario.keepalive {
         "--http2 and --no-keepalive exclude each other: many requests share a connection of HTTP/2"
     } else if scenario.threads == 0 || scenario.threads > 1024 {
@@ -146,8 +149,16 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
     Err(usage(wrong))
 }
 
-/// Refuses an assertion about a class that does not exist: it could not but be missed.
-fn check_assertions(scenario: &Scenario, classes: &[String]) -> Result<()> {
+fn profile_is_all_warmup(scenario: &Scenario) -> bool {
+    matches!(scenario.load, LoadModel::Profile { .. })
+        && scenario.load.own_duration_ns().is_some_and(|own_ns| own_ns <= scenario.warmup.ns)
+}
+
+/// Refuses an assertion about a class that does not exist: it could not but be missed, or held for nothing.
+///
+/// # Errors
+/// The first of them, with the classes that there are.
+pub fn check_assertions(scenario: &Scenario, classes: &[String]) -> Result<()> {
     for assertion in &scenario.assertions {
         if let Scope::Class(name) = &assertion.scope
             && !classes.contains(name)

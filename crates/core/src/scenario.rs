@@ -186,7 +186,7 @@ impl Scenario {
     pub const STREAMS: u32 = 32;
 
     /// Length of the measured stretch: what was asked for, a profile's own, or 10 s. A profile ends with its last
-    /// step even when more was asked for. Users end when the last one has left: of them this is the longest time that
+    /// step even when more was asked for, and its first part is the warm-up. Users end when the last one has left: of them this is the longest time that
     /// it can take, unless a duration was asked for.
     #[must_use]
     pub fn length(&self) -> Span {
@@ -198,7 +198,9 @@ impl Scenario {
             let longest_ns = self.load.longest_run_ns(request_ns).unwrap_or(u64::MAX);
             return self.duration.unwrap_or(Span { ns: longest_ns.min(Self::USERS_LONGEST.ns) });
         }
-        match (self.duration, self.load.own_duration_ns()) {
+        // Behind its last step a profile offers nothing: seconds there would be measured as seconds without load.
+        let own_ns = self.load.own_duration_ns().map(|ns| ns.saturating_sub(self.warmup.ns));
+        match (self.duration, own_ns) {
             (Some(asked), Some(own_ns)) => Span { ns: asked.ns.min(own_ns) },
             (Some(asked), None) => asked,
             (None, Some(own_ns)) => Span { ns: own_ns },
@@ -264,6 +266,7 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Arrivals, Step};
 
     #[test]
     fn secrets_stay_out_of_records() {
@@ -297,6 +300,24 @@ mod tests {
         assert_eq!(count(&open, AdmissionModel::Direct, None), 64);
         assert_eq!(count(&open, slots(200), None), 200);
         assert_eq!(count(&open, slots(200), Some(20)), 20);
+    }
+
+    #[test]
+    fn the_first_part_of_a_profile_is_its_warm_up() {
+        let step = |from_per_s, to_per_s, s: u64| Step {
+            from_per_s,
+            to_per_s,
+            duration_ns: Span::seconds(s).ns,
+        };
+        let steps = vec![step(0.0, 100.0, 3), step(100.0, 100.0, 7)];
+        let load = LoadModel::Profile { steps, arrivals: Arrivals::Uniform };
+        let length = |duration: Option<u64>, warmup| {
+            let (duration, warmup) = (duration.map(Span::seconds), Span::seconds(warmup));
+            let load = load.clone();
+            Scenario { load, duration, warmup, ..Scenario::default() }.length().as_seconds()
+        };
+        assert_eq!((length(None, 0), length(None, 3)), (10.0, 7.0));
+        assert_eq!((length(Some(5), 3), length(Some(60), 3), length(None, 11)), (5.0, 7.0, 0.0));
     }
 
     #[test]

@@ -220,7 +220,7 @@ mod tests {
         // Four assertions (one for each of two classes), the SLOs of the sample, and the verdict.
         assert_eq!(cases.len(), 4 + record.slo.len() + 1);
         assert_eq!(cases[0]["name"], "global p95 < 0.001ms");
-        assert_eq!(cases[3]["name"], "class <x> p50 < 1000ms");
+        assert_eq!(cases[3]["name"], "class \"<x>\" p50 < 1000ms");
         let missed = record.slo.values().filter(|slo| !slo.held).count();
         let failures = of("failure");
         assert_eq!(failures.len(), 2 + missed);

@@ -23,6 +23,9 @@ use crate::json_scan::{Pointer, number, unsigned};
 use plimsoll_core::units::Span;
 use regex::bytes::Regex;
 
+/// Where Elasticsearch says whether the number of hits is all of them (`eq`), or where it stopped counting (`gte`).
+const RELATION: &str = "/hits/total/relation";
+
 /// What is wrong with a check as written.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("--check '{text}': {problem}")]
@@ -90,8 +93,8 @@ enum Rule {
     Number(Pointer, Comparison, f64),
     Contains(memchr::memmem::Finder<'static>, bool),
     Matches(Box<Regex>),
-    /// How many hits, as a number to compare with.
-    Hits(Comparison, u64),
+    /// How many hits, as a number to compare with; at the pointer a reply says whether it has counted them all.
+    Hits(Comparison, u64, Pointer),
     /// How long it may take, ns.
     Time(Comparison, u64),
 }
@@ -258,7 +261,8 @@ fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
         let (comparison, at) = comparison_at(text, "hits".len())?;
         let hits =
             unsigned(&text.as_bytes()[at..]).ok_or("write a number of hits, as in hits>=1")?;
-        return Ok(Some(Rule::Hits(comparison, hits)));
+        let relation = Pointer::parse(RELATION).ok_or("this is a defect of plimsoll")?;
+        return Ok(Some(Rule::Hits(comparison, hits, relation)));
     }
     if after("time") {
         let (comparison, at) = comparison_at(text, "time".len())?;
@@ -339,8 +343,15 @@ impl Rule {
             }
             Self::Contains(needle, wanted) => needle.find(body).is_some() == *wanted,
             Self::Matches(regex) => regex.is_match(body),
-            Self::Hits(comparison, hits) => {
-                seen.hits.is_some_and(|found| comparison.holds(&found, hits))
+            Self::Hits(comparison, hits, relation) => {
+                let at_least = relation.find(body).is_some_and(|told| told == br#""gte""#);
+                let holds = |found: &u64| match comparison {
+                    // More than were counted may be there: only what is true of any number above is known.
+                    Comparison::Unequal if at_least => found > hits,
+                    Comparison::Equal | Comparison::AtMost | Comparison::Below if at_least => false,
+                    _ => comparison.holds(found, hits),
+                };
+                seen.hits.as_ref().is_some_and(holds)
             }
             Self::Time(comparison, limit_ns) => comparison.holds(&seen.service_ns, limit_ns),
         }

@@ -4,8 +4,10 @@
 
 use crate::classes::{ClassError, Classes};
 use crate::http::Way;
+use crate::script::Script;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
+use plimsoll_core::schedule::UserTurn;
 use plimsoll_wire::postgres::{Postgres, Reply, Request, RequestError, Statement};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;
@@ -128,20 +130,44 @@ impl SqlSet {
 /// rows are its hits.
 pub struct SqlSessions {
     set: Arc<SqlSet>,
-    way: Way,
+    course: Course,
+}
+
+/// How the next statement is found.
+enum Course {
+    /// By the number of those before it, whoever asked them.
+    Way(Way),
+    /// By whose turn it is, in models of users.
+    Users(Script, UserTurn),
 }
 
 impl SqlSessions {
     /// Asks the statements of `set` in the order of `way`.
     #[must_use]
     pub fn new(set: Arc<SqlSet>, way: Way) -> Self {
-        Self { set, way }
+        Self { set, course: Course::Way(way) }
+    }
+
+    /// Lets each user ask the statements of `set` by `script`.
+    #[must_use]
+    pub fn of_users(set: Arc<SqlSet>, script: Script) -> Self {
+        Self { set, course: Course::Users(script, UserTurn::default()) }
     }
 }
 
 impl Sessions<Postgres> for SqlSessions {
+    fn user(&mut self, _client: u32, turn: UserTurn) {
+        if let Course::Users(_, own) = &mut self.course {
+            *own = turn;
+        }
+    }
+
     fn next(&mut self, _client: u32, _target: u32, request: &mut Request) -> Turn {
-        let Some(index) = self.way.next_index() else { return Turn::Exhausted };
+        let index = match &mut self.course {
+            Course::Way(way) => way.next_index(),
+            Course::Users(script, turn) => Some(script.index(*turn)),
+        };
+        let Some(index) = index else { return Turn::Exhausted };
         request.copy_from(&self.set.requests[index]);
         // What a statement changes nobody knows: it is not asked a second time.
         let class = u16::from(self.set.classes[index]);
@@ -200,6 +226,7 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::query_file::Passes;
+    use crate::script::UserOrder;
 
     const TEXT: &str = "-- two kinds\nSELECT 1\n\n  SELECT count(*) FROM t  \n";
 
@@ -226,6 +253,23 @@ mod tests {
         assert_eq!(asked, [("other".to_owned(), 0), ("count".to_owned(), 1)]);
         let what = Submission { class: 0, item: 1, idempotent: false };
         assert_eq!(sessions.describe(&what, &request), "line 4: SELECT count(*) FROM t");
+    }
+
+    #[test]
+    fn users_ask_in_the_order_of_their_script() {
+        let script = Script::new(UserOrder::Block, &[2, 2], 0, 1).unwrap();
+        let mut sessions = SqlSessions::of_users(Arc::new(set(SqlMode::Simple)), script);
+        let mut request = Request::default();
+        let mut ask = |user, step| {
+            sessions.user(0, UserTurn { user, step, free_ns: 0 });
+            match sessions.next(0, 0, &mut request) {
+                Turn::Ask(what) => what.item,
+                other => panic!("{other:?}"),
+            }
+        };
+        // Two users whose turns alternate, each of whom goes its own way.
+        let asked: Vec<u64> = (0..4).flat_map(|step| [ask(0, step), ask(1, step)]).collect();
+        assert_eq!(asked, [0, 0, 0, 0, 1, 1, 1, 1]);
     }
 
     #[test]

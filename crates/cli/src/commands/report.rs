@@ -7,7 +7,7 @@ use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use plimsoll_core::assertion::Assertion;
+use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::record::RunRecord;
 use plimsoll_report::benchpress;
 use plimsoll_report::fbench::{FbenchResult, own_block};
@@ -128,9 +128,26 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
     Ok((text?, exit::FINE))
 }
 
+/// Refuses an assertion about a class that the record does not have: of no requests none has failed, so that it might hold.
+fn check_assertions(assertions: &[Assertion], record: &RunRecord) -> Result<()> {
+    for assertion in assertions {
+        if let Scope::Class(name) = &assertion.scope
+            && !record.classes.contains_key(name)
+        {
+            let known: Vec<&str> = record.classes.keys().map(String::as_str).collect();
+            return Err(usage(format!(
+                "--assert '{assertion}': the record has no class '{name}'; it has {}",
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn one(args: &ReportArgs, folder: &Path) -> Result<(String, u8)> {
     let Loaded { mut record, folder, .. } = load(folder)?;
     if !args.assertions.is_empty() {
+        check_assertions(&args.assertions, &record)?;
         let judged = args.assertions.iter().flat_map(|assertion| assertion.judge(&record));
         record.assertions = judged.collect();
     }

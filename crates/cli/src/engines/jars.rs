@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use ring::digest::{SHA256, digest};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -214,6 +215,7 @@ pub fn install(engine: &JarEngine, force: bool) -> Result<Installed> {
     if !force && installed(engine).is_ok() {
         return Ok(Installed::Before);
     }
+    remove_unfinished(&home, engine)?;
     if folder.exists() {
         std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
     }
@@ -241,14 +243,20 @@ pub fn install(engine: &JarEngine, force: bool) -> Result<Installed> {
 /// # Errors
 /// When its folder cannot be removed.
 pub fn clean(engine: &JarEngine) -> Result<bool> {
-    let folder = engine.folder()?;
-    if !folder.exists() {
+    let (folder, home) = (engine.folder()?, engines_home()?);
+    if !folder.exists() && unfinished(&home, engine).is_empty() {
         return Ok(false);
     }
-    std::fs::remove_dir_all(&folder)
-        .map_err(|error| usage(format!("{}: {error}", folder.display())))?;
-    let home = engines_home()?;
-    let _ = std::fs::remove_file(home.join(format!(".{}.lock", engine.name)));
+    // Nothing is taken away from an installation that is under way.
+    let path = home.join(format!(".{}.lock", engine.name));
+    let lock = lock(&path)?;
+    remove_unfinished(&home, engine)?;
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)
+            .map_err(|error| usage(format!("{}: {error}", folder.display())))?;
+    }
+    let _ = std::fs::remove_file(&path);
+    drop(lock);
     // An empty folder is of no use to anybody; one that is not empty stays.
     let _ = std::fs::remove_dir(&home);
     Ok(true)
@@ -265,6 +273,27 @@ impl Unfinished {
     }
 }
 
+/// The folders that installations of an engine have begun and not finished.
+fn unfinished(home: &Path, engine: &JarEngine) -> Vec<PathBuf> {
+    let begin = format!(".{}-", engine.name);
+    let is_one = |entry: &std::fs::DirEntry| {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(&begin));
+        number.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let Ok(entries) = std::fs::read_dir(home) else { return Vec::new() };
+    entries.flatten().filter(is_one).map(|entry| entry.path()).collect()
+}
+
+/// Removes them. Who holds the lock knows that those who made them are gone; one of them may have had the number that this
+/// process has, and its half of a jar would be taken for a whole one.
+fn remove_unfinished(home: &Path, engine: &JarEngine) -> Result<()> {
+    for path in unfinished(home, engine) {
+        std::fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
 impl Drop for Unfinished {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
@@ -273,16 +302,30 @@ impl Drop for Unfinished {
 
 /// Waits until no other process installs the same; ends with the file.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::create(path).with_context(|| path.display().to_string())?;
+    let open = || {
+        // Whoever removed the last engine has removed the folder, too.
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        folder.and_then(|()| File::create(path)).with_context(|| path.display().to_string())
+    };
+    let mut file = open()?;
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) if is_at(&file, path) => return Ok(file),
+            // Who had it has removed it: it locks nobody out any more.
+            Ok(()) => file = open()?,
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
             // A file system without locks has nobody else on it either, as far as can be known.
             Err(TryLockError::Error(_)) => return Ok(file),
         }
         signals::go_on("while another installation was under way")?;
     }
+}
+
+/// Whether an open file is the one of this name.
+fn is_at(file: &File, path: &Path) -> bool {
+    let own = file.metadata().map(|about| (about.dev(), about.ino()));
+    let there = path.metadata().map(|about| (about.dev(), about.ino()));
+    matches!((own, there), (Ok(own), Ok(there)) if own == there)
 }
 
 fn jars_in(folder: &Path) -> Result<Vec<String>> {
@@ -382,6 +425,38 @@ fn tool(path: &Path, arguments: &[&str], work: &Path) -> Result<()> {
 mod tests {
     use super::super::voltdb::VOLTDB;
     use super::*;
+
+    #[test]
+    fn what_was_begun_and_not_finished_is_known_and_goes() {
+        let home = tempfile::tempdir().unwrap();
+        let names = [".opensearch-17", ".opensearch-4000000", ".opensearch-x", ".elasticsearch-17"];
+        for name in names {
+            std::fs::create_dir(home.path().join(name)).unwrap();
+            std::fs::write(home.path().join(name).join("half.jar"), "PK").unwrap();
+        }
+        remove_unfinished(home.path(), &OPENSEARCH).unwrap();
+        let left = names.map(|name| home.path().join(name).exists());
+        assert_eq!(left, [false, false, true, true]);
+        assert!(unfinished(home.path(), &OPENSEARCH).is_empty());
+    }
+
+    #[test]
+    fn a_lock_that_was_removed_locks_nobody_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        let path = home.join(".lock");
+        let first = lock(&path).unwrap();
+        assert!(is_at(&first, &path));
+        let waiting = {
+            let path = path.clone();
+            std::thread::spawn(move || lock(&path).map(|file| is_at(&file, &path)))
+        };
+        // As `clean` does: the waiting one has it open by now, or opens another.
+        std::thread::sleep(LOCK_PAUSE);
+        std::fs::remove_dir_all(&home).unwrap();
+        drop(first);
+        assert!(waiting.join().unwrap().unwrap(), "the lock of a file that is gone");
+    }
 
     #[test]
     fn every_jar_has_a_checksum_and_a_wrong_one_is_named() {

@@ -2,7 +2,7 @@
 
 use crate::usage::usage;
 use anyhow::Result;
-use std::fs::File;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,10 +36,19 @@ impl EngineLog {
     /// Begins it anew.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be made, or another process keeps its log in it.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path)
-            .map_err(|error| usage(format!("--log {}: {error}; check the path", path.display())))?;
+        let shown = path.display();
+        let wrong = |error| usage(format!("--log {shown}: {error}; check the path"));
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let file = file.map_err(wrong)?;
+        // The log of an engine that runs is not taken from it, nor its data, beside which the log lies.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(usage(format!(
+                "{shown} is the log of an engine that still runs; stop it, or name another --data or --log"
+            )));
+        }
+        file.set_len(0).map_err(wrong)?;
         let inner = Inner { file, room: KEPT_BYTES, tail: Vec::new() };
         Ok(Self {
             path: path.to_owned(),
@@ -80,6 +89,11 @@ impl EngineLog {
                 own.add(&buffer[..read]);
             }
         });
+        self.wait_for(reader);
+    }
+
+    /// Has [`EngineLog::drain`] wait for another thread that reads what the engine says.
+    pub fn wait_for(&self, reader: JoinHandle<()>) {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
     }
 
@@ -126,5 +140,19 @@ mod tests {
         assert_eq!(kept.len() as u64, KEPT_BYTES + CUT.len() as u64);
         assert!(kept.ends_with(CUT));
         assert!(EngineLog::create(dir.path()).is_err());
+    }
+
+    #[test]
+    fn a_log_that_is_being_kept_is_nobody_elses() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("engine.log");
+        let log = EngineLog::create(&path).unwrap();
+        log.add(b"said\n");
+        let told = EngineLog::create(&path).map(drop).unwrap_err().to_string();
+        assert!(told.contains("of an engine that still runs"), "{told}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"said\n");
+        drop(log);
+        drop(EngineLog::create(&path).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"", "it begins anew");
     }
 }

@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::units::Size;
 use rustix::process::Signal;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 /// Smallest heap that a node starts with, bytes.
@@ -173,18 +173,22 @@ fn first_line(child: &mut Child, log: &EngineLog) -> Result<Receiver<String>> {
     let stdout = child.stdout.take().context("its stdout")?;
     log.follow(child.stderr.take().context("its stderr")?);
     let (sender, said) = channel();
-    let log = log.clone();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines() {
-            let Ok(line) = line else { break };
-            if line.starts_with("ready ") || line.starts_with("failed ") {
-                let _ = sender.send(line);
-            } else {
-                log.add(format!("{line}\n").as_bytes());
-            }
-        }
-    });
+    let own = log.clone();
+    log.wait_for(std::thread::spawn(move || sort_out(stdout, &own, &sender)));
     Ok(said)
+}
+
+/// Hands on what the launcher says, and puts all else into the log, until the stream ends. Bytes that are no text end nothing:
+/// a pipe that nobody empties would stop the engine.
+fn sort_out(stdout: impl Read, log: &EngineLog, sender: &Sender<String>) {
+    for line in BufReader::new(stdout).split(b'\n') {
+        let Ok(line) = line else { break };
+        if line.starts_with(b"ready ") || line.starts_with(b"failed ") {
+            let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
+        } else {
+            log.add(&[&line[..], b"\n"].concat());
+        }
+    }
 }
 
 fn port_of(name: &str, said: &Receiver<String>) -> Result<Option<u16>> {
@@ -234,4 +238,23 @@ pub fn archive_classes(engine: &JarEngine, java: &Java, folder: &Path) -> Result
         }
     }
     if archive.is_file() { Ok(()) } else { bail!("Java wrote no archive: {}", log.last_words()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_launcher_says_is_told_from_what_the_engine_prints() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = EngineLog::create(&dir.path().join("engine.log")).unwrap();
+        let (sender, said) = channel();
+        let printed = b"starting \xff\xfe\nready 127.0.0.1:5\nfailed X: na\xefve\nlast";
+        sort_out(&printed[..], &log, &sender);
+        assert_eq!(port_of("x", &said).unwrap(), Some(5));
+        let told = port_of("x", &said).unwrap_err().to_string();
+        assert_eq!(told, "x does not start: X: na\u{fffd}ve");
+        assert_eq!(port_of("x", &said).unwrap(), None);
+        assert_eq!(std::fs::read(log.path()).unwrap(), b"starting \xff\xfe\nlast\n");
+    }
 }

@@ -75,6 +75,9 @@ fn accompany(
             break port;
         }
         if let Some(status) = wait_within(&mut running.child, STARTING_LOOK) {
+            // Why it does not start may be what it said last, and still be on its way.
+            log.drain();
+            port()?;
             return Err(ended(place.kind, &status.to_string(), log));
         }
         if signals::is_stopped() {

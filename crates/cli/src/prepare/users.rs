@@ -18,7 +18,10 @@ pub(super) struct Filling {
 }
 
 /// Refuses settings of users where there are none.
-pub(super) fn check(scenario: &Scenario) -> Result<()> {
+///
+/// # Errors
+/// The first of them.
+pub fn check(scenario: &Scenario) -> Result<()> {
     let users = matches!(scenario.load, LoadModel::Users { .. });
     let per_user = scenario.rows.as_ref().is_some_and(|rows| rows.per == RowsPer::User);
     let wrong = if scenario.repeat == 0 {
@@ -37,13 +40,24 @@ pub(super) fn check(scenario: &Scenario) -> Result<()> {
 
 /// What each user asks; `None` in models without users.
 pub(super) fn script(scenario: &Scenario, source: &Source) -> Result<Option<Script>> {
-    let LoadModel::Users { requests, .. } = scenario.load else { return Ok(None) };
+    if !matches!(scenario.load, LoadModel::Users { .. }) {
+        return Ok(None);
+    }
     let SourceKind::Rendered(rendered) = &source.kind else {
         return Err(usage(
             "--users: a file of requests of over 64 MiB is streamed, and users need theirs in memory; \
              use a smaller file, or --rows",
         ));
     };
+    script_of(scenario, rendered.per_target[0].len())
+}
+
+/// What each user asks of so many requests; `None` in models without users.
+///
+/// # Errors
+/// An order that is none, or more than a user can ask.
+pub fn script_of(scenario: &Scenario, count: usize) -> Result<Option<Script>> {
+    let LoadModel::Users { requests, .. } = scenario.load else { return Ok(None) };
     let order = match scenario.order.as_str() {
         "file" => UserOrder::File,
         "block" => UserOrder::Block,
@@ -56,7 +70,7 @@ pub(super) fn script(scenario: &Scenario, source: &Source) -> Result<Option<Scri
             )));
         }
     };
-    let repeats = vec![scenario.repeat; rendered.per_target[0].len()];
+    let repeats = vec![scenario.repeat; count];
     Script::new(order, &repeats, requests, scenario.seed).map(Some).map_err(usage)
 }
 

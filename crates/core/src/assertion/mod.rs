@@ -142,7 +142,13 @@ impl fmt::Display for Scope {
         match self {
             Self::Global => f.write_str("global"),
             Self::Each => f.write_str("each"),
-            Self::Class(name) if name.contains([' ', '\'']) => write!(f, "class \"{name}\""),
+            // Whatever parts words, or stands by itself, would be read as something else.
+            Self::Class(name)
+                if name.is_empty()
+                    || name.contains(|c: char| c.is_whitespace() || "'<>=,()".contains(c)) =>
+            {
+                write!(f, "class \"{name}\"")
+            }
             Self::Class(name) => write!(f, "class {name}"),
         }
     }

@@ -38,6 +38,29 @@ fn hits_times_and_texts() {
 }
 
 #[test]
+fn a_number_of_hits_that_was_not_counted_to_its_end_is_a_least_one() {
+    let body = br#"{"hits":{"total":{"value":10000,"relation":"gte"},"hits":[]}}"#;
+    let counted = br#"{"hits":{"total":{"value":10000,"relation":"eq"},"hits":[]}}"#;
+    for (check, at_least, exactly) in [
+        ("hits>=10000", true, true),
+        ("hits>=10001", false, false),
+        ("hits>9999", true, true),
+        ("hits=10000", false, true),
+        ("hits<=10000", false, true),
+        ("hits<20000", false, true),
+        ("hits!=20000", false, true),
+        ("hits!=5", true, true),
+    ] {
+        let checks = Checks::new(&[check]).unwrap();
+        let held = |body: &[u8]| {
+            let hits = HitCounter::default().count(None, body);
+            checks.judge(&Seen { status: 200, body, hits, service_ns: 0 }).is_ok()
+        };
+        assert_eq!((held(body), held(counted)), (at_least, exactly), "{check}");
+    }
+}
+
+#[test]
 fn statuses() {
     let set = StatusSet::parse("200-299, 304,4xx").unwrap();
     for (code, inside) in

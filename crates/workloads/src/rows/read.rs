@@ -3,9 +3,14 @@
 use super::{COLUMNS_MAX, ROWS_MAX_BYTES, Rows};
 use crate::error::{InputError, Problem};
 use crate::query_file::SourceFile;
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+
+/// What some programs write at the beginning of a text to say that it is UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 fn no_row(path: &Path) -> InputError {
     let problem = "holds no row; write a line of names, and a line of values for each row";
@@ -32,7 +37,8 @@ impl Rows {
         let mut bytes = BufReader::new(source.at(0).map_err(fail)?);
         let first = loop {
             let seen = bytes.fill_buf().map_err(fail)?;
-            match seen.iter().position(|b| !b.is_ascii_whitespace()) {
+            let passed = |b: &u8| b.is_ascii_whitespace() || BYTE_ORDER_MARK.contains(b);
+            match seen.iter().position(|b| !passed(b)) {
                 Some(at) => break Some(seen[at]),
                 None if seen.is_empty() => break None,
                 None => {
@@ -46,7 +52,11 @@ impl Rows {
         let mut rows = Self { path: path.to_owned(), ..Self::default() };
         match first {
             Some(b'{') => rows.read_ndjson(bytes)?,
-            _ => rows.read_csv(bytes)?,
+            _ => {
+                let separator = if rows.has_tabs() { b'\t' } else { b',' };
+                rows.check_marks(source.at(0).map_err(fail)?, separator)?;
+                rows.read_csv(bytes, separator)?;
+            }
         }
         if rows.is_empty() {
             return Err(no_row(path));
@@ -66,10 +76,12 @@ impl Rows {
             return Err(self.wrong(line, format!("more than {COLUMNS_MAX} columns")));
         }
         for (index, name) in names.iter().enumerate() {
-            if name.is_empty() || name.contains(['{', '}']) {
-                let shown = name.escape_debug();
-                let problem =
-                    format!("column {}: '{shown}' is no name; use one without braces", index + 1);
+            // A name in a request is looked for without the blanks around it.
+            if name.is_empty() || name.contains(['{', '}']) || name.trim() != name {
+                let (place, shown) = (index + 1, name.escape_debug());
+                let problem = format!(
+                    "column {place}: '{shown}' is no name; use one without braces, and without blanks around it"
+                );
                 return Err(self.wrong(line, problem));
             }
             if names[..index].contains(name) {
@@ -84,14 +96,62 @@ impl Rows {
 
     fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
-        // The values are no longer than the file, which has at most 256 MiB; escapes only get shorter.
+        // The values are no longer than the file, which has at most 256 MiB: escapes only get shorter, and all else is kept as
+        // it is written.
         self.ends.push(self.bytes.len() as u32);
     }
 
-    fn read_csv(&mut self, bytes: impl Read) -> Result<(), InputError> {
-        let tabs = self.path.to_string_lossy().trim_end_matches(".gz").ends_with(".tsv");
+    fn has_tabs(&self) -> bool {
+        self.path.to_string_lossy().trim_end_matches(".gz").ends_with(".tsv")
+    }
+
+    /// Refuses quotation marks that are no CSV. Readers of it, ours too, take them for something without a word: the rest of
+    /// the file for one value where a mark is left open, and a phrase for its words where more stands behind it.
+    fn check_marks(&self, bytes: impl Read, separator: u8) -> Result<(), InputError> {
+        let mut bytes = BufReader::new(bytes);
+        let (mut at, mut line, mut opened) = (Marks::Begin, 1, 1);
+        loop {
+            let seen = bytes.fill_buf().map_err(|error| InputError::io(&self.path, error))?;
+            for &byte in seen {
+                at = match (at, byte) {
+                    (Marks::Begin, b'"') => {
+                        opened = line;
+                        Marks::Inside
+                    }
+                    (Marks::Inside, b'"') => Marks::Closed,
+                    (Marks::Inside, _) | (Marks::Closed, b'"') => Marks::Inside,
+                    (_, byte) if byte == separator || byte == b'\n' || byte == b'\r' => {
+                        Marks::Begin
+                    }
+                    (Marks::Closed, _) => {
+                        let problem = "text behind the quotation mark that closes a value; double each mark \
+                                       that belongs to a value, and put the value in marks";
+                        return Err(self.wrong(line, problem));
+                    }
+                    (Marks::Begin, byte) if line == 1 && BYTE_ORDER_MARK.contains(&byte) => {
+                        Marks::Begin
+                    }
+                    (Marks::Begin | Marks::Bare, _) => Marks::Bare,
+                };
+                line += u64::from(byte == b'\n');
+            }
+            let length = seen.len();
+            bytes.consume(length);
+            match at {
+                _ if length > 0 => {}
+                Marks::Inside => {
+                    let problem = "a quotation mark that opens a value is not closed; close it, or \
+                                   double each one inside of a value and put the value in such marks";
+                    return Err(self.wrong(opened, problem));
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn read_csv(&mut self, bytes: impl Read, separator: u8) -> Result<(), InputError> {
         let mut reader = csv::ReaderBuilder::new()
-            .delimiter(if tabs { b'\t' } else { b',' })
+            .delimiter(separator)
             .has_headers(false)
             .flexible(true)
             .from_reader(bytes);
@@ -128,29 +188,80 @@ impl Rows {
                 return Ok(());
             }
             line += 1;
-            if text.trim_ascii().is_empty() {
+            let own = text.strip_prefix(BYTE_ORDER_MARK).filter(|_| line == 1).unwrap_or(&text);
+            if own.trim_ascii().is_empty() {
                 continue;
             }
-            let row: Map<String, Value> = serde_json::from_slice(&text).map_err(|error| {
+            let row: Row<'_> = serde_json::from_slice(own).map_err(|error| {
                 let text = error.to_string();
                 let what = text.split(" at line").next().unwrap_or_default().to_owned();
                 self.wrong(line, format!("{what}; write an object such as {{\"name\":\"value\"}}"))
             })?;
             if self.names.is_empty() {
-                self.set_names(line, row.keys().cloned().collect())?;
+                self.set_names(line, row.0.iter().map(|(name, _)| name.clone()).collect())?;
             }
             for column in 0..self.names.len() {
-                let Some(value) = row.get(&self.names[column]) else {
+                let Some(value) = row.value(column, &self.names[column]) else {
                     let problem = format!("no \"{}\", which the first row has", self.names[column]);
                     return Err(self.wrong(line, problem));
                 };
-                match value {
-                    Value::String(text) => self.push(text.as_bytes()),
-                    other => self.push(other.to_string().as_bytes()),
+                // A text without its quotation marks and escapes; all else to the last digit as it is written.
+                match serde_json::from_str::<String>(value) {
+                    Ok(text) => self.push(text.as_bytes()),
+                    Err(_) => self.push(value.as_bytes()),
                 }
             }
             self.lines.push(line as u32);
         }
+    }
+}
+
+/// Where in a value of CSV a byte stands.
+#[derive(Clone, Copy)]
+enum Marks {
+    /// At its beginning.
+    Begin,
+    /// In one without quotation marks around it.
+    Bare,
+    /// Between quotation marks.
+    Inside,
+    /// Behind a mark that closes the value, unless another follows.
+    Closed,
+}
+
+/// An object's members in their order, each value as it is written.
+struct Row<'a>(Vec<(String, &'a RawValue)>);
+
+impl Row<'_> {
+    /// The value of this name, which usually is at this place.
+    fn value(&self, place: usize, name: &str) -> Option<&str> {
+        let is = |member: &&(String, &RawValue)| member.0 == name;
+        let found = self.0.get(place).filter(is).or_else(|| self.0.iter().find(is));
+        found.map(|(_, value)| value.get())
+    }
+}
+
+impl<'de> Deserialize<'de> for Row<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Row<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Row(members))
+            }
+        }
+
+        deserializer.deserialize_map(Members)
     }
 }
 
@@ -191,11 +302,59 @@ mod tests {
     }
 
     #[test]
+    fn values_of_ndjson_are_those_of_the_file_to_the_last_digit() {
+        let lines = "{\"id\":123456789012345678901234567890,\"price\":1.10,\"o\":{\"b\": 1e3, \"a\":\"\\n\"}}\n\
+                     {\"o\":\"x\",\"id\":-0,\"price\":1E400,\"more\":1}\n";
+        let rows = load("a.ndjson", lines.as_bytes()).unwrap();
+        assert_eq!(
+            all(&rows),
+            [
+                ["123456789012345678901234567890", "1.10", "{\"b\": 1e3, \"a\":\"\\n\"}"],
+                ["-0", "1E400", "x"]
+            ]
+        );
+    }
+
+    #[test]
+    fn a_quotation_mark_that_is_left_open_swallows_nothing() {
+        for (text, line) in [
+            ("term\nship\n\"boat\nraft\n", 3),
+            ("term\n\"boat", 2),
+            ("a,b\n1,\"2\n3,4\n", 2),
+            ("a,b\n\"1,2\n3,4\n", 2),
+            ("\"a,b\n1,2\n", 1),
+        ] {
+            let told = load("a.csv", text.as_bytes()).unwrap_err().to_string();
+            assert!(told.contains(&format!("a.csv:{line}: a quotation mark")), "{text}: {told}");
+        }
+        for (name, text) in [
+            ("a.csv", "term\n\"new york\" pizza\n"),
+            ("a.csv", "a,b\n\"x\"y,1\n"),
+            ("a.tsv", "a\tb\n\"x\" ,y\t1\n"),
+            ("a.csv", "\u{feff}\"a\"b\n1\n"),
+        ] {
+            let told = load(name, text.as_bytes()).unwrap_err().to_string();
+            let line = if text.contains("\"b\n") { 1 } else { 2 };
+            let wanted = format!("{name}:{line}: text behind the quotation mark");
+            assert!(told.contains(&wanted), "{text}: {told}");
+        }
+        // Closed ones may hold anything, at the end of the file too.
+        let rows = load("a.csv", b"term\n\"a \"\"b\"\"\n\"\nwith\"in\n\"last\n\nline\"").unwrap();
+        assert_eq!(all(&rows), [["a \"b\"\n"], ["with\"in"], ["last\n\nline"]]);
+        let marked = load("a.csv", b"\xef\xbb\xbf\"a,b\",c\r\n\"\",\"\"\"\"\r\n").unwrap();
+        assert_eq!(marked.names(), ["a,b", "c"]);
+        assert_eq!(all(&marked), [["", "\""]]);
+    }
+
+    #[test]
     fn gzip_and_a_byte_order_mark_are_read() {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(b"\xef\xbb\xbfterm\na\nb\n").unwrap();
         let rows = load("a.csv.gz", &packed.finish().unwrap()).unwrap();
         assert_eq!((rows.column("term"), rows.len()), (Some(0), 2));
+        let ndjson = load("a.ndjson", b"\xef\xbb\xbf{\"term\":\"a\"}\n{\"term\":\"b\"}\n").unwrap();
+        assert_eq!(ndjson.column("term"), Some(0));
+        assert_eq!(all(&ndjson), [["a"], ["b"]]);
     }
 
     #[test]
@@ -208,6 +367,9 @@ mod tests {
             ("a.ndjson", "{\"a\":1}\n{\"b\":1}\n", "a.ndjson:2: no \"a\""),
             ("a.ndjson", "{\"a\":1}\n{\"a\":\n", "a.ndjson:2: EOF"),
             ("a.ndjson", "{\"a{\":1}\n", "a.ndjson:1: column 1"),
+            ("a.ndjson", "{\"a\":1,\" b\":1}\n", "a.ndjson:1: column 2"),
+            ("a.ndjson", "{\"a\":1,\"a\":1}\n", "a.ndjson:1: two columns"),
+            ("a.ndjson", "{\"a\":1}\n[1]\n", "a.ndjson:2: invalid type: sequence"),
         ] {
             let message = load(name, text.as_bytes()).unwrap_err().to_string();
             assert!(message.contains(word) && !message.contains('\n'), "{text}: {message}");

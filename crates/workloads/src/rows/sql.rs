@@ -9,6 +9,9 @@ use super::Rows;
 use super::template::{TemplateError, first_place};
 use super::text::value;
 
+/// What ends a line, and a comment with it.
+const NEW_LINE: [char; 2] = ['\n', '\r'];
+
 /// A text as SQL has it between quotes, whatever is in it.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -84,7 +87,7 @@ fn put_inside(value: &str, quote: char, escapes: bool, out: &mut String) {
 fn outside(rest: &str, before: Option<char>) -> (usize, Around) {
     let whole = |bytes| (bytes, Around::Statement);
     if rest.starts_with("--") {
-        return whole(rest.find('\n').unwrap_or(rest.len()));
+        return whole(rest.find(NEW_LINE).unwrap_or(rest.len()));
     }
     if rest.starts_with("/*") {
         return whole(comment(rest));
@@ -129,12 +132,12 @@ fn continued(rest: &str) -> Option<usize> {
     loop {
         let here = &rest[at..];
         if here.starts_with("--") {
-            at += here.find('\n')?;
+            at += here.find(NEW_LINE)?;
         } else {
             match here.chars().next()? {
                 '\'' if new_line => return Some(at + 1),
                 c if c.is_ascii_whitespace() => {
-                    new_line |= c == '\n' || c == '\r';
+                    new_line |= NEW_LINE.contains(&c);
                     at += 1;
                 }
                 _ => return None,
@@ -206,6 +209,8 @@ mod tests {
             // A literal that began with E goes on in the next line as it began.
             ("a=E'x' -- '\n '{{w}}'", 6, "a=E'x' -- '\n '\\\\'"),
             ("a='x' '{{w}}'", 6, r"a='x' '\'"),
+            // A comment ends with its line, by whatever that ends.
+            ("SELECT 1 -- it's\r, '\n{{w}}'", 0, "SELECT 1 -- it's\r, '\n''; DROP TABLE t; --'"),
         ] {
             assert_eq!(filled(text, row), wanted, "{text}");
         }

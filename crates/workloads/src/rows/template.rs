@@ -347,19 +347,25 @@ fn put_json(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Twice [`put_json`]: its backslashes and quotes once more.
+/// Twice [`put_json`]: its backslashes and quotes once more. The inner string may stand in single quotes too, of which JSON
+/// knows nothing: one in the value gets a backslash of its own, which is two in JSON.
 fn put_quoted_json(value: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     put_json(value, out);
-    let doubled = |byte: &u8| *byte == b'"' || *byte == b'\\';
-    let more = out[start..].iter().filter(|byte| doubled(byte)).count();
+    let backslashes = |byte: u8| match byte {
+        b'"' | b'\\' => 1,
+        b'\'' => 2,
+        _ => 0,
+    };
+    let more: usize = out[start..].iter().map(|byte| backslashes(*byte)).sum();
     let (mut from, mut to) = (out.len(), out.len() + more);
     out.resize(to, 0);
     // From the end, so that nothing is overwritten before it has moved.
     while from > start {
         (from, to) = (from - 1, to - 1);
-        out[to] = out[from];
-        if doubled(&out[to]) {
+        let byte = out[from];
+        out[to] = byte;
+        for _ in 0..backslashes(byte) {
             to -= 1;
             out[to] = b'\\';
         }
@@ -474,8 +480,8 @@ mod tests {
 
     #[test]
     fn a_string_inside_a_string_is_escaped_twice() {
-        let rows = rows("w\n\"a\"\"b\\c\"\nplain\n");
-        let body = r#"{"yql":"f contains \"{{w}}\" or true"}"#;
+        let rows = rows("w\n\"a\"\"b\\c'd\"\nplain\n");
+        let body = r#"{"yql":"f contains \"{{w}}\" or g contains '{{w}}'"}"#;
         let set = set(&[("/", "x", Some(body))]);
         let templates = TemplateSet::with_quoted(&set, &rows).unwrap();
         let mut out = Vec::new();
@@ -484,7 +490,7 @@ mod tests {
         let (_, body) = text.split_once("\r\n\r\n").unwrap();
         let value: serde_json::Value = serde_json::from_str(body).unwrap();
         // One string of YQL, and nothing of the value behind it.
-        assert_eq!(value["yql"], r#"f contains "a\"b\\c" or true"#);
+        assert_eq!(value["yql"], r#"f contains "a\"b\\c\'d" or g contains 'a\"b\\c\'d'"#);
         assert!(text.contains(&format!("Content-Length: {}\r\n", body.len())), "{text}");
     }
 }

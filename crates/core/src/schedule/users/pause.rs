@@ -26,6 +26,8 @@ pub enum Pause {
 
 /// An exponential draw is cut at so many means: one in 5e8 is longer, and no wait is without a limit.
 const EXPONENTIAL_MAX: f64 = 20.0;
+/// Parts over which the mean of a normal draw is taken: it comes out to three digits.
+const NORMAL_PARTS: u32 = 1000;
 /// A normal draw is cut at so many standard deviations from the mean.
 const NORMAL_MAX: f64 = 6.0;
 
@@ -63,13 +65,21 @@ impl Pause {
         }
     }
 
-    /// How long it is on average, ns; what is cut off its distribution makes no difference that matters.
+    /// How long it is on average, ns. That a normal draw is never below 0 makes it longer than its mean where that is within
+    /// a few deviations of 0; what else is cut off makes no difference that matters.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         match *self {
             Self::None => 0.0,
             Self::Uniform(least, most) => (least.ns as f64 + most.ns as f64) / 2.0,
-            Self::Fixed(mean) | Self::Exponential(mean) | Self::Normal(mean, _) => mean.ns as f64,
+            Self::Fixed(mean) | Self::Exponential(mean) => mean.ns as f64,
+            Self::Normal(mean, deviation) => {
+                // The mean over the middles of equally likely parts.
+                let part = |place: u32| (f64::from(place) + 0.5) / f64::from(NORMAL_PARTS);
+                let draw = |share| mean.ns as f64 + quantile(share) * deviation.ns as f64;
+                let sum: f64 = (0..NORMAL_PARTS).map(|place| draw(part(place)).max(0.0)).sum();
+                sum / f64::from(NORMAL_PARTS)
+            }
         }
     }
 
@@ -170,6 +180,11 @@ mod tests {
             ("uniform 1s 3s", 2.0, 2.0 / 12f64.sqrt()),
             ("exponential 2s", 2.0, 2.0),
             ("normal 2s 500ms", 2.0, 0.5),
+            // Half of these would be below 0: half of the mean of the normal distribution's own size, and its deviation,
+            // sqrt(2 / pi) / 2 and sqrt((1 - 1 / pi) / 2).
+            ("normal 0s 1s", 0.398_942, 0.583_820),
+            // By the formulas for a distribution cut at 0.
+            ("normal 1s 2s", 1.395_593, 1.487_872),
         ] {
             let pause: Pause = text.parse().unwrap();
             let draws: Vec<f64> = (0..n)
@@ -182,6 +197,8 @@ mod tests {
             let error = 5.0 * (deviation_s + 1e-9) / (n as f64).sqrt();
             assert!((mean - mean_s).abs() <= error, "{text}: mean {mean}");
             assert!((variance.sqrt() - deviation_s).abs() <= 0.05, "{text}: {}", variance.sqrt());
+            let told_s = pause.mean_ns() / 1e9;
+            assert!((told_s - mean_s).abs() <= 1e-3 * mean_s, "{text}: {told_s} s");
         }
     }
 

@@ -67,7 +67,7 @@ pub enum UserStep {
         by_per_s: f64,
         /// The stairs.
         stairs: Stairs,
-        /// Users per second of the first level; 0 begins with one increment.
+        /// Users per second of the first level; 0 with ramps begins with a ramp to one increment.
         from_per_s: f64,
     },
     /// A number of users at the same time: who leaves is replaced (`constantConcurrentUsers`).
@@ -92,7 +92,7 @@ pub enum UserStep {
         by: u32,
         /// The stairs.
         stairs: Stairs,
-        /// Users of the first level; 0 begins with one increment.
+        /// Users of the first level; 0 with ramps begins with a ramp to one increment.
         from: u32,
     },
 }
@@ -248,11 +248,11 @@ impl Stairs {
 
     /// The pieces of stairs that go up by `by` from `from`: value at start, value at end, length in ns.
     ///
-    /// From 0 with ramps they are (ramp, level) again and again; else (level, ramp) with a level at the end; without
-    /// ramps levels only. From 0 the first level is one increment, as in Gatling.
+    /// From 0 with ramps they are (ramp, level) again and again, and the first level is one increment; else (level, ramp)
+    /// with a level at the end; without ramps levels only, of which the first is `from` itself, be it 0. So does Gatling.
     fn pieces(&self, from: f64, by: f64) -> Vec<(f64, f64, u64)> {
         let (ramp_ns, level_ns) = (self.ramps.ns, self.lasting.ns);
-        let first = if from == 0.0 { by } else { from };
+        let first = if from == 0.0 && ramp_ns > 0 { by } else { from };
         let mut pieces = Vec::with_capacity(2 * self.times as usize);
         for number in 0..self.times {
             let value = first + by * f64::from(number);

@@ -128,8 +128,8 @@ fn stairs_are_gatlings() {
         let times = coming(text);
         (0..seconds).map(|s| between(&times, s as f64, s as f64 + 1.0)).collect::<Vec<_>>()
     };
-    // Levels only; from 0 the first level is one increment.
-    assert_eq!(per_second("increment 5/s times 3 lasting 1s", 3), [5, 10, 15]);
+    // Levels only; the first one is where the stairs begin, and that is 0 unless something else is said.
+    assert_eq!(per_second("increment 5/s times 3 lasting 1s", 3), [0, 5, 10]);
     assert_eq!(per_second("increment 5/s times 3 lasting 1s from 10/s", 3), [10, 15, 20]);
     // (level, ramp) and a level at the end.
     let from_ten = per_second("increment 10/s times 3 lasting 1s from 10/s ramps 1s", 5);
@@ -140,6 +140,8 @@ fn stairs_are_gatlings() {
         "incrementUsersPerSec(10).times(2).eachLevelLasting(1.second).separatedByRampsLasting(1)";
     assert_eq!(profile(gatling), profile("increment 10/s times 2 lasting 1s ramps 1s"));
     assert_eq!(profile(gatling).own_duration_ns(), 4 * SECOND_NS);
+    let alone = "increment 5/s times 1 lasting 1s".parse::<UserProfile>().unwrap_err();
+    assert!(alone.problem.contains("nobody comes"), "{alone}");
 }
 
 #[test]
@@ -235,6 +237,7 @@ fn ramps_and_stairs_of_concurrent_users_are_followed() {
             vec![(1.0, 10), (3.0, 15), (5.9, 20)],
         ),
         ("increment concurrent 5 times 2 lasting 2s ramps 1s", vec![(0.6, 3), (2.0, 5), (5.0, 10)]),
+        ("increment concurrent 5 times 3 lasting 2s", vec![(1.0, 0), (3.0, 5), (5.9, 10)]),
         (
             "concurrent 5 during 1s, nothing for 1s, concurrent 2 during 1s",
             vec![(0.5, 5), (1.5, 0), (2.5, 2)],

@@ -30,6 +30,8 @@ pub struct Statement {
 pub const SIMILARITY: (&str, &str) = ("pg_trgm.similarity_threshold", "0.15");
 /// The value as a number.
 const SIMILARITY_LEAST: f64 = 0.15;
+/// Longest word that PostgreSQL counts the edits of, characters.
+const LEVENSHTEIN_MAX: usize = 255;
 
 impl Statement {
     /// The text with the values in their places: what is sent, since each query is parsed and planned anew as those of
@@ -227,8 +229,9 @@ impl Maker {
                 joined(&parts, " OR ")
             }
             Clause::Prefix { field, text } if field_kind(field) == FieldKind::Text => {
-                // A prefix of a tsquery is a quoted word with ':*' behind it.
-                let text = self.value(format!("'{text}':*"));
+                // A prefix of a tsquery is a quoted word with ':*' behind it; inside, marks and backslashes are doubled.
+                let inside = text.replace('\\', "\\\\").replace('\'', "''");
+                let text = self.value(format!("'{inside}':*"));
                 format!("{field}_words @@ {text}::tsquery")
             }
             Clause::Prefix { field, text } => {
@@ -299,7 +302,7 @@ impl Maker {
         match (text, edits) {
             (true, 0) => format!("{field}_words @@ plainto_tsquery('simple', {value})"),
             (false, 0) => format!("{field} = {value}"),
-            (false, _) => format!("levenshtein_less_equal({field}, {value}, {edits}) <= {edits}"),
+            (false, _) => within(field, word, &value, edits),
             (true, _) => {
                 let near = if trigrams_suffice(word, edits) {
                     format!("word % {value} AND ")
@@ -308,9 +311,9 @@ impl Maker {
                 };
                 format!(
                     "{field}_words @@ coalesce((SELECT string_agg(quote_literal(word), ' | ')::tsquery FROM \
-                     {}_vocabulary WHERE field = '{field}' AND {near}levenshtein_less_equal(word, {value}, {edits}) \
-                     <= {edits}), ''::tsquery)",
-                    self.table
+                     {}_vocabulary WHERE field = '{field}' AND {near}{}), ''::tsquery)",
+                    self.table,
+                    within("word", word, &value, edits)
                 )
             }
         }
@@ -332,6 +335,19 @@ impl Maker {
             }
         }
     }
+}
+
+/// Whether what is in a column is within so many edits of a word, whose place among the parameters is `value`. No word that is
+/// is longer or shorter by more than these edits; of others the function is not asked, for which more than 255 characters are
+/// an error that would end the query. Only CASE promises not to ask it first.
+fn within(column: &str, word: &str, value: &str, edits: u8) -> String {
+    let (length, edits_long) = (word.chars().count(), usize::from(edits));
+    let least = length.saturating_sub(edits_long);
+    let most = (length + edits_long).min(LEVENSHTEIN_MAX);
+    format!(
+        "CASE WHEN length({column}) BETWEEN {least} AND {most} THEN \
+         levenshtein_less_equal({column}, {value}, {edits}) <= {edits} ELSE false END"
+    )
 }
 
 fn joined(parts: &[String], joint: &str) -> String {

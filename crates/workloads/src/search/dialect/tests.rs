@@ -32,6 +32,13 @@ fn sql(text: &str, distance: u8) -> Result<(String, Vec<String>), String> {
     Ok((condition.rsplit_once(" LIMIT ").unwrap().0.to_owned(), made.parameters))
 }
 
+fn rows_of(text: &str) -> Rows {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows.csv");
+    std::fs::write(&path, text).unwrap();
+    Rows::load(&path).unwrap()
+}
+
 const FUZZY: &str = "kind = \"fuzzy\"\ntext = \"harbour\"";
 const BOTH: &str =
     "kind = \"match\"\ntext = \"Two words\"\noperator = \"and\"\ndistance = \"cell\"";
@@ -47,6 +54,8 @@ fn words_within_a_distance() {
     assert_eq!(yql(FUZZY, 0).unwrap(), "body contains \"harbour\"");
     let (condition, parameters) = sql(FUZZY, 3).unwrap();
     assert!(condition.contains("levenshtein_less_equal(word, $1, 3) <= 3"), "{condition}");
+    // Words of any other length are not looked at: one of 300 characters would end the query with an error.
+    assert!(condition.contains("CASE WHEN length(word) BETWEEN 4 AND 10 THEN"), "{condition}");
     assert!(condition.contains("FROM plimsoll_1_vocabulary WHERE field = 'body'"), "{condition}");
     assert_eq!(parameters, ["harbour"]);
 }
@@ -97,6 +106,11 @@ fn filters() {
     assert_eq!(elastic(prefix, 0), json!({ "prefix": { "body": { "value": "har" } } }));
     assert_eq!(yql(prefix, 0).unwrap(), "body contains ({prefix: true}\"har\")");
     assert_eq!(sql(prefix, 0).unwrap().1, ["'har':*"]);
+    // A row may bring what no query would be written with.
+    let rows = rows_of("w\nit's\n");
+    let made = Dialect::filled_sql("i", &query("kind = \"prefix\"\ntext = \"{{w}}\""), 0, &rows, 0);
+    let made = made.unwrap();
+    assert!(made.contains("'''it''''s'':*'::tsquery"), "{made}");
     let exists = "kind = \"exists\"\nfield = \"author\"";
     assert_eq!(elastic(exists, 0), json!({ "exists": { "field": "author" } }));
     assert!(yql(exists, 0).unwrap_err().contains("without a value"));

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 fn open_step() -> impl Strategy<Value = UserStep> {
     let span = (1u64..4_000_000_000).prop_map(|ns| Span { ns });
+    let ramps = prop_oneof![Just(Span::default()), span.clone()];
     let rate = 0.0f64..300.0;
+    let from = prop_oneof![Just(0.0), rate.clone()];
     prop_oneof![
         span.clone().prop_map(|during| UserStep::Nothing { during }),
         (1u64..40).prop_map(|users| UserStep::AtOnce { users }),
@@ -22,7 +24,7 @@ fn open_step() -> impl Strategy<Value = UserStep> {
                 randomized
             }
         ),
-        (rate.clone(), 1u32..6, span.clone(), span, rate).prop_map(
+        (rate, 1u32..6, span, ramps, from).prop_map(
             |(by_per_s, times, lasting, ramps, from_per_s)| UserStep::Increment {
                 by_per_s,
                 stairs: Stairs { times, lasting, ramps },
@@ -79,7 +81,7 @@ fn users_by_formula(profile: &UserProfile) -> f64 {
                 stairs: Stairs { times, lasting, ramps },
                 from_per_s,
             } => {
-                let first = if from_per_s == 0.0 { by } else { from_per_s };
+                let first = if from_per_s == 0.0 && ramps.ns > 0 { by } else { from_per_s };
                 (0..times)
                     .map(|k| {
                         let level = first + by * f64::from(k);
