@@ -127,6 +127,7 @@ impl Shard {
     ) -> io::Result<Arc<Self>> {
         std::fs::create_dir_all(folder)?;
         let log = Arc::new(Log::open(&folder.join("documents.log"))?);
+        std::fs::File::open(folder)?.sync_all()?;
         let (text, covered) =
             TextIndex::open(&folder.join("text"), log.id, log.length(), state, keeping.shards)
                 .map_err(io::Error::other)?;

@@ -413,6 +413,11 @@ impl Writer {
     /// Makes everything searchable that is in the log.
     fn show(&mut self, log: &Log) -> io::Result<()> {
         let start_ns = now_ns();
+        if self.sync_due_ns.take().is_some() {
+            // The text index, which is brought to the disk, must not know of more than there is in the log after a
+            // power cut: such a log counts as damaged.
+            log.sync()?;
+        }
         let shard = Arc::clone(&self.shard);
         let text = self.text()?;
         text.commit(log.length()).map_err(io::Error::other)?;

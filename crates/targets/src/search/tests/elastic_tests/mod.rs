@@ -6,6 +6,7 @@ mod durability;
 mod errors;
 mod fuzzy_modes;
 mod loading;
+mod mappings;
 mod refreshing;
 mod scan_mode;
 mod states;
