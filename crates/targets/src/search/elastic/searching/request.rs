@@ -118,8 +118,7 @@ fn totals(value: &Json) -> Result<Totals, ElasticError> {
                 )
             })?;
             match number {
-                -1 => Ok(Totals::All),
-                0 => Ok(Totals::Nothing),
+                -1 => Ok(Totals::Nothing),
                 number => u64::try_from(number).map(Totals::To).map_err(|_| {
                     let reason = format!(
                         "[track_total_hits] parameter must be positive or equals to -1, got {number}"
@@ -224,8 +223,13 @@ impl SearchRequest {
             self.words = Some(text.to_owned());
         }
         self.default_field = params.get("df").map(ToOwned::to_owned);
-        if params.get("default_operator").is_some_and(|o| o.eq_ignore_ascii_case("and")) {
-            self.operator = DefaultOperator::And;
+        match params.get("default_operator").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("or") => {}
+            Some("and") => self.operator = DefaultOperator::And,
+            Some(other) => {
+                let reason = format!("operator needs to be either OR or AND, but not [{other}]");
+                return Err(ElasticError::argument(reason));
+            }
         }
         if let Some(list) = params.get("sort") {
             self.sort = list.split(',').map(Criterion::from_parameter).collect::<Result<_, _>>()?;
@@ -287,6 +291,10 @@ impl SearchRequest {
     /// As Elasticsearch says it.
     pub(crate) fn node(&self, context: Context<'_>) -> Result<Node, ElasticError> {
         self.check(context.index)?;
+        let by_score = self.sort.iter().any(|criterion| criterion.field == "_score");
+        if self.track_scores && !self.sort.is_empty() && !by_score {
+            return Err(ElasticError::unsupported("[track_scores] beside a [sort] without _score"));
+        }
         if let Some(words) = &self.words {
             return query_string(words, self.default_field.as_deref(), self.operator, context);
         }
@@ -334,6 +342,12 @@ fn refuse_unsupported(params: &Params) -> Result<(), ElasticError> {
     }
     if given("stored_fields").is_some_and(|fields| fields != "_none_") {
         return Err(ElasticError::unsupported("[stored_fields]"));
+    }
+    if let Some(kind) = given("search_type").filter(|kind| *kind != "query_then_fetch") {
+        return Err(ElasticError::unsupported(&format!("the search_type [{kind}]")));
+    }
+    if params.get("allow_partial_search_results") == Some("false") {
+        return Err(ElasticError::unsupported("[allow_partial_search_results] that is false"));
     }
     match given("analyzer") {
         Some(other) if other != "standard" => {

@@ -13,6 +13,7 @@ use crate::search::execute::{self, ExecuteError, Found, Limits, SortValue, Wante
 use crate::search::fuzzy::Scan;
 use crate::search::plan::{Plan, SortColumn, plan_filter};
 use crate::search::query::{Node, Ranking};
+use crate::search::scan;
 use plimsoll_core::clock::{now_ns, wall_us};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +35,7 @@ type Part = Result<(Found, Arc<Log>), ShardFailure>;
 #[derive(Clone, Debug)]
 pub(super) enum ShardFailure {
     TimedOut,
-    Failed(String),
+    Failed(Box<ElasticError>),
 }
 
 /// A shard with the query for it.
@@ -76,7 +77,7 @@ pub(super) struct Results {
     pub(super) logs: Vec<Option<Arc<Log>>>,
     pub(super) timed_out: bool,
     /// The number of the target, and why.
-    pub(super) failures: Vec<(usize, String)>,
+    pub(super) failures: Vec<(usize, ElasticError)>,
     pub(super) max_score: Option<f32>,
 }
 
@@ -107,7 +108,8 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         if !self.done {
-            let part = Err(ShardFailure::Failed("the search was broken off".to_owned()));
+            let error = ElasticError::internal("the search was broken off");
+            let part = Err(ShardFailure::Failed(Box::new(error)));
             self.gather.finish(self.number, part);
         }
     }
@@ -148,7 +150,7 @@ impl Gather {
                     }));
                 }
                 Err(ShardFailure::TimedOut) => results.timed_out = true,
-                Err(ShardFailure::Failed(reason)) => results.failures.push((target, reason)),
+                Err(ShardFailure::Failed(error)) => results.failures.push((target, *error)),
             }
         }
         // Stable: what is equal stays in the order of the shards.
@@ -179,10 +181,10 @@ impl Gather {
             Arc::new(limited) as Arc<dyn Scan>
         });
         let view = View { mapping: target.index.state.mapping(), blocks, scan };
-        let failed = |reason: String| Err(ShardFailure::Failed(reason));
+        let failed = |error: ElasticError| Err(ShardFailure::Failed(Box::new(error)));
         let plan: Plan = match plan_filter(&target.node, target.order.to_vec(), &view) {
             Ok(plan) => plan,
-            Err(error) => return failed(error.0),
+            Err(error) => return failed(ElasticError::argument(error.0)),
         };
         let wanted = Wanted {
             ranking: if self.counts { Ranking::Unranked } else { Ranking::Bm25 },
@@ -197,7 +199,10 @@ impl Gather {
             Err(ExecuteError::Index(_)) if now_ns() >= self.deadline_ns => {
                 Err(ShardFailure::TimedOut)
             }
-            Err(ExecuteError::Index(error)) => failed(error.to_string()),
+            Err(ExecuteError::Index(error)) => failed(match scan::refused(&error) {
+                Some(why) => ElasticError::rejected(why.to_string()),
+                None => ElasticError::internal(error.to_string()),
+            }),
         }
     }
 }

@@ -9,6 +9,7 @@ mod loading;
 mod mappings;
 mod refreshing;
 mod scan_mode;
+mod semantics;
 mod states;
 
 use super::{Client, TestReply, TestServer};
