@@ -102,6 +102,8 @@ pub(crate) fn detected(text: &str) -> Option<&'static str> {
 }
 
 const DAY_MS: i64 = 86_400_000;
+/// Milliseconds of 64 bits go a little further.
+const MAX_YEAR: i64 = 292_000_000;
 
 /// Days since 1970 of a date of the Gregorian calendar (Howard Hinnant's `days_from_civil`).
 fn days(year: i64, month: i64, day: i64) -> i64 {
@@ -248,6 +250,9 @@ fn step(at: i64, count: i64, unit: char) -> Option<i64> {
             let months = if unit == 'y' { count.checked_mul(12)? } else { count };
             let total = (year * 12 + month - 1).checked_add(months)?;
             let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
+            if year.abs() > MAX_YEAR {
+                return None;
+            }
             let day = day.min(month_length(year, month));
             return Some(days(year, month, day) * DAY_MS + at.rem_euclid(DAY_MS));
         }
@@ -265,15 +270,16 @@ fn floor(at: i64, unit: char) -> Option<i64> {
         // Weeks begin on Mondays; the first of 1970 was a Thursday.
         'w' => {
             let week = 7 * DAY_MS;
-            return Some((at + 3 * DAY_MS).div_euclid(week) * week - 3 * DAY_MS);
+            let monday = at.checked_add(3 * DAY_MS)?.div_euclid(week);
+            return monday.checked_mul(week)?.checked_sub(3 * DAY_MS);
         }
         'M' | 'y' => {
             let (year, month, _) = civil(at.div_euclid(DAY_MS));
-            return Some(days(year, if unit == 'y' { 1 } else { month }, 1) * DAY_MS);
+            return days(year, if unit == 'y' { 1 } else { month }, 1).checked_mul(DAY_MS);
         }
         _ => return None,
     };
-    Some(at.div_euclid(ms) * ms)
+    at.div_euclid(ms).checked_mul(ms)
 }
 
 #[cfg(test)]
@@ -315,6 +321,18 @@ mod tests {
         assert_eq!(day("1970-01-31||+1M"), 58 * DAY_MS);
         assert_eq!(math("1970-01-01||/M", Formats::default(), true, 0), Some(31 * DAY_MS - 1));
         assert_eq!(math("now*2", Formats::default(), true, 0), None);
+        // What is beyond all dates is none.
+        for base in ["now", "9223372036854775807||", "-9223372036854775808||"] {
+            for unit in ["s", "m", "h", "d", "w", "M", "y"] {
+                for steps in ["/", "+9223372036854775807", "-9223372036854775807", "+999999999"] {
+                    for late in [true, false] {
+                        let _ = math(&format!("{base}{steps}{unit}"), Formats::default(), late, 5);
+                    }
+                }
+            }
+        }
+        assert_eq!(math("now+999999999y", Formats::default(), false, 0), None);
+        assert_eq!(math("9223372036854775807||/y", Formats::default(), true, 0), None);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long a search may take when the request does not say, and at most.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest body of a search: what it becomes in memory takes many times as much.
+const MAX_QUERY_BYTES: usize = 16 << 20;
 /// What Elasticsearch knows and this server does not.
 const UNSUPPORTED: [&str; 19] = [
     "aggs",
@@ -152,7 +154,7 @@ impl SearchRequest {
     pub(crate) fn read(body: &[u8], params: &Params) -> Result<Self, ElasticError> {
         let mut request = Self::default();
         if !body.iter().all(u8::is_ascii_whitespace) {
-            let json = parse(body)?;
+            let json = parse_search(body)?;
             request.body(&json).map_err(|error| error.located(body))?;
         }
         request.parameters(params)?;
@@ -310,7 +312,7 @@ impl SearchRequest {
     /// When there is anything else in the body.
     pub(crate) fn read_count(body: &[u8], params: &Params) -> Result<Self, ElasticError> {
         if !body.iter().all(u8::is_ascii_whitespace) {
-            let json = parse(body)?;
+            let json = parse_search(body)?;
             let empty = Map::new();
             let object = json.as_object().unwrap_or(&empty);
             if let Some((key, _)) = object.iter().find(|(key, _)| *key != "query") {
@@ -330,6 +332,18 @@ impl SearchRequest {
 /// When it is none.
 pub(crate) fn parse(body: &[u8]) -> Result<Json, ElasticError> {
     serde_json::from_slice(body).map_err(|error| ElasticError::json(&error))
+}
+
+/// The same for a search, which must not be too long.
+fn parse_search(body: &[u8]) -> Result<Json, ElasticError> {
+    if body.len() > MAX_QUERY_BYTES {
+        let reason = format!(
+            "a search of [{}] bytes is longer than [{MAX_QUERY_BYTES}]: ask for less at a time",
+            body.len()
+        );
+        return Err(ElasticError::new(413, "content_too_long_exception", reason));
+    }
+    parse(body)
 }
 
 /// Refuses parameters that would change the answer if they were implemented.

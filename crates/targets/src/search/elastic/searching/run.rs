@@ -1,4 +1,5 @@
-//! A search on all shards at once: each is a job of the query pool, and the last to end merges.
+//! A search on all shards at once: each is a job of the query pool, or several where there are very many, and the last to
+//! end merges.
 
 use super::super::Elastic;
 use super::super::dialect::Context;
@@ -266,11 +267,16 @@ async fn run(
     }
     let gather = Arc::new(gather);
     *gather.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
-    for number in 0..shards {
-        let share = Share { gather: Arc::clone(&gather), number, done: false };
+    // One search of very many shards leaves room for others in the queue, and finds room itself.
+    let jobs = shards.min((app.pool.limit() / 4).max(1));
+    for first in 0..jobs {
+        let share = |number| Share { gather: Arc::clone(&gather), number, done: false };
+        let shares: Vec<Share> = (first..shards).step_by(jobs).map(share).collect();
         let job = move || {
-            let part = share.gather.run(share.number);
-            share.finish(part);
+            for share in shares {
+                let part = share.gather.run(share.number);
+                share.finish(part);
+            }
         };
         if let Err(full) = app.pool.submit(job) {
             let reason = format!(

@@ -126,7 +126,7 @@ impl Writer {
                 self.sync_due_ns = None;
             }
             if *self.searchable.borrow() < self.shard.log().end() {
-                let pause = self.pause().map(|pause| now_ns() + pause);
+                let pause = self.pause().map(|pause| now_ns().saturating_add(pause));
                 due_ns = due_ns.or(pause);
             }
             if refresh || due_ns.is_some_and(|due| now_ns() >= due) {
