@@ -29,6 +29,7 @@ mod index;
 mod mapping;
 mod metrics;
 mod near;
+mod numbers;
 mod operation;
 mod parameters;
 mod plan;

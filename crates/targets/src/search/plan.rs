@@ -4,9 +4,9 @@ use super::automaton::{AutomatonQuery, TermAutomaton};
 use super::complement::ComplementQuery;
 use super::fuzzy;
 use super::mapping::{FieldKind, Fields, Mapped};
+use super::numbers::NumbersQuery;
 use super::query::{AtLeast, Literal, MAX_EDITS, Node, Number, OrderBy, Search};
 use super::range::range;
-use std::ops::Bound;
 use std::sync::Arc;
 use tantivy::Term;
 use tantivy::query::{
@@ -411,12 +411,7 @@ pub(crate) fn any_value(mapped: &Mapped) -> Box<dyn Query> {
 fn one_of(name: &str, mapped: &Mapped, values: &[Literal]) -> Made {
     let field = mapped.field;
     if !mapped.terms && matches!(mapped.kind, FieldKind::Long | FieldKind::Real { .. }) {
-        let numbers = values.iter().filter_map(|value| match value {
-            Literal::Number(number) => Some(Bound::Included(*number)),
-            Literal::Text(_) => None,
-        });
-        let ranges = numbers.map(|bound| range(name, mapped, bound, bound));
-        return Ok(flat(BooleanQuery::union(ranges.collect::<Result<_, _>>()?)));
+        return Ok(flat(NumbersQuery::new(mapped, values)));
     }
     let mut terms = Vec::with_capacity(values.len());
     for value in values {

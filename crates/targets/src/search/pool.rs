@@ -73,6 +73,11 @@ impl Pool {
         Ok(())
     }
 
+    /// How many jobs may wait.
+    pub(crate) fn limit(&self) -> usize {
+        self.shared.limit
+    }
+
     /// How many jobs wait.
     pub(crate) fn waiting(&self) -> usize {
         self.shared.lock().jobs.len()

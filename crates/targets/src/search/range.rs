@@ -86,7 +86,7 @@ fn real_range(
 }
 
 /// The smallest whole number that the bound allows, if there is one.
-fn at_least(bound: Bound<Number>) -> Option<i64> {
+pub(super) fn at_least(bound: Bound<Number>) -> Option<i64> {
     match bound {
         Bound::Unbounded => Some(i64::MIN),
         Bound::Included(Number::Whole(value)) => Some(value),
@@ -100,7 +100,7 @@ fn at_least(bound: Bound<Number>) -> Option<i64> {
 }
 
 /// The largest whole number that the bound allows, if there is one.
-fn at_most(bound: Bound<Number>) -> Option<i64> {
+pub(super) fn at_most(bound: Bound<Number>) -> Option<i64> {
     match bound {
         Bound::Unbounded => Some(i64::MAX),
         Bound::Included(Number::Whole(value)) => Some(value),

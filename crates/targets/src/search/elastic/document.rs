@@ -1,9 +1,11 @@
 //! The source of a document becomes the fields of the text index, in one pass over its bytes.
 
 use super::error::ElasticError;
-use super::mapping::date::Formats;
-use super::mapping::{Child, Dynamic, Field, Kind, Mapping, Object, field_names};
-use super::values::{Leaf, boolean, date, real, whole};
+use super::mapping::date::{Formats, detected};
+use super::mapping::{
+    Child, Dynamic, Field, Kind, MAX_FIELDS, Mapping, Missing, Object, field_names,
+};
+use super::values::{Leaf, boolean, date, kept, whole};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
@@ -18,7 +20,7 @@ const MAX_KEYWORD_BYTES: usize = 32_766;
 pub(crate) struct Read {
     pub(crate) document: TantivyDocument,
     /// Fields that the mapping lacks: when there are any, the source is to be read again with them.
-    pub(crate) missing: Vec<(String, Kind)>,
+    pub(crate) missing: Vec<Missing>,
 }
 
 /// Reads the source of the document with this id.
@@ -26,15 +28,35 @@ pub(crate) struct Read {
 /// # Errors
 /// When it is no JSON object, or a value does not go with the mapping.
 pub(crate) fn read(mapping: &Mapping, source: &[u8], id: &str) -> Result<Read, ElasticError> {
+    read_as(mapping, source, id, false)
+}
+
+/// Reads a source that was taken before, by the mapping of that time. A value that does not go with the present one is
+/// left out: what is kept must stay readable, whatever the mapping becomes.
+///
+/// # Errors
+/// When it is no JSON object.
+pub(crate) fn read_again(mapping: &Mapping, source: &[u8], id: &str) -> Result<Read, ElasticError> {
+    read_as(mapping, source, id, true)
+}
+
+fn read_as(mapping: &Mapping, source: &[u8], id: &str, again: bool) -> Result<Read, ElasticError> {
     let mut reader = Reader {
         mapping,
         id,
+        again,
         read: Read { document: TantivyDocument::new(), missing: Vec::new() },
         path: String::new(),
         error: None,
         named: Vec::new(),
     };
-    let mut json = serde_json::Deserializer::from_slice(source);
+    // What is not looked at must be text as well: it is shown again.
+    let text = std::str::from_utf8(source).map_err(|error| {
+        let cause =
+            ElasticError::new(400, "json_parse_exception", format!("Invalid UTF-8: {error}"));
+        ElasticError::mapper("failed to parse").caused_by(cause)
+    })?;
+    let mut json = serde_json::Deserializer::from_str(text);
     let dynamic = mapping.root.dynamic.unwrap_or_default();
     let seed = ObjectSeed { reader: &mut reader, object: Some(&mapping.root), dynamic };
     let result = seed.deserialize(&mut json).and_then(|()| json.end());
@@ -59,6 +81,8 @@ pub(crate) fn read(mapping: &Mapping, source: &[u8], id: &str) -> Result<Read, E
 struct Reader<'m> {
     mapping: &'m Mapping,
     id: &'m str,
+    /// The source was taken before.
+    again: bool,
     read: Read,
     /// Of the object that is being read.
     path: String,
@@ -84,7 +108,7 @@ impl Reader<'_> {
     fn add(&mut self, number: usize, leaf: &Leaf<'_>) -> Result<(), ElasticError> {
         let mapping = self.mapping;
         let field = &mapping.fields[number];
-        if field.index {
+        if field.is_kept() {
             self.add_one(number, field, leaf)?;
         }
         for (_, sub) in &field.subs {
@@ -134,18 +158,19 @@ impl Reader<'_> {
                 self.read.document.add_text(column, text);
             }
             Kind::Double | Kind::Float | Kind::HalfFloat => {
-                let number = real(leaf).map_err(|e| self.parse_error(field, &leaf.shown(), e))?;
-                let single = field.kind != Kind::Double;
-                let stored = if single { f64::from(number as f32) } else { number };
-                self.read.document.add_f64(column, stored);
+                let number = kept(leaf, field.kind)
+                    .map_err(|e| self.parse_error(field, &leaf.shown(), e))?;
+                self.read.document.add_f64(column, number);
             }
             Kind::Boolean => {
                 let value = boolean(leaf).map_err(|e| self.parse_error(field, &leaf.shown(), e))?;
                 self.read.document.add_i64(column, i64::from(value));
             }
             Kind::Date => {
-                let at = date(leaf, field.formats)
-                    .map_err(|e| self.parse_error(field, &leaf.shown(), e))?;
+                let at = date(leaf, field.formats);
+                // Fields without a format took more forms once.
+                let at = if self.again { at.or_else(|_| date(leaf, Formats::ANY)) } else { at };
+                let at = at.map_err(|e| self.parse_error(field, &leaf.shown(), e))?;
                 self.read.document.add_i64(column, at);
             }
             Kind::Long | Kind::Integer | Kind::Short | Kind::Byte => {
@@ -157,20 +182,31 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The type that dynamic mapping gives a value, by what it looks like.
-    fn guess(leaf: &Leaf<'_>) -> Kind {
+    /// The type that dynamic mapping gives a value, by what it looks like, and the format of a date.
+    fn guess(&self, leaf: &Leaf<'_>) -> (Kind, Option<&'static str>) {
         match leaf {
-            Leaf::Text(text) => {
-                let dated = text.len() >= 8
-                    && text.as_bytes()[4..].starts_with(b"-")
-                        | text.as_bytes()[4..].starts_with(b"/")
-                    && Formats::default().read(text, false).is_some();
-                if dated { Kind::Date } else { Kind::Text }
-            }
-            Leaf::Whole(_) => Kind::Long,
-            Leaf::Real(_) => Kind::Float,
-            Leaf::Bool(_) => Kind::Boolean,
+            Leaf::Text(text) => match detected(text).filter(|_| !self.mapping.dates_are_texts) {
+                Some(format) => (Kind::Date, Some(format)),
+                None => (Kind::Text, None),
+            },
+            Leaf::Whole(_) => (Kind::Long, None),
+            Leaf::Real(_) => (Kind::Float, None),
+            Leaf::Bool(_) => (Kind::Boolean, None),
         }
+    }
+
+    /// Takes down that the mapping lacks a field.
+    fn miss(&mut self, path: String, leaf: &Leaf<'_>) -> Result<(), ElasticError> {
+        if self.again || self.read.missing.iter().any(|known| known.path == path) {
+            return Ok(());
+        }
+        if self.read.missing.len() >= MAX_FIELDS {
+            let message = format!("Limit of total fields [{MAX_FIELDS}] has been exceeded");
+            return Err(ElasticError::argument(message));
+        }
+        let (kind, format) = self.guess(leaf);
+        self.read.missing.push(Missing { path, kind, format });
+        Ok(())
     }
 }
 
@@ -336,12 +372,12 @@ impl ValueSeed<'_, '_, '_> {
             Target::Object(None, _) => {
                 let mut path = reader.path.clone();
                 push_path(&mut path, name);
-                if !reader.read.missing.iter().any(|(known, _)| *known == path) {
-                    reader.read.missing.push((path, Reader::guess(leaf)));
-                }
-                Ok(())
+                reader.miss(path, leaf)
             }
         };
+        if reader.again {
+            return Ok(());
+        }
         result.map_err(|error| {
             reader.error = Some(error);
             E::custom("broken off")
@@ -405,6 +441,10 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_, '_> {
                 reader.path.truncate(cut);
                 Ok(())
             }
+            Target::Field(_) if reader.again => {
+                IgnoredAny.visit_map(map)?;
+                Ok(())
+            }
             Target::Field(number) => {
                 let mut map = map;
                 let mut value = serde_json::Map::new();
@@ -423,65 +463,4 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-    use tantivy::schema::Value;
-
-    fn texts(mapping: &Mapping, read: &Read, path: &str) -> Vec<String> {
-        let field = mapping.field(path).unwrap().mapped.field;
-        let values = read.document.get_all(field);
-        values
-            .map(|value| {
-                let text = value.as_str().map(ToOwned::to_owned);
-                let text = text.or_else(|| value.as_i64().map(|v| v.to_string()));
-                text.or_else(|| value.as_f64().map(|v| v.to_string())).unwrap()
-            })
-            .collect()
-    }
-
-    #[test]
-    fn unknown_fields_are_told_and_then_read() {
-        let source = br#"{"a":"x","b":{"c":[1,2],"d":1.5},"e.f":true,"g":null,"h":"2020-01-02"}"#;
-        let mut mapping = Mapping::default();
-        let first = read(&mapping, source, "1").unwrap();
-        for (path, kind) in &first.missing {
-            mapping.add_dynamic(path, *kind).unwrap();
-        }
-        let second = read(&mapping, source, "1").unwrap();
-        assert!(second.missing.is_empty());
-        assert_eq!(texts(&mapping, &second, "a"), ["x"]);
-        assert_eq!(texts(&mapping, &second, "a.keyword"), ["x"]);
-        assert_eq!(texts(&mapping, &second, "b.c"), ["1", "2"]);
-        assert_eq!(texts(&mapping, &second, "b.d"), ["1.5"]);
-        assert_eq!(texts(&mapping, &second, "e.f"), ["1"]);
-        let kinds: Vec<_> = first.missing.iter().map(|(path, kind)| (&**path, *kind)).collect();
-        assert!(kinds.contains(&("h", Kind::Date)), "{kinds:?}");
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused() {
-        let mut mapping = Mapping::default();
-        let properties = json!({"properties": {
-            "n": {"type": "byte"}, "t": {"type": "text"}, "o": {"properties": {
-                "k": {"type": "keyword", "ignore_above": 3}}}}, "dynamic": "strict"});
-        mapping.merge(&properties).unwrap();
-        for bad in [
-            r#"{"n":128}"#,
-            r#"{"n":"x"}"#,
-            r#"{"n":true}"#,
-            r#"{"t":{"x":1}}"#,
-            r#"{"o":1}"#,
-            r#"{"new":1}"#,
-            r#"{"t":"#,
-            "[]",
-            "",
-        ] {
-            assert!(read(&mapping, bad.as_bytes(), "1").is_err(), "{bad}");
-        }
-        let good = read(&mapping, br#"{"n":"7","o":{"k":["abcd","abc"]},"t":5}"#, "1").unwrap();
-        assert_eq!(texts(&mapping, &good, "o.k"), ["abc"]);
-        assert_eq!(texts(&mapping, &good, "n"), ["7"]);
-        assert_eq!(texts(&mapping, &good, "t"), ["5"]);
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::document;
 use super::error::ElasticError;
-use super::mapping::{Kind, Mapping};
+use super::mapping::{Mapping, Missing};
 use super::routing;
 use super::settings::Settings;
 use super::shard::{Keeping, Shard};
@@ -98,7 +98,10 @@ impl State {
         source: &[u8],
         id: &str,
     ) -> Result<TantivyDocument, ElasticError> {
-        let mut missing: Vec<(String, Kind)> = Vec::new();
+        let add = |mapping: &mut Mapping, missing: &[Missing]| {
+            missing.iter().try_for_each(|one| mapping.add_dynamic(one))
+        };
+        let mut missing = Vec::new();
         for _ in 0..MAX_READS {
             let mapping = self.mapping();
             let read = document::read(&mapping, source, id)?;
@@ -106,11 +109,13 @@ impl State {
                 return Ok(read.document);
             }
             missing = read.missing;
-            self.change_mapping(|mapping| {
-                missing.iter().try_for_each(|(path, kind)| mapping.add_dynamic(path, *kind))
-            })?;
+            // What a document brings stays only if the document does.
+            let mut tried = Mapping::clone(&mapping);
+            add(&mut tried, &missing)?;
+            document::read(&tried, source, id)?;
+            self.change_mapping(|mapping| add(mapping, &missing))?;
         }
-        let path = missing.first().map_or("", |(path, _)| path.as_str());
+        let path = missing.first().map_or("", |one| one.path.as_str());
         Err(ElasticError::mapper(format!("Could not dynamically add mapping for field [{path}].")))
     }
 
@@ -173,7 +178,12 @@ impl Index {
         };
         let index = Self::with(Arc::new(state), defaults)?;
         // Without this file the folder is not one of an index.
-        index.state.keep(&index.state.mapping())?;
+        let kept = index.state.keep(&index.state.mapping());
+        // What is written into the index must not be lost with its name.
+        if let Err(error) = kept.and_then(|()| File::open(root)?.sync_all()) {
+            index.remove();
+            return Err(error);
+        }
         Ok(index)
     }
 

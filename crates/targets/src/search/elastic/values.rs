@@ -18,7 +18,9 @@ impl Leaf<'_> {
         match self {
             Self::Text(text) => text.to_string(),
             Self::Whole(number) => number.to_string(),
-            Self::Real(number) => number.to_string(),
+            // As queries write it: 1.0 and not 1.
+            Self::Real(number) => serde_json::Number::from_f64(*number)
+                .map_or_else(|| number.to_string(), |number| number.to_string()),
             Self::Bool(value) => value.to_string(),
         }
     }
@@ -40,6 +42,19 @@ pub(super) fn real(leaf: &Leaf<'_>) -> Result<f64, ElasticError> {
     } else {
         Err(ElasticError::argument("number is not finite"))
     }
+}
+
+/// A number as a field of this kind keeps it.
+pub(super) fn kept(leaf: &Leaf<'_>, kind: Kind) -> Result<f64, ElasticError> {
+    let number = real(leaf)?;
+    let kept = if kind == Kind::Double { number } else { f64::from(number as f32) };
+    // From here on the nearest number of 16 bits is none.
+    let too_large = kind == Kind::HalfFloat && kept.abs() >= 65_520.0;
+    if kept.is_finite() && !too_large {
+        return Ok(kept);
+    }
+    let (kind, shown) = (kind.name(), leaf.shown());
+    Err(ElasticError::argument(format!("[{kind}] supports only finite values, but got [{shown}]")))
 }
 
 pub(super) fn whole(leaf: &Leaf<'_>, kind: Kind) -> Result<i64, ElasticError> {

@@ -17,7 +17,7 @@ mod tests;
 
 use self::column::Columns;
 use self::job::Job;
-pub(crate) use self::queue::ScanQueue;
+pub(crate) use self::queue::{Refused, ScanQueue};
 use self::row_set::RowSetQuery;
 pub(crate) use self::rows::Rows;
 use super::fuzzy::Scan;
@@ -25,6 +25,7 @@ use plimsoll_scan::{Case, Metric, Pattern, letters};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use tantivy::TantivyError;
 use tantivy::query::Query;
 
 /// How long a scan may wait and run where the search has no limit of its own, in nanoseconds.
@@ -65,6 +66,14 @@ impl ShardScan {
     pub(crate) fn within(&self, deadline_ns: u64, abandoned: Arc<AtomicBool>) -> Self {
         let limits = Some(Limits { deadline_ns, abandoned });
         Self { columns: Arc::clone(&self.columns), queue: Arc::clone(&self.queue), limits }
+    }
+}
+
+/// Why a scan was not done, where that is why a search failed.
+pub(crate) fn refused(error: &TantivyError) -> Option<Refused> {
+    match error {
+        TantivyError::IoError(error) => error.get_ref()?.downcast_ref().copied(),
+        _ => None,
     }
 }
 

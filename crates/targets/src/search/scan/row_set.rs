@@ -3,6 +3,7 @@
 use super::super::fuzzy::ROW;
 use super::job::Job;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use tantivy::query::{
     BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, Weight,
@@ -65,8 +66,7 @@ impl fmt::Debug for RowSetQuery {
 
 impl Query for RowSetQuery {
     fn weight(&self, _: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
-        let rows =
-            self.job.rows().map_err(|refused| TantivyError::SystemError(refused.to_string()))?;
+        let rows = self.job.rows().map_err(io::Error::other)?;
         Ok(Box::new(RowSetWeight { rows }))
     }
 }

@@ -2,7 +2,7 @@ use super::super::fuzzy::{ROW, RowText, Scan};
 use super::column::Columns;
 use super::queue::Refused;
 use super::row_set::RowSet;
-use super::{ScanQueue, ShardScan, open};
+use super::{ScanQueue, ShardScan, open, refused};
 use plimsoll_core::clock::now_ns;
 use plimsoll_scan::Metric;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -217,8 +217,9 @@ fn a_scan_ends_at_its_deadline_and_says_so() {
     {
         let scan = scan.within(deadline_ns, Arc::new(AtomicBool::new(abandoned)));
         let query = scan.query("t", "text", Metric::Edits, 0).unwrap();
-        let error = searcher.search(query.as_ref(), &DocSetCollector).unwrap_err().to_string();
-        assert!(error.contains(told), "{error}");
+        let error = searcher.search(query.as_ref(), &DocSetCollector).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(refused(&error).unwrap().to_string().contains(told));
     }
     // With a deadline that passes in the middle, the turn is given back.
     assert_eq!(scan.queue.len(), 0);

@@ -223,6 +223,10 @@ pub(super) fn external(
 ) -> Result<Option<(u64, bool)>, ElasticError> {
     match (version, kind) {
         (None, _) => Ok(None),
+        // The version after it must be one, too.
+        (Some(version), _) if i64::try_from(version).is_err() => {
+            Err(ElasticError::argument(format!("Value [{version}] is out of range for a long")))
+        }
         (Some(version), Some("external" | "external_gt")) => Ok(Some((version, false))),
         (Some(version), Some("external_gte")) => Ok(Some((version, true))),
         (Some(_), _) => Err(ElasticError::new(

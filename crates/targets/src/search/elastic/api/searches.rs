@@ -107,6 +107,10 @@ async fn one(
     } else {
         ""
     };
-    let asked = SearchRequest::read(body, &Params::read(plain)?)?;
+    if let Some(kind) = header["search_type"].as_str().filter(|kind| *kind != "query_then_fetch") {
+        return Err(ElasticError::unsupported(&format!("the search_type [{kind}]")));
+    }
+    let mut asked = SearchRequest::read(body, &Params::read(plain)?)?;
+    asked.routing = header["routing"].as_str().map(ToOwned::to_owned);
     Ok(search(request.app, indices, asked, body).await?.body)
 }

@@ -2,7 +2,7 @@
 
 use super::super::error::{At, ElasticError};
 use super::minimum;
-use super::params::{Outcome, boost, number, token, unknown};
+use super::params::{Outcome, boost, flag, number, token, unknown};
 use super::{
     Context, MAX_CLAUSES, Made, all_of, boosted, constant as constant_node, query, some_of,
 };
@@ -40,7 +40,7 @@ fn clauses_of(key: &str, json: &Json, at: &At<'_>, context: Context<'_>) -> Outc
 /// `bool`
 pub(super) fn read(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
     let (mut must, mut should, mut filters, mut must_not) = (vec![], vec![], vec![], vec![]);
-    let (mut minimum, mut factor) = (None, 1.0);
+    let (mut minimum, mut factor, mut all_but) = (None, 1.0, true);
     for (key, value) in body.as_object().into_iter().flatten() {
         let at = at.key(key);
         match key.as_str() {
@@ -50,7 +50,8 @@ pub(super) fn read(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
             "must_not" | "mustNot" => must_not.extend(clauses_of(key, value, &at, context)?),
             "minimum_should_match" => minimum = Some(value),
             "boost" => factor = boost(value, &at)?,
-            "_name" | "adjust_pure_negative" => {}
+            "adjust_pure_negative" => all_but = flag(value)?,
+            "_name" => {}
             _ => return Err(ElasticError::unknown_field("bool", key, &at)),
         }
     }
@@ -68,6 +69,10 @@ pub(super) fn read(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
     let at_least = if required || should.is_empty() { at_least } else { at_least.max(1) };
     must.extend(filters.into_iter().map(|filter| constant_node(filter, 0.0)));
     if must.is_empty() && should.is_empty() {
+        // Nothing but exclusions: of all documents, or of none.
+        if !all_but {
+            return Ok(Node::Nothing);
+        }
         must.push(constant_node(Node::All, 0.0));
     }
     must.extend(must_not.into_iter().map(|node| Node::Not(Box::new(node))));

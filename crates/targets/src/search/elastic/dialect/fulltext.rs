@@ -54,7 +54,11 @@ impl Asked {
             "fuzzy_transpositions" => self.nearness.transpositions = flag(value)?,
             "minimum_should_match" => self.minimum = Some(value.clone()),
             "lenient" => self.lenient = flag(value)?,
-            "fuzzy_rewrite" | "auto_generate_synonyms_phrase_query" | "cutoff_frequency" => {}
+            "fuzzy_rewrite" | "cutoff_frequency" => {
+                return Err(ElasticError::unsupported(&format!("[{key}]")));
+            }
+            // There are no synonyms.
+            "auto_generate_synonyms_phrase_query" => {}
             _ => return self.take_common(key, value, at),
         }
         Ok(true)
@@ -231,6 +235,9 @@ fn phrase_node(name: &str, asked: &Asked, at: &At<'_>, context: Context<'_>) -> 
             made => made,
         };
     }
+    if query.is_empty() && !asked.all_without_words {
+        return Ok(Node::Nothing);
+    }
     if context.mode == FuzzyMode::Scan && asked.nearness.fuzziness != Fuzziness::default() {
         return Ok(asked.nearness.node(name, query.clone(), &query, context.mode));
     }
@@ -241,6 +248,16 @@ fn phrase_node(name: &str, asked: &Asked, at: &At<'_>, context: Context<'_>) -> 
         1 => Node::Exact { field: name.to_owned(), term: words.swap_remove(0) },
         _ => Node::Near { field: name.to_owned(), words, slop: asked.slop },
     })
+}
+
+/// The name or pattern of a field of `multi_match`, and its weight behind `^`.
+fn weighed(name: &str) -> Outcome<(&str, f32)> {
+    let Some((pattern, boost)) = name.split_once('^') else { return Ok((name, 1.0)) };
+    let boost = boost.parse().map_err(|_| {
+        let reason = format!("For input string: \"{boost}\"");
+        ElasticError::new(400, "number_format_exception", reason)
+    })?;
+    Ok((pattern, boost))
 }
 
 /// `multi_match` of the types `best_fields`, `most_fields` and `phrase`.
@@ -273,27 +290,22 @@ pub(super) fn several(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
     if names.is_empty() {
         names.push("*".to_owned());
     }
-    let tie_breaker = match (kind.as_str(), tie_breaker) {
-        (_, Some(tie_breaker)) => tie_breaker,
-        ("best_fields" | "phrase", None) => 0.0,
-        ("most_fields", None) => 1.0,
-        (other, None) => {
+    let tie_breaker = tie_breaker.unwrap_or(match kind.as_str() {
+        "best_fields" | "phrase" => 0.0,
+        "most_fields" => 1.0,
+        other => {
             return Err(ElasticError::unsupported(&format!("multi_match of the type [{other}]")));
         }
-    };
+    });
+    let nearness = asked.nearness.fuzziness != Fuzziness::default();
+    if kind == "phrase" && nearness && context.mode != FuzzyMode::Scan {
+        return Err(ElasticError::parsing(at, "Fuzziness not allowed for type [phrase]"));
+    }
     let mut nodes = Vec::new();
     for name in &names {
-        let (pattern, boost) = match name.split_once('^') {
-            Some((pattern, boost)) => {
-                let number = boost.parse::<f32>().map_err(|_| {
-                    let reason = format!("For input string: \"{boost}\"");
-                    ElasticError::new(400, "number_format_exception", reason)
-                })?;
-                (pattern, number)
-            }
-            None => (name.as_str(), 1.0),
-        };
+        let (pattern, boost) = weighed(name)?;
         // A pattern means the fields that can hold the text.
+        let lenient = asked.lenient;
         asked.lenient |= pattern.contains('*');
         for field in context.mapping.matching(pattern) {
             let node = if kind == "phrase" {
@@ -305,6 +317,7 @@ pub(super) fn several(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
                 nodes.push(boosted(node, boost));
             }
         }
+        asked.lenient = lenient;
     }
     let node = match nodes.len() {
         0 => Node::Nothing,

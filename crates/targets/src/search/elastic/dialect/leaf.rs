@@ -23,27 +23,21 @@ fn number(field: &Field, value: &Json, late: bool, context: Context<'_>) -> Outc
             "false" | "" => Ok(Number::Whole(0)),
             _ => failed(format!("Can't parse boolean value [{shown}], expected [true] or [false]")),
         },
-        Kind::Date => {
-            let at = match value {
-                Json::Number(number) => number.as_i64().and_then(|n| field.formats.number(n)),
-                _ => math(&shown, field.formats, late, context.now_ms),
-            };
-            match at {
-                Some(at) => Ok(Number::Whole(at)),
-                None => {
-                    let reason = format!(
-                        "failed to parse date field [{shown}] with format \
+        Kind::Date => match math(&shown, field.formats, late, context.now_ms) {
+            Some(at) => Ok(Number::Whole(at)),
+            None => {
+                let reason = format!(
+                    "failed to parse date field [{shown}] with format \
                          [strict_date_optional_time||epoch_millis]"
-                    );
-                    let why = "Failed to parse with all enclosed parsers";
-                    let why = ElasticError::new(400, "date_time_parse_exception", why);
-                    let cause = ElasticError::argument(reason.clone()).caused_by(why);
-                    let reason = format!("{reason}: [{reason}]");
-                    let error = ElasticError::new(400, "parse_exception", reason);
-                    Err(error.caused_by(cause).said_by_shards())
-                }
+                );
+                let why = "Failed to parse with all enclosed parsers";
+                let why = ElasticError::new(400, "date_time_parse_exception", why);
+                let cause = ElasticError::argument(reason.clone()).caused_by(why);
+                let reason = format!("{reason}: [{reason}]");
+                let error = ElasticError::new(400, "parse_exception", reason);
+                Err(error.caused_by(cause).said_by_shards())
             }
-        }
+        },
         _ => {
             let trimmed = shown.trim();
             if let Ok(whole) = trimmed.parse() {
@@ -100,7 +94,7 @@ fn value_of<'j>(
                 value = Some(member);
             }
             "boost" => factor = boost(member, &at)?,
-            "_name" | "rewrite" => {}
+            "_name" => {}
             _ => {
                 if !take(key, member, &at)? {
                     return Err(unknown(query, key, &at));
@@ -235,10 +229,12 @@ pub(super) fn range(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
         let at = at.key(key);
         let given = (!value.is_null()).then_some(value);
         match key.as_str() {
-            "gte" | "from" | "ge" => lower = given,
+            "gte" | "ge" => (lower, with_lower) = (given, true),
             "gt" => (lower, with_lower) = (given, false),
-            "lte" | "to" | "le" => upper = given,
+            "lte" | "le" => (upper, with_upper) = (given, true),
             "lt" => (upper, with_upper) = (given, false),
+            "from" => lower = given,
+            "to" => upper = given,
             "include_lower" => with_lower = flag(value)?,
             "include_upper" => with_upper = flag(value)?,
             "boost" => factor = boost(value, &at)?,
@@ -254,7 +250,7 @@ pub(super) fn range(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
             _ => return Err(unknown("range", key, &at)),
         }
     }
-    let Some(field) = context.field(name)? else { return Ok(Node::Nothing) };
+    let Some(field) = context.field_but_id(name)? else { return Ok(Node::Nothing) };
     if matches!(field.kind, Kind::Text | Kind::Keyword) {
         return Err(ElasticError::unsupported(&format!("a range of the text field [{name}]")));
     }
@@ -280,13 +276,19 @@ pub(super) fn prefix(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
     let at = at.key(name);
     let names = ["value", "prefix"];
     let (value, factor) = value_of("prefix", asked, &at, &names, |key, value, _| {
-        if key == "case_insensitive" && flag(value)? {
-            return Err(ElasticError::unsupported("case_insensitive"));
+        match key {
+            "case_insensitive" if flag(value)? => {
+                Err(ElasticError::unsupported("case_insensitive"))
+            }
+            // All matches have the same relevance unless something else is asked for.
+            "rewrite" if value != "constant_score" => {
+                Err(ElasticError::unsupported(&format!("the rewrite [{value}]")))
+            }
+            _ => Ok(["case_insensitive", "rewrite"].contains(&key)),
         }
-        Ok(key == "case_insensitive")
     })?;
     let text = text(value, &at)?;
-    let Some(field) = context.field(name)? else { return Ok(Node::Nothing) };
+    let Some(field) = context.field_but_id(name)? else { return Ok(Node::Nothing) };
     if !matches!(field.kind, Kind::Text | Kind::Keyword) {
         let reason = format!(
             "Can only use prefix queries on keyword, text and wildcard fields - not on [{name}] \
@@ -312,6 +314,7 @@ pub(super) fn fuzzy(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
             "prefix_length" => nearness.prefix_length = natural(value, at, "prefix length")?,
             "max_expansions" => nearness.max_expansions = natural(value, at, "max expansions")?,
             "transpositions" => nearness.transpositions = flag(value)?,
+            "rewrite" => return Err(ElasticError::unsupported("[rewrite] of fuzzy")),
             _ => return Ok(false),
         }
         Ok(true)
@@ -320,7 +323,7 @@ pub(super) fn fuzzy(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
         return Err(ElasticError::argument("maxExpansions must be positive."));
     }
     let text = text(value, &at)?;
-    let Some(field) = context.field(name)? else { return Ok(Node::Nothing) };
+    let Some(field) = context.field_but_id(name)? else { return Ok(Node::Nothing) };
     if !matches!(field.kind, Kind::Text | Kind::Keyword) {
         let reason = format!(
             "Can only use fuzzy queries on keyword and text fields - not on [{name}] which is of \
@@ -346,13 +349,17 @@ pub(super) fn exists(body: &Json, at: &At<'_>, context: Context<'_>) -> Made {
     }
     let name =
         name.ok_or_else(|| ElasticError::parsing(at, "[exists] must be provided with a [field]"))?;
+    if name == ID {
+        return Ok(constant(Node::All, factor));
+    }
+    context.field_or_hidden(&name)?;
     // An object is there when one of its fields is; multi-fields are no fields of an object.
     let within = format!("{name}.");
     let fields = context.mapping.fields.iter();
     let matches = |path: &str| {
         path == name || path.starts_with(&within) || super::super::names::matches(&name, path)
     };
-    let named = fields.filter(|field| field.index && matches(&field.path));
+    let named = fields.filter(|field| field.is_kept() && matches(&field.path));
     let nodes: Vec<_> = named.map(|field| Node::Exists(field.path.clone())).collect();
     Ok(constant(some_of(nodes, 1), factor))
 }

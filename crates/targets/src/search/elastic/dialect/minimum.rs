@@ -28,7 +28,10 @@ pub(super) fn required(json: &Json, clauses: usize) -> Result<usize, ElasticErro
             }
         }
     };
-    let trimmed = text.trim();
+    // Blanks around the sign do not count.
+    let parts: Vec<&str> = text.split('<').map(str::trim).collect();
+    let joined = parts.join("<");
+    let trimmed = joined.as_str();
     let required = if trimmed.contains('<') {
         let mut result = clauses;
         for part in trimmed.split_whitespace() {
@@ -62,6 +65,7 @@ mod tests {
         assert_eq!(required(json!("2<75%"), 4), 3);
         assert_eq!(required(json!("2<-25% 9<-3"), 8), 6);
         assert_eq!(required(json!("2<-25% 9<-3"), 10), 7);
+        assert_eq!(required(json!(" 2 < -25%  9 <-3 "), 10), 7);
         assert_eq!(required(json!(9), 2), 9);
         assert_eq!(required(json!(-9), 2), 0);
         assert!(super::required(&json!("x"), 1).is_err());

@@ -16,7 +16,7 @@ pub(crate) use simple::{DefaultOperator, query_string};
 use super::super::fuzzy::FuzzyMode;
 use super::super::query::{AtLeast, Expansion, Node, Similar};
 use super::error::{At, ElasticError};
-use super::mapping::{Field, Mapping};
+use super::mapping::{Field, ID, Mapping};
 use levenshtein_automata::Distance;
 use plimsoll_scan::Metric;
 use serde_json::Value as Json;
@@ -25,6 +25,12 @@ use serde_json::Value as Json;
 const MAX_DEPTH: usize = 64;
 /// The most clauses of one query.
 const MAX_CLAUSES: usize = 65_536;
+
+/// The most words that a word may stand for: as many as Lucene takes, whatever the query says.
+const MAX_EXPANSIONS: usize = 1024;
+/// What Elasticsearch keeps of each document besides its fields; only the id can be searched here.
+const OF_ITSELF: [&str; 8] =
+    ["_index", "_type", "_routing", "_source", "_seq_no", "_version", "_field_names", "_ignored"];
 
 /// Queries of Elasticsearch that are not here.
 const UNSUPPORTED: [&str; 36] = [
@@ -85,9 +91,19 @@ impl Context<'_> {
         Self { depth: self.depth + 1, ..self }
     }
 
+    /// The same for fields that cannot be searched, too.
+    fn field_or_hidden(&self, name: &str) -> Result<Option<&Field>, ElasticError> {
+        match self.mapping.field(name) {
+            None if OF_ITSELF.contains(&name) => {
+                Err(ElasticError::unsupported(&format!("queries for [{name}]")))
+            }
+            field => Ok(field),
+        }
+    }
+
     /// The field of a name; nothing when the mapping has none, and then nothing matches.
     fn field(&self, name: &str) -> Result<Option<&Field>, ElasticError> {
-        match self.mapping.field(name) {
+        match self.field_or_hidden(name)? {
             Some(field) if !field.index => {
                 let reason = format!(
                     "failed to create query: Cannot search on field [{name}] since it is not \
@@ -97,6 +113,15 @@ impl Context<'_> {
             }
             field => Ok(field),
         }
+    }
+
+    /// The same for queries that cannot ask for the id.
+    fn field_but_id(&self, name: &str) -> Result<Option<&Field>, ElasticError> {
+        if name == ID {
+            let what = "queries for [_id] other than ids, term, terms and match";
+            return Err(ElasticError::unsupported(what));
+        }
+        self.field(name)
     }
 
     /// A query that does not go with the index.
@@ -264,7 +289,7 @@ impl Nearness {
             return Node::Exact { field: field.to_owned(), term };
         }
         let (term, expansion) = match mode {
-            FuzzyMode::Index => (term, Expansion::Nearest(self.max_expansions)),
+            FuzzyMode::Index => (term, Expansion::Nearest(self.max_expansions.min(MAX_EXPANSIONS))),
             FuzzyMode::Automaton => (term, Expansion::All),
             FuzzyMode::Scan => (written.to_owned(), Expansion::Scan(self.metric)),
         };

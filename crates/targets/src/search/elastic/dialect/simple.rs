@@ -1,5 +1,5 @@
 //! The parameter `q`: words, `field:word`, `"phrases"`, `+`, `-`, `AND`, `OR`, `NOT`, `word~1`,
-//! `word*` and `_exists_:field`. No brackets.
+//! `field:word*` and `_exists_:field`. No brackets, and nothing else that would change what is found.
 
 use super::super::error::{At, ElasticError};
 use super::{Context, Made, query};
@@ -56,7 +56,7 @@ pub(crate) fn query_string(
             Some(bare) if !bare.is_empty() => (part.chars().next(), bare),
             _ => (None, part),
         };
-        let clause = clause(bare, default_field);
+        let clause = clause(bare, default_field)?;
         match sign {
             Some('-' | '!') => must_not.push(clause),
             _ if negated => must_not.push(clause),
@@ -83,32 +83,52 @@ fn part(text: &str) -> (&str, &str) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-fn clause(part: &str, default_field: Option<&str>) -> Json {
+fn clause(part: &str, default_field: Option<&str>) -> Result<Json, ElasticError> {
     let (field, text) = match part.split_once(':') {
         Some((field, text)) if !field.is_empty() && !field.contains('"') => (Some(field), text),
         _ => (default_field, part),
     };
     if let (Some("_exists_"), name) = (field, text) {
-        return json!({"exists": {"field": name}});
+        return Ok(json!({"exists": {"field": name}}));
     }
     if text == "*" {
-        return match field {
+        return Ok(match field {
             None | Some("*") => json!({"match_all": {}}),
             Some(field) => json!({"exists": {"field": field}}),
-        };
+        });
     }
     if let Some(phrase) = text.strip_prefix('"') {
-        let phrase = phrase.trim_end_matches('"');
-        return on(field, "phrase", json!({ "query": phrase }));
+        let (phrase, behind) = phrase.split_once('"').unwrap_or((phrase, ""));
+        let slop = match behind.strip_prefix('~') {
+            Some(slop) => slop.parse::<u32>().ok(),
+            None => behind.is_empty().then_some(0),
+        };
+        let slop = slop.ok_or_else(|| unsupported(part))?;
+        return Ok(on(field, "phrase", json!({ "query": phrase, "slop": slop })));
     }
-    if let (Some(field), Some(start)) = (field, text.strip_suffix('*')) {
-        return json!({"prefix": {field: start.to_lowercase()}});
+    if let (Some(field), Some(start)) = (field, text.strip_suffix('*'))
+        && !special(start)
+    {
+        return Ok(json!({"prefix": {field: start.to_lowercase()}}));
+    }
+    if special(text) {
+        return Err(unsupported(part));
     }
     if let Some((word, edits)) = text.rsplit_once('~') {
-        let edits = if edits.is_empty() { "2" } else { edits };
-        return on(field, "best_fields", json!({ "query": word, "fuzziness": edits }));
+        let edits = if edits.is_empty() { "AUTO" } else { edits };
+        return Ok(on(field, "best_fields", json!({ "query": word, "fuzziness": edits })));
     }
-    on(field, "best_fields", json!({ "query": text, "operator": "and" }))
+    Ok(on(field, "best_fields", json!({ "query": text, "operator": "and" })))
+}
+
+/// Whether a word has signs that Elasticsearch takes for more than a part of it: wildcards, boosts, ranges, comparisons,
+/// regular expressions, escapes.
+fn special(text: &str) -> bool {
+    text.contains(['*', '?', '^', '\\', '[', ']', '{', '}']) || text.starts_with(['<', '>', '/'])
+}
+
+fn unsupported(part: &str) -> ElasticError {
+    ElasticError::unsupported(&format!("[{part}] in [q]"))
 }
 
 /// The clause on a field, or on all of them.

@@ -5,6 +5,7 @@
 //! kind; when a block is full the shards are made again, from their logs, with one block more.
 
 pub(crate) mod date;
+mod parameters;
 mod read;
 mod slots;
 
@@ -102,6 +103,14 @@ pub(crate) struct Field {
     options: Map<String, Json>,
 }
 
+impl Field {
+    /// Whether values go into the field's column: those that cannot be searched can still be sorted by.
+    pub(crate) fn is_kept(&self) -> bool {
+        let off = |value: &Json| *value == false || *value == "false";
+        self.index || self.kind != Kind::Text && !self.options.get("doc_values").is_some_and(off)
+    }
+}
+
 /// What a name of a document stands for.
 #[derive(Clone, Debug)]
 pub(crate) enum Child {
@@ -120,10 +129,21 @@ pub(crate) struct Object {
     pub(crate) children: BTreeMap<String, Child>,
 }
 
+/// A field that a document has and the mapping has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) path: String,
+    pub(crate) kind: Kind,
+    /// Of a date.
+    pub(crate) format: Option<&'static str>,
+}
+
 /// The mapping of one index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mapping {
     pub(crate) root: Object,
+    /// Texts that look like dates are only texts.
+    pub(crate) dates_are_texts: bool,
     pub(crate) fields: Vec<Field>,
     by_path: HashMap<String, usize>,
     /// Columns in use, by kind of column.
@@ -141,12 +161,12 @@ impl Mapping {
         slots::blocks(&self.used)
     }
 
-    /// Text and keyword fields whose paths match a pattern with `*`.
+    /// The field of a name, or those that can be searched and whose paths match a pattern with `*`.
     pub(crate) fn matching(&self, pattern: &str) -> Vec<&Field> {
         if !pattern.contains('*') {
             return self.field(pattern).into_iter().collect();
         }
-        let fields = self.fields.iter();
+        let fields = self.fields.iter().filter(|field| field.index);
         fields.filter(|field| super::names::matches(pattern, &field.path)).collect()
     }
 
@@ -163,6 +183,7 @@ impl Mapping {
     /// # Errors
     /// When it is not understood, or a field has another type already; then nothing has changed.
     pub(crate) fn merge(&mut self, json: &Json) -> Result<(), ElasticError> {
+        parameters::check(json)?;
         let mut merged = self.clone();
         read::merge(&mut merged, json)?;
         *self = merged;
@@ -173,8 +194,8 @@ impl Mapping {
     ///
     /// # Errors
     /// When there are too many fields, or a part of the path is a field already.
-    pub(crate) fn add_dynamic(&mut self, path: &str, kind: Kind) -> Result<(), ElasticError> {
-        read::add_dynamic(self, path, kind)
+    pub(crate) fn add_dynamic(&mut self, missing: &Missing) -> Result<(), ElasticError> {
+        read::add_dynamic(self, missing)
     }
 
     /// Paths and types in the order of their columns, from which [`Mapping::restore`] gives every
@@ -194,13 +215,18 @@ impl Mapping {
                 .ok_or_else(|| ElasticError::internal(format!("no type [{kind}]")))?;
             read::add(&mut mapping, path, kind)?;
         }
-        mapping.merge(json)?;
+        // What was taken once is not looked at again.
+        read::merge(&mut mapping, json)?;
         Ok(mapping)
     }
 
     /// The mapping as clients read it.
     pub(crate) fn to_json(&self) -> Json {
-        self.object_json(&self.root)
+        let mut json = self.object_json(&self.root);
+        if self.dates_are_texts {
+            json["date_detection"] = false.into();
+        }
+        json
     }
 
     fn object_json(&self, object: &Object) -> Json {

@@ -1,7 +1,7 @@
 //! Mappings as clients write them.
 
-use super::date::Formats;
-use super::{Child, Dynamic, Field, Kind, MAX_DEPTH, MAX_FIELDS, Mapping, Object};
+use super::date::{self, Formats};
+use super::{Child, Dynamic, Field, Kind, MAX_DEPTH, MAX_FIELDS, Mapping, Missing, Object};
 use crate::search::elastic::error::ElasticError;
 use serde_json::{Map, Value as Json};
 
@@ -31,6 +31,9 @@ const ACCEPTED: [&str; 21] = [
 ];
 /// Parameters of Elasticsearch that would change results.
 const UNSUPPORTED: [&str; 5] = ["copy_to", "null_value", "normalizer", "index_prefixes", "script"];
+/// Parameters that stay what they are once a field is there, and what they are when nobody says it.
+const FIXED: [(&str, &str); 3] =
+    [("index", "true"), ("doc_values", "true"), ("format", date::DEFAULT)];
 /// Types of Elasticsearch that are not here.
 const UNSUPPORTED_KINDS: [&str; 22] = [
     "nested",
@@ -67,11 +70,12 @@ pub(super) fn merge(mapping: &mut Mapping, json: &Json) -> Outcome {
     let mut root = std::mem::take(&mut mapping.root);
     for (key, value) in json {
         match key.as_str() {
-            "properties" => properties(mapping, &mut root, value, "", 0)?,
+            "properties" => properties(mapping, &mut root, value, "")?,
             "dynamic" => root.dynamic = Some(dynamic(value)?),
             "_source" if value["enabled"] != Json::Bool(false) => {}
             "_source" => return Err(ElasticError::unsupported("indices without _source")),
-            "_meta" | "date_detection" | "numeric_detection" | "_routing" => {}
+            "date_detection" => mapping.dates_are_texts = plain(value) == "false",
+            "_meta" | "numeric_detection" | "_routing" => {}
             "dynamic_templates" if value.as_array().is_some_and(Vec::is_empty) => {}
             "dynamic_templates" => return Err(ElasticError::unsupported("dynamic_templates")),
             _ => {
@@ -108,20 +112,10 @@ fn dynamic(value: &Json) -> Outcome<Dynamic> {
     }
 }
 
-fn properties(
-    mapping: &mut Mapping,
-    object: &mut Object,
-    json: &Json,
-    path: &str,
-    depth: usize,
-) -> Outcome {
+fn properties(mapping: &mut Mapping, object: &mut Object, json: &Json, path: &str) -> Outcome {
     let Json::Object(json) = json else {
         return Err(ElasticError::mapper("Expected map for property [properties]"));
     };
-    if depth >= MAX_DEPTH {
-        let message = format!("Limit of mapping depth [{MAX_DEPTH}] has been exceeded");
-        return Err(ElasticError::argument(message));
-    }
     for (name, json) in json {
         let Json::Object(json) = json else {
             let message = format!("Expected map for property [fields] on field [{name}]");
@@ -137,8 +131,15 @@ fn properties(
             }
             full.push_str(part);
             if parts.peek().is_none() {
-                property(mapping, around, part, json, &full, depth)?;
+                property(mapping, around, part, json, &full)?;
                 break;
+            }
+            if part.is_empty() {
+                let message = format!(
+                    "object field starting or ending with a [.] makes object resolution \
+                     ambiguous: [{name}]"
+                );
+                return Err(ElasticError::argument(message));
             }
             around = inner(around, part, &full)?;
         }
@@ -148,6 +149,13 @@ fn properties(
 
 /// The object of this name inside an object; made when it is missing.
 fn inner<'a>(object: &'a mut Object, name: &str, path: &str) -> Outcome<&'a mut Object> {
+    // A name with many dots is as deep as braces are: what is made here is walked by functions that call themselves.
+    if path.split('.').count() >= MAX_DEPTH {
+        let message = format!(
+            "Limit of mapping depth [{MAX_DEPTH}] has been exceeded due to object field [{path}]"
+        );
+        return Err(ElasticError::argument(message));
+    }
     let child = object.children.entry(name.to_owned());
     match child.or_insert_with(|| Child::Object(Object::default())) {
         Child::Object(object) => Ok(object),
@@ -165,7 +173,6 @@ fn property(
     name: &str,
     json: &Map<String, Json>,
     path: &str,
-    depth: usize,
 ) -> Outcome {
     if name.is_empty() {
         return Err(wrapped(ElasticError::argument("name cannot be empty string")));
@@ -180,7 +187,7 @@ fn property(
         for (key, value) in json {
             match key.as_str() {
                 "type" => {}
-                "properties" => properties(mapping, child, value, path, depth + 1)?,
+                "properties" => properties(mapping, child, value, path)?,
                 "dynamic" => child.dynamic = Some(dynamic(value)?),
                 "enabled" => child.disabled = plain(value) == "false",
                 _ => return Err(unknown_parameter(name, key, value)),
@@ -258,6 +265,7 @@ fn field(
                     format!("mapper [{path}] cannot be changed from type [{old}] to [{new}]");
                 return Err(ElasticError::argument(message));
             }
+            unchanged(old, &options, path)?;
             number
         }
         None => add(mapping, path, kind)?,
@@ -284,6 +292,24 @@ fn field(
         }
     }
     Ok(number)
+}
+
+/// Checks that what is fixed about a field stays.
+fn unchanged(old: &Field, options: &Map<String, Json>, path: &str) -> Outcome {
+    for (key, default) in FIXED {
+        let of = |options: &Map<String, Json>| {
+            options.get(key).map_or_else(|| default.to_owned(), plain)
+        };
+        let (was, is) = (of(&old.options), of(options));
+        if was != is {
+            let message = format!(
+                "Mapper for [{path}] conflicts with existing mapper:\n\tCannot update parameter \
+                 [{key}] from [{was}] to [{is}]"
+            );
+            return Err(ElasticError::argument(message));
+        }
+    }
+    Ok(())
 }
 
 fn sub_field(
@@ -329,21 +355,24 @@ pub(super) fn add(mapping: &mut Mapping, path: &str, kind: Kind) -> Outcome<usiz
 }
 
 /// Adds a field as dynamic mapping does: text gets a multi-field `keyword` of 256 characters.
-pub(super) fn add_dynamic(mapping: &mut Mapping, path: &str, kind: Kind) -> Outcome {
+pub(super) fn add_dynamic(mapping: &mut Mapping, missing: &Missing) -> Outcome {
     let mut json = Map::new();
-    json.insert("type".to_owned(), kind.name().into());
-    if kind == Kind::Text {
+    json.insert("type".to_owned(), missing.kind.name().into());
+    if missing.kind == Kind::Text {
         let keyword = serde_json::json!({ "keyword": { "type": "keyword", "ignore_above": 256 } });
         json.insert("fields".to_owned(), keyword);
     }
+    if let Some(format) = missing.format.filter(|format| *format != date::DEFAULT) {
+        json.insert("format".to_owned(), format.into());
+    }
     let mut properties_json = Map::new();
-    properties_json.insert(path.to_owned(), Json::Object(json));
-    if mapping.field(path).is_some() {
+    properties_json.insert(missing.path.clone(), Json::Object(json));
+    if mapping.field(&missing.path).is_some() {
         return Ok(());
     }
     let mut merged = mapping.clone();
     let mut root = std::mem::take(&mut merged.root);
-    properties(&mut merged, &mut root, &Json::Object(properties_json), "", 0)?;
+    properties(&mut merged, &mut root, &Json::Object(properties_json), "")?;
     merged.root = root;
     *mapping = merged;
     Ok(())

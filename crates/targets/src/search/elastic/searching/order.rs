@@ -93,6 +93,7 @@ fn criterion(name: &str, options: &Json, at: &At<'_>) -> Result<Criterion, Elast
         Json::Object(object) => object,
         _ => return Err(ElasticError::parsing(at, "malformed sort format")),
     };
+    let mut mode = None;
     for (key, value) in object {
         let text = value.as_str().unwrap_or("");
         match (key.as_str(), text) {
@@ -101,18 +102,18 @@ fn criterion(name: &str, options: &Json, at: &At<'_>) -> Result<Criterion, Elast
             ("missing", "_last") => criterion.missing_first = false,
             ("missing", _) => return Err(ElasticError::unsupported("[missing] with a value")),
             ("unmapped_type", kind) => criterion.unmapped = Some(kind.to_owned()),
-            ("mode", "min") if !criterion.descending => {}
-            ("mode", "max") if criterion.descending => {}
-            ("mode", mode) => {
-                return Err(ElasticError::unsupported(&format!("the sort mode [{mode}]")));
-            }
+            ("mode", name) => mode = Some(name),
             _ => {
                 let reason = format!("[field_sort] unknown field [{key}]");
                 return Err(ElasticError::parsing(&at.key(key), reason));
             }
         }
     }
-    Ok(criterion)
+    let own = if criterion.descending { "max" } else { "min" };
+    match mode.filter(|mode| *mode != own) {
+        Some(mode) => Err(ElasticError::unsupported(&format!("the sort mode [{mode}]"))),
+        None => Ok(criterion),
+    }
 }
 
 /// The columns of one index for the criteria.
@@ -123,6 +124,10 @@ pub(crate) fn columns(
     criteria: &[Criterion],
     context: &Context<'_>,
 ) -> Result<Vec<SortColumn>, ElasticError> {
+    // That is the order without any, as Elasticsearch has it too.
+    if matches!(criteria, [only] if only.field == "_score" && only.descending) {
+        return Ok(Vec::new());
+    }
     let column = |criterion: &Criterion| {
         let (descending, missing_first) = (criterion.descending, criterion.missing_first);
         let by = match criterion.field.as_str() {

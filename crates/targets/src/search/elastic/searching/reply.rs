@@ -8,6 +8,7 @@ use super::request::Totals;
 use super::run::{Gather, Merged, Ran, Results};
 use super::source_filter::SourceFilter;
 use crate::search::execute::SortValue;
+use crate::search::mapping::FieldKind;
 use crate::search::plan::{SortBy, SortColumn};
 use crate::search::render::push_text;
 use plimsoll_core::clock::now_ns;
@@ -29,9 +30,8 @@ pub(super) fn render(
     let shards = gather.targets.len();
     let failed = results.failures.len();
     if failed > 0 && failed == shards {
-        let (target, reason) = &results.failures[0];
-        let index = gather.targets[*target].index.name().to_owned();
-        return Err(ElasticError::new(500, "exception", reason.clone()).all_shards_failed(&index));
+        let (target, error) = &results.failures[0];
+        return Err(error.clone().all_shards_failed(gather.targets[*target].index.name()));
     }
     let mut out = Vec::with_capacity(512 + results.hits.len() * (HIT_BYTES + 512));
     if counts {
@@ -74,13 +74,13 @@ fn push_shards(out: &mut Vec<u8>, gather: &Gather, results: &Results) {
         let failures: Vec<Json> = results
             .failures
             .iter()
-            .map(|(target, reason)| {
+            .map(|(target, error)| {
                 let target = &gather.targets[*target];
                 json!({
                     "shard": target.shard.number,
                     "index": target.index.name(),
                     "node": NODE,
-                    "reason": {"type": "exception", "reason": reason},
+                    "reason": error.object(),
                 })
             })
             .collect();
@@ -161,6 +161,11 @@ fn push_hit(
     Ok(())
 }
 
+/// Whether values have 32 bits, and are shown with as many digits as that takes.
+fn is_single(by: &SortBy) -> bool {
+    matches!(by, SortBy::Score | SortBy::Column { kind: FieldKind::Real { single: true }, .. })
+}
+
 fn push_value(out: &mut Vec<u8>, value: &SortValue, column: &SortColumn) {
     match value {
         SortValue::Missing => {
@@ -169,7 +174,7 @@ fn push_value(out: &mut Vec<u8>, value: &SortValue, column: &SortColumn) {
         SortValue::Long(number) => {
             let _ = write!(out, "{number}");
         }
-        SortValue::Real(number) if column.by == SortBy::Score => {
+        SortValue::Real(number) if is_single(&column.by) => {
             push_score(out, Some(tantivy::u64_to_f64(*number) as f32));
         }
         SortValue::Real(number) => {

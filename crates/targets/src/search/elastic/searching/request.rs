@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long a search may take when the request does not say, and at most.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest body of a search: what it becomes in memory takes many times as much.
+const MAX_QUERY_BYTES: usize = 16 << 20;
 /// What Elasticsearch knows and this server does not.
 const UNSUPPORTED: [&str; 19] = [
     "aggs",
@@ -118,8 +120,7 @@ fn totals(value: &Json) -> Result<Totals, ElasticError> {
                 )
             })?;
             match number {
-                -1 => Ok(Totals::All),
-                0 => Ok(Totals::Nothing),
+                -1 => Ok(Totals::Nothing),
                 number => u64::try_from(number).map(Totals::To).map_err(|_| {
                     let reason = format!(
                         "[track_total_hits] parameter must be positive or equals to -1, got {number}"
@@ -153,7 +154,7 @@ impl SearchRequest {
     pub(crate) fn read(body: &[u8], params: &Params) -> Result<Self, ElasticError> {
         let mut request = Self::default();
         if !body.iter().all(u8::is_ascii_whitespace) {
-            let json = parse(body)?;
+            let json = parse_search(body)?;
             request.body(&json).map_err(|error| error.located(body))?;
         }
         request.parameters(params)?;
@@ -224,8 +225,13 @@ impl SearchRequest {
             self.words = Some(text.to_owned());
         }
         self.default_field = params.get("df").map(ToOwned::to_owned);
-        if params.get("default_operator").is_some_and(|o| o.eq_ignore_ascii_case("and")) {
-            self.operator = DefaultOperator::And;
+        match params.get("default_operator").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("or") => {}
+            Some("and") => self.operator = DefaultOperator::And,
+            Some(other) => {
+                let reason = format!("operator needs to be either OR or AND, but not [{other}]");
+                return Err(ElasticError::argument(reason));
+            }
         }
         if let Some(list) = params.get("sort") {
             self.sort = list.split(',').map(Criterion::from_parameter).collect::<Result<_, _>>()?;
@@ -287,6 +293,10 @@ impl SearchRequest {
     /// As Elasticsearch says it.
     pub(crate) fn node(&self, context: Context<'_>) -> Result<Node, ElasticError> {
         self.check(context.index)?;
+        let by_score = self.sort.iter().any(|criterion| criterion.field == "_score");
+        if self.track_scores && !self.sort.is_empty() && !by_score {
+            return Err(ElasticError::unsupported("[track_scores] beside a [sort] without _score"));
+        }
         if let Some(words) = &self.words {
             return query_string(words, self.default_field.as_deref(), self.operator, context);
         }
@@ -302,7 +312,7 @@ impl SearchRequest {
     /// When there is anything else in the body.
     pub(crate) fn read_count(body: &[u8], params: &Params) -> Result<Self, ElasticError> {
         if !body.iter().all(u8::is_ascii_whitespace) {
-            let json = parse(body)?;
+            let json = parse_search(body)?;
             let empty = Map::new();
             let object = json.as_object().unwrap_or(&empty);
             if let Some((key, _)) = object.iter().find(|(key, _)| *key != "query") {
@@ -324,6 +334,18 @@ pub(crate) fn parse(body: &[u8]) -> Result<Json, ElasticError> {
     serde_json::from_slice(body).map_err(|error| ElasticError::json(&error))
 }
 
+/// The same for a search, which must not be too long.
+fn parse_search(body: &[u8]) -> Result<Json, ElasticError> {
+    if body.len() > MAX_QUERY_BYTES {
+        let reason = format!(
+            "a search of [{}] bytes is longer than [{MAX_QUERY_BYTES}]: ask for less at a time",
+            body.len()
+        );
+        return Err(ElasticError::new(413, "content_too_long_exception", reason));
+    }
+    parse(body)
+}
+
 /// Refuses parameters that would change the answer if they were implemented.
 fn refuse_unsupported(params: &Params) -> Result<(), ElasticError> {
     let given = |name: &str| params.get(name).filter(|value| !["", "false"].contains(value));
@@ -334,6 +356,12 @@ fn refuse_unsupported(params: &Params) -> Result<(), ElasticError> {
     }
     if given("stored_fields").is_some_and(|fields| fields != "_none_") {
         return Err(ElasticError::unsupported("[stored_fields]"));
+    }
+    if let Some(kind) = given("search_type").filter(|kind| *kind != "query_then_fetch") {
+        return Err(ElasticError::unsupported(&format!("the search_type [{kind}]")));
+    }
+    if params.get("allow_partial_search_results") == Some("false") {
+        return Err(ElasticError::unsupported("[allow_partial_search_results] that is false"));
     }
     match given("analyzer") {
         Some(other) if other != "standard" => {

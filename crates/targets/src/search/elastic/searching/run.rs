@@ -1,4 +1,5 @@
-//! A search on all shards at once: each is a job of the query pool, and the last to end merges.
+//! A search on all shards at once: each is a job of the query pool, or several where there are very many, and the last to
+//! end merges.
 
 use super::super::Elastic;
 use super::super::dialect::Context;
@@ -13,6 +14,7 @@ use crate::search::execute::{self, ExecuteError, Found, Limits, SortValue, Wante
 use crate::search::fuzzy::Scan;
 use crate::search::plan::{Plan, SortColumn, plan_filter};
 use crate::search::query::{Node, Ranking};
+use crate::search::scan;
 use plimsoll_core::clock::{now_ns, wall_us};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +36,7 @@ type Part = Result<(Found, Arc<Log>), ShardFailure>;
 #[derive(Clone, Debug)]
 pub(super) enum ShardFailure {
     TimedOut,
-    Failed(String),
+    Failed(Box<ElasticError>),
 }
 
 /// A shard with the query for it.
@@ -76,7 +78,7 @@ pub(super) struct Results {
     pub(super) logs: Vec<Option<Arc<Log>>>,
     pub(super) timed_out: bool,
     /// The number of the target, and why.
-    pub(super) failures: Vec<(usize, String)>,
+    pub(super) failures: Vec<(usize, ElasticError)>,
     pub(super) max_score: Option<f32>,
 }
 
@@ -107,7 +109,8 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         if !self.done {
-            let part = Err(ShardFailure::Failed("the search was broken off".to_owned()));
+            let error = ElasticError::internal("the search was broken off");
+            let part = Err(ShardFailure::Failed(Box::new(error)));
             self.gather.finish(self.number, part);
         }
     }
@@ -148,7 +151,7 @@ impl Gather {
                     }));
                 }
                 Err(ShardFailure::TimedOut) => results.timed_out = true,
-                Err(ShardFailure::Failed(reason)) => results.failures.push((target, reason)),
+                Err(ShardFailure::Failed(error)) => results.failures.push((target, *error)),
             }
         }
         // Stable: what is equal stays in the order of the shards.
@@ -179,10 +182,10 @@ impl Gather {
             Arc::new(limited) as Arc<dyn Scan>
         });
         let view = View { mapping: target.index.state.mapping(), blocks, scan };
-        let failed = |reason: String| Err(ShardFailure::Failed(reason));
+        let failed = |error: ElasticError| Err(ShardFailure::Failed(Box::new(error)));
         let plan: Plan = match plan_filter(&target.node, target.order.to_vec(), &view) {
             Ok(plan) => plan,
-            Err(error) => return failed(error.0),
+            Err(error) => return failed(ElasticError::argument(error.0)),
         };
         let wanted = Wanted {
             ranking: if self.counts { Ranking::Unranked } else { Ranking::Bm25 },
@@ -197,7 +200,10 @@ impl Gather {
             Err(ExecuteError::Index(_)) if now_ns() >= self.deadline_ns => {
                 Err(ShardFailure::TimedOut)
             }
-            Err(ExecuteError::Index(error)) => failed(error.to_string()),
+            Err(ExecuteError::Index(error)) => failed(match scan::refused(&error) {
+                Some(why) => ElasticError::rejected(why.to_string()),
+                None => ElasticError::internal(error.to_string()),
+            }),
         }
     }
 }
@@ -261,11 +267,16 @@ async fn run(
     }
     let gather = Arc::new(gather);
     *gather.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
-    for number in 0..shards {
-        let share = Share { gather: Arc::clone(&gather), number, done: false };
+    // One search of very many shards leaves room for others in the queue, and finds room itself.
+    let jobs = shards.min((app.pool.limit() / 4).max(1));
+    for first in 0..jobs {
+        let share = |number| Share { gather: Arc::clone(&gather), number, done: false };
+        let shares: Vec<Share> = (first..shards).step_by(jobs).map(share).collect();
         let job = move || {
-            let part = share.gather.run(share.number);
-            share.finish(part);
+            for share in shares {
+                let part = share.gather.run(share.number);
+                share.finish(part);
+            }
         };
         if let Err(full) = app.pool.submit(job) {
             let reason = format!(

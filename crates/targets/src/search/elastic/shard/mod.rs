@@ -21,6 +21,7 @@ use log::Bytes;
 pub(crate) use log::Log;
 use plimsoll_core::clock::now_ns;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -127,6 +128,7 @@ impl Shard {
     ) -> io::Result<Arc<Self>> {
         std::fs::create_dir_all(folder)?;
         let log = Arc::new(Log::open(&folder.join("documents.log"))?);
+        std::fs::File::open(folder)?.sync_all()?;
         let (text, covered) =
             TextIndex::open(&folder.join("text"), log.id, log.length(), state, keeping.shards)
                 .map_err(io::Error::other)?;
@@ -168,8 +170,11 @@ impl Shard {
         let failed = Arc::clone(shard);
         let name = format!("elastic-{}", shard.number);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
-            if let Err(error) = writer.run(&messages) {
-                failed.fail(error.to_string());
+            // Whoever writes after a panic is told so, and not that too many wait.
+            match catch_unwind(AssertUnwindSafe(|| writer.run(&messages))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => failed.fail(error.to_string()),
+                Err(_) => failed.fail("its thread has panicked".to_owned()),
             }
         })?;
         *shard.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);

@@ -24,7 +24,7 @@ const MIN_DRAFT_BYTES: usize = 24 << 20;
 /// What tantivy's writer is allowed, and never takes: it is given segments, not documents.
 const WRITER_BYTES: usize = 15_000_000;
 /// The form of the files: an index of another one is made anew.
-const FORM: u64 = 2;
+const FORM: u64 = 3;
 /// Larger indexes are not merged into one segment without being asked.
 const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
 
@@ -185,8 +185,7 @@ impl TextIndex {
         record: &Record<'_>,
         state: &State,
     ) -> Result<(), TantivyError> {
-        // What was accepted once can be read again: fields come to a mapping and never leave it.
-        match document::read(&state.mapping(), record.source, record.id) {
+        match document::read_again(&state.mapping(), record.source, record.id) {
             Ok(read) => self.add(record.id, (at, record.row), &read.document, state),
             Err(error) => Err(TantivyError::InternalError(error.reason)),
         }
@@ -204,7 +203,7 @@ impl TextIndex {
         if self.rows.is_none() || record.removed {
             return Ok(());
         }
-        match document::read(&state.mapping(), record.source, record.id) {
+        match document::read_again(&state.mapping(), record.source, record.id) {
             Ok(read) => self.put_text(record.row, &read.document, state),
             Err(error) => Err(TantivyError::InternalError(error.reason)),
         }

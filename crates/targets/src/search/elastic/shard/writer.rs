@@ -126,7 +126,7 @@ impl Writer {
                 self.sync_due_ns = None;
             }
             if *self.searchable.borrow() < self.shard.log().end() {
-                let pause = self.pause().map(|pause| now_ns() + pause);
+                let pause = self.pause().map(|pause| now_ns().saturating_add(pause));
                 due_ns = due_ns.or(pause);
             }
             if refresh || due_ns.is_some_and(|due| now_ns() >= due) {
@@ -413,6 +413,11 @@ impl Writer {
     /// Makes everything searchable that is in the log.
     fn show(&mut self, log: &Log) -> io::Result<()> {
         let start_ns = now_ns();
+        if self.sync_due_ns.take().is_some() {
+            // The text index, which is brought to the disk, must not know of more than there is in the log after a
+            // power cut: such a log counts as damaged.
+            log.sync()?;
+        }
         let shard = Arc::clone(&self.shard);
         let text = self.text()?;
         text.commit(log.length()).map_err(io::Error::other)?;

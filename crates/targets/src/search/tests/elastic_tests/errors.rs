@@ -175,6 +175,47 @@ fn too_many_searches_are_refused_at_once() {
 }
 
 #[test]
+fn one_search_of_many_shards_has_room_in_the_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::with(SearchConfig {
+        query_queue: 4,
+        query_threads: 1,
+        ..SearchConfig::new(folder.path())
+    });
+    let mut es = Elastic::new(&server);
+    es.ok("PUT", "/q", &json!({"settings": {"number_of_shards": 24}}));
+    let document = json!({"t": "a"});
+    es.load("q", (0..50).map(|at| (at.to_string(), &document)));
+    let found = es.search("q", &json!({"query": {"match": {"t": "a"}}}));
+    assert_eq!(found["_shards"], json!({"total": 24, "successful": 24, "skipped": 0, "failed": 0}));
+    assert_eq!(found["hits"]["total"]["value"], 50);
+}
+
+#[test]
+fn what_is_too_much_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    let body = format!("{{\"query\":{{\"match_all\":{{}}}}}}{}", " ".repeat(17 << 20));
+    es.ok("PUT", "/m", &json!({"settings": {"refresh_interval": "213503d"}}));
+    for path in ["/m/_search", "/m/_count"] {
+        let reply = es.raw("POST", path, &body);
+        assert_eq!(reply.status, 413, "{}", reply.body);
+        assert_eq!(reply.json()["error"]["type"], "content_too_long_exception");
+    }
+    // Numbers at the end of what there is do not end the thread of a shard.
+    let external = |version: u64| format!("/m/_doc/1?version={version}&version_type=external");
+    assert_eq!(es.ask("PUT", &external(u64::MAX), &json!({})).0, 400);
+    assert_eq!(es.ask("PUT", &external(i64::MAX as u64), &json!({})).0, 201);
+    assert_eq!(es.ask("PUT", "/m/_doc/1", &json!({"a": 1})).0, 200);
+    let never = json!({"range": {"d": {"gte": "9223372036854775807||/y"}}});
+    es.load("m", [("2".to_owned(), &json!({"d": "2020-01-01"}))]);
+    assert_eq!(es.ask("POST", "/m/_search", &json!({"query": never})).0, 200);
+    let never = json!({"range": {"d": {"gt": "9223372036854775807||/y"}}});
+    assert_eq!(es.ask("POST", "/m/_search", &json!({"query": never})).0, 400);
+}
+
+#[test]
 fn a_search_that_takes_too_long_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), FuzzyMode::Index);

@@ -6,8 +6,10 @@ mod durability;
 mod errors;
 mod fuzzy_modes;
 mod loading;
+mod mappings;
 mod refreshing;
 mod scan_mode;
+mod semantics;
 mod states;
 
 use super::{Client, TestReply, TestServer};

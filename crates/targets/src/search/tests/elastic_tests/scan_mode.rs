@@ -124,3 +124,19 @@ fn a_scan_that_is_not_done_in_time_is_timed_out() {
     let json = es.ok("POST", "/big/_search", &body);
     assert_eq!((&json["timed_out"], &json["hits"]["total"]["value"]), (&json!(false), &json!(0)));
 }
+
+#[test]
+fn what_cannot_be_looked_for_is_the_request_s_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Scan);
+    let mut es = Elastic::new(&server);
+    load(&mut es);
+    for value in [String::new(), "x".repeat(5000)] {
+        let query = json!({"fuzzy": {"body": {"value": value, "fuzziness": 1}}});
+        let (status, json) = es.ask("POST", "/r/_search", &json!({"query": query}));
+        assert_eq!(status, 400, "{json}");
+        let reason = json["error"]["root_cause"][0]["reason"].as_str().unwrap();
+        assert!(reason.starts_with("field [body]: the pattern "), "{reason}");
+    }
+    assert_eq!(es.ids("r", &phrase("body", "", 1)), Vec::<String>::new());
+}

@@ -6,8 +6,9 @@ use tantivy::DocId;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::FieldSerializer;
 
-/// Positions between the end of a value and the beginning of the next one of the same document.
-const GAP: u32 = 1;
+/// Positions between the end of a value and the beginning of the next one of the same document, as in
+/// Elasticsearch: a phrase whose words may move less does not reach from one into the other.
+pub(super) const GAP: u32 = 100;
 /// The place of a document that is not written.
 pub(super) const GONE: DocId = DocId::MAX;
 
@@ -67,7 +68,8 @@ impl Values {
     pub(super) fn end(&mut self) {
         if let Some(value) = self.values.last() {
             let length = self.words.len() as u32 - value.first;
-            self.next_position = value.position + length + GAP;
+            // Of tens of millions of values the last ones stand in one place.
+            self.next_position = value.position.saturating_add(length).saturating_add(GAP);
         }
     }
 
@@ -112,7 +114,7 @@ impl Values {
         for (place, position, words) in self.each(places) {
             for (at, word) in words.iter().enumerate() {
                 let end = &mut ends[*word as usize];
-                all[*end as usize] = (place, position + at as u32);
+                all[*end as usize] = (place, position.saturating_add(at as u32));
                 *end += 1;
             }
         }

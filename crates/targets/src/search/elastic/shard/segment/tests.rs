@@ -2,11 +2,12 @@
 
 use super::super::super::mapping::columns;
 use super::*;
-use crate::search::text::register_tokenizers;
+use crate::search::text::{Analysis, register_tokenizers};
 use proptest::prelude::*;
 use tantivy::indexer::NoMergePolicy;
 use tantivy::postings::Postings;
-use tantivy::schema::IndexRecordOption;
+use tantivy::schema::{IndexRecordOption, OwnedValue};
+use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{DocSet, Index, IndexWriter, SegmentReader, TERMINATED};
 
 /// A document: its id, and the values of its fields by their numbers.
@@ -29,6 +30,34 @@ fn fields(wanted: impl Fn(Use) -> bool) -> Vec<Field> {
     let own = [id_field(), lid_field(), row_field()];
     let all = schema.fields().filter(|(field, _)| !own.contains(field));
     all.filter(|(_, e)| wanted(use_of(e.field_type()))).map(|(field, _)| field).collect()
+}
+
+/// The values of text fields as one each, with the positions that their words have in a draft.
+fn placed(document: &TantivyDocument) -> TantivyDocument {
+    let words = fields(|u| u == Use::Words);
+    let mut all = TantivyDocument::new();
+    for (field, value) in document.field_values().filter(|(field, _)| !words.contains(field)) {
+        all.add_field_value(field, &OwnedValue::from(value));
+    }
+    for field in words {
+        let mut texts = document.get_all(field).peekable();
+        if texts.peek().is_none() {
+            continue;
+        }
+        let (mut tokens, mut next) = (Vec::new(), 0);
+        for text in texts.filter_map(|text| text.as_str()) {
+            let words = Analysis::Standard.words(text);
+            let length = words.len();
+            tokens.extend(words.into_iter().enumerate().map(|(at, text)| Token {
+                position: next + at,
+                text,
+                ..Token::default()
+            }));
+            next += length + postings::GAP as usize;
+        }
+        all.add_pre_tokenized_text(field, PreTokenizedString { text: String::new(), tokens });
+    }
+    all
 }
 
 fn document(source: &Source) -> TantivyDocument {
@@ -83,7 +112,7 @@ fn by_tantivy(sources: &[Source], removed: &[String]) -> Index {
         if replaced || removed.contains(&source.id) {
             continue;
         }
-        let mut document = document(source);
+        let mut document = placed(&document(source));
         document.add_text(id_field(), &source.id);
         document.add_u64(lid_field(), 100 + row as u64);
         document.add_u64(row_field(), row as u64);
