@@ -127,6 +127,7 @@ fn documents_that_are_refused_are_told_in_the_engines_words() {
     let reason = &reasons(&record)[0];
     assert!(reason.contains("1 of") && reason.contains("bad document"), "{reason}");
     assert_eq!(list(&record, "loads")[0]["failed"], 1);
+    assert!(picky.indexes().is_empty(), "half an index was left: {:?}", picky.indexes());
 }
 
 #[test]

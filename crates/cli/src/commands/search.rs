@@ -1,5 +1,6 @@
 //! `plimsoll search`: engines over users, corpus sizes, shards and queries.
 
+mod alone;
 mod engine;
 mod filling;
 mod import;

@@ -249,6 +249,11 @@ impl Written {
         }
         let usual = u32::from(must.is_empty() && !should.is_empty());
         let minimum = self.minimum.unwrap_or(usual);
+        if minimum < usual {
+            return Err(SearchError::new(
+                "minimum 0 means another thing to each engine where there is no must; leave it out",
+            ));
+        }
         if minimum as usize > should.len() {
             return Err(SearchError::new(format!(
                 "minimum {minimum} is more than the {} of should",
