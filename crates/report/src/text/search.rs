@@ -289,6 +289,10 @@ fn loads(page: &mut Page<'_>, search: &SearchResult) {
                     significant(load.mb_per_s),
                     lasting(load.searchable_s)
                 );
+                if let Some(seconds) = load.at_rest_s {
+                    let still = if load.busy { "still busy" } else { "at rest" };
+                    what += &format!(", {still} {} after that", lasting(seconds));
+                }
                 if let Some(size) = load.index_bytes {
                     what += &format!(", index {}", bytes(size as f64));
                 }

@@ -1,5 +1,6 @@
 //! Loading a text into an engine, until all of it can be found.
 
+use super::at_rest;
 use super::engine::Engine;
 use super::server::{Door, Server, closed};
 use super::shown::Shown;
@@ -76,13 +77,20 @@ pub fn load(engine: &Engine, name: &str, order: &Order<'_>, shown: &Shown) -> Re
     if load.trouble.is_none() {
         let cpu_before = engine.cpu_s();
         load.trouble = write(server, order, &mut load, shown)?;
-        load.server_cpu_s = engine.cpu_s().zip(cpu_before).map(|(after, before)| after - before);
+        load.server_cpu_s =
+            engine.cpu_s().zip(cpu_before).map(|(after, before)| (after - before).max(0.0));
     }
     if load.trouble.is_none() {
         shown.doing(&format!("{name}: until all of {} can be found", order.text.label));
         let (seconds, trouble) = until_found(server, order)?;
         load.searchable_s = seconds;
         load.trouble = trouble;
+    }
+    if load.trouble.is_none() {
+        shown.doing(&format!("{name}: until it is done with {}", order.text.label));
+        if let Some((seconds, busy)) = at_rest::wait(engine)? {
+            (load.at_rest_s, load.busy) = (Some(seconds), busy);
+        }
         load.index_bytes = index_size(server, order.index)?;
     }
     Ok(load)

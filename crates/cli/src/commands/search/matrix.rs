@@ -157,7 +157,9 @@ impl Matrix<'_> {
             let left = all.saturating_sub(self.state.cells.len());
             let each_s =
                 (spec.warmup.as_seconds() + spec.duration.as_seconds()) * f64::from(spec.repeat);
-            self.shown.planned(left, each_s);
+            if left > 0 {
+                self.shown.planned(left, each_s);
+            }
         }
         for index in 0..self.spec.engines.len() {
             self.engine(index)?;

@@ -61,7 +61,7 @@ pub struct Written {
 
 /// A distance as it is written: a number, or `"cell"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "distance is \"cell\", or a whole number of 0 to 8")]
 enum WrittenDistance {
     Number(u8),
     Word(String),

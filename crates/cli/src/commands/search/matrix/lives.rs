@@ -8,6 +8,9 @@ use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::search::record::Load;
 
+/// The mark of what was measured while the engine still had work left from the load.
+const BUSY: &str = "busy with its load";
+
 impl Matrix<'_> {
     fn load(&mut self, engine: &Engine, place: &Loaded<'_>) -> Result<Load> {
         let name = &self.spec.engines[place.engine].name;
@@ -40,6 +43,7 @@ impl Matrix<'_> {
         place: &mut Loaded<'_>,
     ) -> Result<Option<String>> {
         let load = self.load(engine, place)?;
+        place.marks.extend(load.busy.then(|| BUSY.to_owned()));
         if load.trouble.is_none() || !self.has_died(engine, place.engine)? {
             return Ok(load.trouble);
         }
