@@ -338,7 +338,7 @@ pub struct TimeSpent {
     pub cells_s: f64,
     /// Of the time in cells: warming up.
     pub warming_s: f64,
-    /// Making texts and loading them, and waiting until they can be found.
+    /// Making texts and loading them, and waiting until they can be found and engines are done with them.
     pub loading_s: f64,
     /// Of the time of loading: waiting until what was acknowledged can be found.
     pub waiting_s: f64,
