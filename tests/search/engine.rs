@@ -20,6 +20,8 @@ pub struct Faults {
     pub time_out_every: Option<u64>,
     /// Goes away for good at this search.
     pub die_at: Option<u64>,
+    /// Goes away for good when it is asked how many documents of an index there are.
+    pub die_at_count: bool,
     /// Turns away every second bulk request with 429.
     pub full: bool,
     /// Loses the first index of more than a few documents when it is searched.
@@ -172,6 +174,7 @@ impl Shared {
                 None => missing(index),
             },
             ("POST", [_, "_refresh"]) => (200, json!({ "_shards": { "failed": 0 } })),
+            ("GET", [_, "_count"]) if self.faults.die_at_count => return None,
             ("GET", [index, "_count"]) => match indexes.get(*index) {
                 Some(documents) => (200, json!({ "count": documents.len() })),
                 None => missing(index),

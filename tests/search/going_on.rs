@@ -110,3 +110,90 @@ fn an_engine_that_dies_takes_only_its_own_cells_with_it() {
     let told = |cell: &&Value| cell["reason"].to_string().contains("not ours to start again");
     assert!(of_dying.iter().any(told), "{of_dying:?}");
 }
+
+#[test]
+fn one_process_at_a_time_is_at_a_matrix() {
+    let (place, engine) = (Place::new(), Engine::start(Faults::default()));
+    let own = mine(&engine);
+    let cell = ["--sizes", "100kB", "--duration", "60s", "--warmup", "0s", "--users", "1"];
+    let asked = [&["--engine", &own], &cell[..]].concat();
+    let first = start(&place, &asked);
+    wait_for_part(&place, "answers-00-00-2x1.json");
+    let told = search(&place, &asked).expect(64).stderr;
+    assert!(told.contains("another process is measuring this matrix"), "{told}");
+    assert!(told.contains("--fresh") && told.trim().lines().count() == 1, "{told}");
+    // A lock goes with its process, however that ends.
+    first.signal(Signal::KILL);
+    first.wait(PATIENCE);
+    let second = start(&place, &asked);
+    until("it goes on", PATIENCE, || second.stderr_so_far().contains("going on with"));
+    second.signal(Signal::INT);
+    second.wait(PATIENCE).expect(3);
+}
+
+#[test]
+fn a_disk_that_is_full_costs_one_line_and_no_finished_cell() {
+    let (place, engine) = (Place::new(), Engine::start(Faults::default()));
+    let own = mine(&engine);
+    let cell = ["--sizes", "100kB", "--duration", "1s", "--warmup", "0s", "--users", "1,2"];
+    let asked = [&["--engine", &own], &cell[..]].concat();
+    let matrix = start(&place, &asked);
+    wait_for_part(&place, "answers-00-00-2x1.json");
+    // A folder in the file's place fails for root too.
+    let folder = records(&place).pop().unwrap();
+    let in_the_way = folder.join("matrix/.cell-00001.json.new");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let ended = matrix.wait(PATIENCE).expect(1);
+    let told = ended.stderr.lines().last().unwrap();
+    let parts = ["stopped with 1 cells in", "the same command goes on from there", "cell-00001"];
+    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+    std::fs::remove_dir(&in_the_way).unwrap();
+    search(&place, &asked).expect(0);
+    assert_eq!((records(&place).len(), cells(&record(&place)).len()), (1, 2));
+}
+
+#[test]
+fn an_engine_that_dies_while_its_documents_are_awaited_is_not_waited_for() {
+    let place = Place::new();
+    let dying = Engine::start(Faults { die_at_count: true, ..Faults::default() });
+    let cell = ["--sizes", "100kB", "--duration", "200ms", "--warmup", "0s", "--users", "1"];
+    let ended = search(&place, &[&["--engine", &mine(&dying)], &cell[..]].concat()).expect(4);
+    let reason = &super::reasons(&record(&place))[0];
+    assert!(reason.contains("while waiting until it is found"), "{reason}");
+    assert!(ended.took < Duration::from_secs(60), "{:?}", ended.took);
+}
+
+#[test]
+fn an_engine_of_ours_that_dies_of_its_text_is_started_again_and_loaded_again() {
+    let place = Place::new();
+    let port = crate::server::closed_port();
+    place.file(
+        "m.toml",
+        format!(
+            "sizes = [\"8MB\"]\nusers = [1, 2]\nduration = \"300ms\"\nwarmup = \"0s\"\nhits = 10\n\
+             [[engine]]\nname = \"own\"\nserve = [\"search\", \"--port\", \"{port}\"]\ndialect = \"vespa\"\n"
+        ),
+    );
+    let matrix = start(&place, &["m.toml"]);
+    wait_for_part(&place, "probe-00.json");
+    let pid = matrix.wait_for_descendant("serve search", PATIENCE);
+    let count = format!(
+        "http://127.0.0.1:{port}/search/?yql=select%20*%20from%20doc%20where%20true&hits=0"
+    );
+    until("some documents are there", PATIENCE, || {
+        let (_, body) = crate::process::curl(&[&count]);
+        let reply: Value = serde_json::from_str(&body).unwrap_or_default();
+        reply.pointer("/root/fields/totalCount").and_then(Value::as_u64) > Some(100)
+    });
+    kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+    let ended = matrix.wait(PATIENCE).expect(0);
+    assert!(ended.stderr.contains("own died") && ended.stderr.contains("it is started again"));
+    let record = record(&place);
+    for cell in cells(&record) {
+        assert!(cell["ok_per_s"].is_number(), "{cell}");
+        assert!(cell["marks"].to_string().contains("engine restarted"), "{cell}");
+    }
+    let loads = super::list(&record, "loads");
+    let troubled: Vec<bool> = loads.iter().map(|load| load["trouble"].is_string()).collect();
+    assert_eq!(troubled, [true, false], "{loads:?}");
+}

@@ -77,6 +77,15 @@ fn wrong_input_is_told_in_one_line_before_anything_is_sent() {
         assert_eq!(told.trim().lines().count(), 1, "{arguments:?}: {told}");
     }
     assert_eq!(engine.seen("POST"), 0, "nothing was sent");
+    // A text that comes to no good end leaves nothing on the disk.
+    place.file("own.ndjson", "{\"body\":\"the sea\"}\n{\"titel\":\"no\"}\n");
+    place.file("all.toml", "[[query]]\nname = \"a\"\nkind = \"all\"\n");
+    let broken = ["--engine", &own, "--corpus", "ndjson:own.ndjson", "--queries", "all.toml"];
+    let told = search(&place, &broken).expect(64).stderr;
+    assert!(told.contains("own.ndjson:2: "), "{told}");
+    let texts = std::fs::read_dir(place.path().join(".plimsoll/search")).unwrap().flatten();
+    let left: Vec<_> = texts.map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".new")), "{left:?}");
 }
 
 #[test]

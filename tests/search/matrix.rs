@@ -127,6 +127,7 @@ fn documents_that_are_refused_are_told_in_the_engines_words() {
     let reason = &reasons(&record)[0];
     assert!(reason.contains("1 of") && reason.contains("bad document"), "{reason}");
     assert_eq!(list(&record, "loads")[0]["failed"], 1);
+    assert!(picky.indexes().is_empty(), "half an index was left: {:?}", picky.indexes());
 }
 
 #[test]
@@ -155,6 +156,9 @@ fn the_embedded_server_is_started_probed_loaded_and_measured() {
     }
     let recall = list(&record, "recall");
     assert!(recall.iter().all(|one| one["found"] == one["expected"]), "{recall:?}");
+    // It was left alone until it was done with what it had been given.
+    assert!(list(&record, "loads")[0]["at_rest_s"].as_f64() >= Some(0.25));
+    assert_eq!(list(&record, "loads")[0]["busy"], false);
     assert!(records(&place).pop().unwrap().join("engine-vespa-api.log").exists());
 }
 

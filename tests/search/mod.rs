@@ -4,7 +4,9 @@ mod engine;
 mod going_on;
 mod input;
 mod matrix;
+mod probing;
 mod real;
+mod reuse;
 mod users;
 
 use crate::process::{Ended, Place};

@@ -68,6 +68,13 @@ fn requests_are_filled_with_rows() {
     assert!(!told.iter().any(|body| body.contains("{{word}}")), "a place was left empty");
     let marks = cells(&record(&place))[0]["marks"].to_string();
     assert!(!marks.contains("hits varied"), "{marks}");
+    // What is expected is what the first row asks for.
+    place.file("ids.toml", "[[query]]\nname = \"one\"\nkind = \"ids\"\nvalues = [\"{{word}}\"]\n");
+    place.file("ids.csv", "word\ns3\nnobody\n");
+    let ids = ["--engine", &own, "--queries", "ids.toml", "--rows", "ids.csv", "--users", "2"];
+    search(&place, &[&ids[..], &TEXT, &["--duration", "300ms"]].concat()).expect(0);
+    let recall = record(&place).0["search"]["recall"][0].clone();
+    assert_eq!((&recall["expected"], &recall["found"]), (&1.into(), &1.into()), "{recall}");
     // Rows that are used up leave no window.
     let queue = ["--rows-order", "queue", "--duration", "300ms"];
     search(&place, &[&asked[..], &TEXT, &queue].concat()).expect(4);

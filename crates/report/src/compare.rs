@@ -80,7 +80,9 @@ pub fn compare(a: &Loaded, b: &Loaded) -> Result<Comparison, CompareError> {
     let both = (crate::text::search::result(&a.record), crate::text::search::result(&b.record));
     match both {
         (Some(first), Some(second)) => {
-            Ok(Comparison { sides, search: Some(search::compare(&first, &second)) })
+            let differences = search::differences(&a.record.scenario, &b.record.scenario);
+            let both = SearchComparison { differences, ..search::compare(&first, &second) };
+            Ok(Comparison { sides, search: Some(both) })
         }
         _ if sides[0].job != sides[1].job => {
             let [a, b] = sides;

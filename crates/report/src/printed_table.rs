@@ -1,11 +1,15 @@
 //! Tables of requests per second as people print them, read back into a record: users down, sizes across.
 //!
 //! What is read is markdown. A heading (`#`) names the engine; the text before a table says the edit distance
-//! (`distance 2`) and the number of shards (`5 fragments`, `1 shard`); the first column of a table is the number of
-//! users, the others are headed by sizes; a cell is a number, or `-` where it was withheld. The tables of
+//! (`distance 2`) and the number of shards (`5 fragments`, `1 shard`), and where it does not, the numbers are marked; the
+//! first column of a table is the number of users, the others are headed by sizes; a cell is a number, or `-` where it was
+//! withheld. The bars at the ends of a line may be missing; emphasis and links are looked through. The tables of
 //! `plimsoll report` are of this form, so that they can be read back too, with their marks: those of a whole table in brackets at the
 //! end of its heading, those of a cell as notes (`[1] hits varied`) below the table.
 
+mod markup;
+
+use markup::{is_dash, number, plain, thousands, without_markup};
 use plimsoll_core::search::record::{
     Cell, CellKey, EngineRecord, Group, SearchResult, SizeRecord, size_label,
 };
@@ -51,14 +55,14 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
         ..SearchResult::default()
     };
     let mut before = Before::default();
-    let mut sizes: Option<Vec<SizeRecord>> = None;
+    let mut reading = Reading::Text;
     // Which cells of the last table point to a note, by their place in the list.
     let mut noted: Vec<(usize, String)> = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
         let line = line.trim();
         let wrong = |problem: String| TableError::Line { line: number, problem };
         let Some(cells) = pipe_cells(line) else {
-            sizes = None;
+            reading = Reading::Text;
             match line.split_once("] ").filter(|(point, _)| point.starts_with('[')) {
                 Some((point, note)) => {
                     let own =
@@ -69,20 +73,20 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
             }
             continue;
         };
-        if cells.iter().all(|cell| cell.chars().all(|c| "-: ".contains(c)))
-            && cells.concat().len() > 2
-        {
-            continue;
-        }
-        match &sizes {
-            None => {
-                sizes = head(&cells);
+        match &reading {
+            Reading::Text => {
+                reading = head(&cells).map_err(wrong)?.map_or(Reading::Other, Reading::Table);
+                if matches!(reading, Reading::Other) && !line.starts_with('|') {
+                    // A bar in a sentence.
+                    before.take(line);
+                    reading = Reading::Text;
+                }
                 noted.clear();
             }
-            Some(columns) => {
-                let users = cells[0]
-                    .parse()
-                    .map_err(|_| wrong(format!("'{}' is no number of users", cells[0])))?;
+            Reading::Other => {}
+            Reading::Table(_) if is_rule(&cells) => {}
+            Reading::Table(columns) => {
+                let users = users(cells[0]).map_err(wrong)?;
                 if cells.len() != columns.len() + 1 {
                     let problem =
                         format!("{} cells, and {} sizes above", cells.len() - 1, columns.len());
@@ -95,33 +99,89 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
     if found.cells.is_empty() {
         return Err(TableError::None);
     }
-    found.sizes.sort_by_key(|size| size.bytes);
+    // All of a text is the largest of its sizes.
+    found.sizes.sort_by_key(|size| if size.bytes == 0 { u64::MAX } else { size.bytes });
     found.users.sort_unstable();
     Ok(found)
 }
 
-/// The cells of a line of a table; none where it is no such line.
+/// Where in the text we are.
+enum Reading {
+    /// Outside of any table.
+    Text,
+    /// In one of users and sizes.
+    Table(Vec<SizeRecord>),
+    /// In one of something else, up to its end.
+    Other,
+}
+
+/// The cells of a line of a table, without emphasis and links; none where it is no such line.
 fn pipe_cells(line: &str) -> Option<Vec<&str>> {
-    let inside = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
-    Some(inside.split('|').map(str::trim).collect())
+    if !line.contains('|') || line.starts_with('#') {
+        return None;
+    }
+    let inside = line.strip_prefix('|').unwrap_or(line).trim_end();
+    let inside = inside.strip_suffix('|').unwrap_or(inside);
+    Some(inside.split('|').map(plain).collect())
+}
+
+/// Whether a line only parts the head of a table from its rows.
+fn is_rule(cells: &[&str]) -> bool {
+    let dashes = |cell: &&str| {
+        let inside = cell.trim_matches(':');
+        !inside.is_empty() && inside.chars().all(|c| c == '-')
+    };
+    cells.iter().all(dashes)
+}
+
+/// A size with its unit, of a number alone nobody knows what it counts; or all of a text, as our own tables have it.
+fn size(cell: &str) -> Option<SizeRecord> {
+    if cell == "all" {
+        return Some(SizeRecord { label: cell.to_owned(), ..SizeRecord::default() });
+    }
+    let size: Size = cell.parse().ok().filter(|size: &Size| size.bytes > 0)?;
+    let (label, bytes) = (size_label(size), size.bytes);
+    let record = SizeRecord { label, bytes, ..SizeRecord::default() };
+    cell.ends_with(char::is_alphabetic).then_some(record)
 }
 
 /// The sizes of a table's first line; none where its columns are no sizes.
-fn head(cells: &[&str]) -> Option<Vec<SizeRecord>> {
-    let sizes = cells.get(1..)?.iter().map(|cell| {
-        let size: Size = cell.parse().ok().filter(|size: &Size| size.bytes > 0)?;
-        let (label, bytes) = (size_label(size), size.bytes);
-        Some(SizeRecord { label, bytes, ..SizeRecord::default() })
-    });
-    sizes.collect::<Option<Vec<_>>>().filter(|sizes| !sizes.is_empty())
+fn head(cells: &[&str]) -> Result<Option<Vec<SizeRecord>>, String> {
+    let columns = cells.get(1..).unwrap_or_default();
+    let sizes: Vec<SizeRecord> = columns.iter().filter_map(|cell| size(cell)).collect();
+    let odd = columns.iter().find(|cell| size(cell).is_none());
+    match odd {
+        None => Ok(Some(sizes).filter(|sizes| !sizes.is_empty())),
+        Some(odd) if !sizes.is_empty() && cells[0].to_lowercase().contains("user") => {
+            Err(format!("'{odd}' is no size beside the others; write it as 64MB or 1GB"))
+        }
+        Some(_) => Ok(None),
+    }
+}
+
+/// A number of users.
+fn users(cell: &str) -> Result<u32, String> {
+    let whole = thousands(cell).and_then(|whole| whole.parse().ok()).filter(|users| *users > 0);
+    whole.ok_or_else(|| format!("'{cell}' is no number of users"))
 }
 
 impl Before {
+    /// What a reader must know of all numbers below: the mark of a table of ours, and what nobody has said.
+    fn marks(&self) -> impl Iterator<Item = String> {
+        let untold = match (self.distance, self.shards) {
+            (Some(_), Some(_)) => None,
+            (None, Some(_)) => Some("distance not told"),
+            (Some(_), None) => Some("shards not told"),
+            (None, None) => Some("distance and shards not told"),
+        };
+        self.mark.clone().into_iter().chain(untold.map(str::to_owned))
+    }
+
     /// Learns from a line that is no table's.
     fn take(&mut self, line: &str) {
         if line.starts_with('#') {
-            let title = line.trim_start_matches('#').trim();
-            let name = title.split(':').next().unwrap_or(title).trim();
+            let title = without_markup(line.trim_matches('#').trim());
+            let name = title.split(':').next().unwrap_or_default().trim();
             let name = name.strip_suffix(" results").unwrap_or(name);
             // Only a heading of ours says by brackets what holds for all numbers.
             let ours =
@@ -186,7 +246,7 @@ fn row(
         }
         if let Some(mut cell) = cell(key, text)? {
             if cell.ok_per_s.is_some() {
-                cell.marks.extend(before.mark.clone());
+                cell.marks.extend(before.marks());
                 let point = text.split_whitespace().nth(1).filter(|point| point.starts_with('['));
                 noted.extend(point.map(|point| (found.cells.len(), point.to_owned())));
             }
@@ -199,19 +259,16 @@ fn row(
 /// A cell of a table; none where it is empty.
 fn cell(key: CellKey, text: &str) -> Result<Option<Cell>, String> {
     // A number may have a mark behind it: "0.250 [1]".
-    let number = text.split_whitespace().next().unwrap_or_default();
-    if number.is_empty() {
+    let first = plain(text.split_whitespace().next().unwrap_or_default());
+    if first.is_empty() {
         return Ok(None);
     }
-    if number == "-" {
+    if is_dash(first) {
         let reason = Some("withheld in the printed table".to_owned());
         return Ok(Some(Cell { key, reason, ..Cell::default() }));
     }
-    let rate: f64 = number
-        .parse()
-        .ok()
-        .filter(|rate: &f64| rate.is_finite() && *rate >= 0.0)
-        .ok_or_else(|| format!("'{text}' is neither a rate nor '-'"))?;
+    let rate = number(first)?.filter(|rate| rate.is_finite() && *rate >= 0.0);
+    let rate = rate.ok_or_else(|| format!("'{text}' is neither a rate nor '-'"))?;
     let implied = implied_ms(key.users, rate, 0.0);
     Ok(Some(Cell {
         key,
@@ -300,6 +357,10 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
             assert_eq!(own.ok_per_s, cell.ok_per_s, "{:?}", cell.key);
             assert!(cell.ok_per_s.is_none() || own.marks == cell.marks, "{:?}", own.marks);
         }
+        let whole =
+            read("| Users | all | 10MB |\n|---|---|---|\n| 1 | 2 | 3 |", "own", 60.0).unwrap();
+        let labels: Vec<_> = whole.sizes.iter().map(|size| size.label.as_str()).collect();
+        assert_eq!(labels, ["10MB", "all"]);
     }
 
     #[test]
@@ -315,5 +376,56 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
             table("| 1 | 2 | 3 |\n| 1 | 2 | 3 |").unwrap_err().to_string().contains("there twice")
         );
         assert_eq!(table("| 1 | 2 | |").unwrap().cells.len(), 1, "an empty cell is none");
+        assert!(table("| 0 | 1 | 2 |").unwrap_err().to_string().contains("no number of users"));
+        let either = table("| 1 | 0,847 | 2 |").unwrap_err().to_string();
+        assert!(either.contains("'0,847'") && either.contains("without a comma"), "{either}");
+        let mixed = read("| Users | 1GB | 2TB |\n|---|---|---|\n| 1 | 2 | 3 |", "x", 60.0);
+        assert!(mixed.unwrap_err().to_string().contains("line 1: '2TB' is no size"));
+    }
+
+    #[test]
+    fn tables_are_read_as_people_write_them() {
+        let page = "\u{feff}## [Old *engine*](https://x.example/a:b) results\r\n\r\n\
+            Distance 2, 5 shards.\r\n\r\n\
+            Users | **1GB** | `5 GB`\r\n\
+            :-: | -: | -\r\n\
+            **1** | [0.847](run.html) [1] | \u{2013}\r\n\
+            | 1,000 | 1,234.5 | 12,345,678\r\n\
+            [1] one disk only\r\n";
+        let found = read(page, "x", 60.0).unwrap();
+        assert_eq!(found.engines[0].name, "Old engine");
+        let told: Vec<_> = found.cells.iter().map(|one| (one.key.users, one.ok_per_s)).collect();
+        let expected =
+            [(1, Some(0.847)), (1, None), (1000, Some(1234.5)), (1000, Some(12_345_678.0))];
+        assert_eq!(told, expected);
+        assert_eq!(found.cells[0].marks, ["one disk only"]);
+        let sizes: Vec<_> = found.sizes.iter().map(|size| size.label.as_str()).collect();
+        assert_eq!(sizes, ["1GB", "5GB"]);
+    }
+
+    #[test]
+    fn tables_of_something_else_are_passed_over_as_a_whole() {
+        let page = "| Users | Memory |\n|---|---|\n| 1 | 10MB |\n| 5 | 20MB |\n\n\
+            | Cores | 8 | 16 |\n|---|---|---|\n| 1 | 2 | 3 |\n\n\
+            Distance 2 | 5 shards\n\n| Users | 1GB |\n|-|-|\n| 5 | 7 |\n";
+        let found = read(page, "x", 60.0).unwrap();
+        let told: Vec<_> = found.cells.iter().map(|one| (one.key.users, one.ok_per_s)).collect();
+        let group = Group { distance: 2, shards: 5 };
+        assert_eq!((told, found.groups[0]), (vec![(5, Some(7.0))], group));
+        assert!(found.cells[0].marks.is_empty(), "{:?}", found.cells[0].marks);
+    }
+
+    #[test]
+    fn what_the_page_does_not_say_is_not_made_up() {
+        let marks = |before: &str| {
+            let page = format!("### E{before}\n| Users | 1GB |\n|---|---|\n| 1 | 2 |");
+            read(&page, "x", 60.0).unwrap().cells[0].marks.concat()
+        };
+        assert_eq!(marks(""), "distance and shards not told");
+        assert_eq!(marks("\nEdit distance 2."), "shards not told");
+        assert_eq!(marks("\nOn 3 shards."), "distance not told");
+        // Read back, it is still told, and told once.
+        let again = ": edit distance 0, index of 1 shard (distance and shards not told)";
+        assert_eq!(marks(again), "distance and shards not told");
     }
 }

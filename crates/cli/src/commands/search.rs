@@ -1,5 +1,7 @@
 //! `plimsoll search`: engines over users, corpus sizes, shards and queries.
 
+mod alone;
+mod at_rest;
 mod engine;
 mod filling;
 mod import;

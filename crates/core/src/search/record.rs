@@ -232,6 +232,11 @@ pub struct Load {
     pub seconds: f64,
     /// From there until all documents could be found, s.
     pub searchable_s: f64,
+    /// From there until the server had no work of its own left, such as the merging of what was written, s; none where it is
+    /// not one of ours.
+    pub at_rest_s: Option<f64>,
+    /// Whether it still had some when it was waited for no longer.
+    pub busy: bool,
     /// Documents per second while loading.
     pub documents_per_s: f64,
     /// Megabytes (10^6) of bodies per second while loading.
@@ -333,7 +338,7 @@ pub struct TimeSpent {
     pub cells_s: f64,
     /// Of the time in cells: warming up.
     pub warming_s: f64,
-    /// Making texts and loading them, and waiting until they can be found.
+    /// Making texts and loading them, and waiting until they can be found and engines are done with them.
     pub loading_s: f64,
     /// Of the time of loading: waiting until what was acknowledged can be found.
     pub waiting_s: f64,

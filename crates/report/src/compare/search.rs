@@ -6,6 +6,7 @@ use crate::text::search::pipe_table;
 use plimsoll_core::search::record::{Cell, Group, SearchResult};
 use plimsoll_core::search::statistics::scaling;
 use serde::Serialize;
+use serde_json::Value;
 
 /// Sizes of two matrices stand over each other when they have the same proportions to within this share.
 const PROPORTION: f64 = 0.2;
@@ -21,6 +22,8 @@ pub struct SearchComparison {
     pub growth: Vec<Growth>,
     /// Cells that are in both matrices.
     pub ratios: Vec<Ratio>,
+    /// What one was asked otherwise than the other, a short sentence each: their numbers differ by that too.
+    pub differences: Vec<String>,
 }
 
 /// A row of a table: one engine with a number of users.
@@ -61,6 +64,8 @@ pub struct Growth {
     pub speedup: Option<(u32, f64)>,
     /// The knee, users.
     pub knee_users: Option<f64>,
+    /// Whether the highest rate is at the most users, so that the knee may lie beyond.
+    pub still_growing: bool,
 }
 
 /// The same cell in both matrices.
@@ -86,6 +91,34 @@ pub struct Ratio {
     pub apart: Option<bool>,
     /// What a reader must know beside A's number and B's.
     pub marks: [Vec<String>; 2],
+}
+
+/// What of a matrix's scenario its numbers depend on, beside what their own rows and columns say.
+const ASKED: [&str; 14] = [
+    "corpus", "seed", "order", "duration", "warmup", "passes", "timeout", "think", "pace",
+    "profile", "rows", "checks", "hits", "queries",
+];
+
+/// What B was asked otherwise than A, by their scenarios; nothing where one of them was not measured here.
+pub(super) fn differences(a: &Value, b: &Value) -> Vec<String> {
+    let measured = |scenario: &Value| scenario.get("queries").is_some();
+    if !measured(a) || !measured(b) {
+        return Vec::new();
+    }
+    let shown = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let differs = |name: &&str| {
+        let of = |scenario: &Value| scenario.get(*name).cloned().unwrap_or_default();
+        let (a, b) = (of(a), of(b));
+        (a != b).then(|| match *name {
+            "queries" => "the queries are others".to_owned(),
+            name => format!("{name} {} and {}", shown(&a), shown(&b)),
+        })
+    };
+    ASKED.iter().filter_map(differs).collect()
 }
 
 /// Lays two matrices side by side.
@@ -229,6 +262,7 @@ impl SearchComparison {
                     size: size.label.clone(),
                     speedup: scaling.speedups.last().copied(),
                     knee_users: scaling.knee_users,
+                    still_growing: scaling.still_growing,
                 });
             }
         }
@@ -245,6 +279,10 @@ impl SearchComparison {
     /// The comparison as a person reads it.
     pub(super) fn render(&self) -> String {
         let mut text = String::new();
+        if !self.differences.is_empty() {
+            let told = printable(&self.differences.join("; "));
+            text += &format!("A and B were not asked the same: {told}\n\n");
+        }
         let mut groups: Vec<(u8, u32)> = Vec::new();
         for row in &self.rows {
             if !groups.contains(&(row.distance, row.shards)) {
@@ -283,8 +321,9 @@ impl SearchComparison {
         let own = self.growth.iter().filter(|own| (own.distance, own.shards) == (distance, shards));
         for one in own {
             if let (Some((users, by)), Some(knee)) = (one.speedup, one.knee_users) {
+                let still = if one.still_growing { "; still growing" } else { "" };
                 text += &format!(
-                    "{}  {}, {}: X({users})/X(1) = {by:.2}, knee at {knee:.1} users\n",
+                    "{}  {}, {}: X({users})/X(1) = {by:.2}, knee at {knee:.1} users{still}\n",
                     one.side,
                     printable(&one.engine),
                     one.size
@@ -349,8 +388,31 @@ mod tests {
         let text = both.render();
         assert!(text.contains("| 1GB / 64MB | 5GB / 320MB |"), "{text}");
         assert!(text.contains("|   A |    Old |     5 |      2.000 |           - |"), "{text}");
-        assert!(text.contains("B  index, 64MB: X(5)/X(1) = 3.00, knee at 3.0 users"), "{text}");
+        assert!(
+            text.contains("B  index, 64MB: X(5)/X(1) = 3.00, knee at 3.0 users; still growing"),
+            "{text}"
+        );
         assert!(text.contains("No cell is in both"), "{text}");
+    }
+
+    #[test]
+    fn what_was_asked_otherwise_is_told() {
+        let scenario = |order: &str, queries: &str| {
+            serde_json::json!({
+                "corpus": "synthetic", "seed": 1, "order": order, "passes": null, "queries": queries, "users": [order],
+            })
+        };
+        let own = scenario("block", "a");
+        assert!(differences(&own, &own).is_empty());
+        let other = differences(&own, &scenario("shuffle", "b"));
+        assert_eq!(other, ["order block and shuffle", "the queries are others"]);
+        let printed = serde_json::json!({ "import": "old.md" });
+        assert!(differences(&printed, &own).is_empty(), "of a printed table nothing is known");
+        let sizes = matrix("index", "1MB | 2MB", "| 1 | 10 | 5 |");
+        let both = SearchComparison { differences: other, ..compare(&sizes, &sizes) };
+        let told =
+            "A and B were not asked the same: order block and shuffle; the queries are others\n";
+        assert!(both.render().starts_with(told), "{}", both.render());
     }
 
     #[test]

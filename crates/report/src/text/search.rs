@@ -1,5 +1,7 @@
 //! The page of a search matrix: the tables, why cells have no number, and what engines answered.
 
+mod answers;
+
 use super::number::{bytes, count, counted, lasting, percent, rate, significant, time};
 use super::page::{Column, Page, Tone};
 use crate::plain::printable;
@@ -9,10 +11,6 @@ use plimsoll_core::search::statistics::scaling;
 
 /// With more cells than this, their details are left to CSV and JSON.
 const DETAILED_MAX: usize = 60;
-/// Disagreements on the page; the record holds all.
-const DISAGREEMENTS_MAX: usize = 20;
-/// Lines of recall on the page; the record holds all.
-const RECALL_MAX: usize = 24;
 
 /// The matrix, where the record is one of a matrix.
 #[must_use]
@@ -38,8 +36,8 @@ pub fn page(page: &mut Page<'_>, search: &SearchResult) {
     }
     loads(page, search);
     probes(page, search);
-    disagreements(page, search);
-    recall(page, search);
+    answers::disagreements(page, search);
+    answers::recall(page, search);
     spent(page, search);
 }
 
@@ -234,9 +232,10 @@ fn details(page: &mut Page<'_>, search: &SearchResult) {
         .map(|cell| {
             let times = &cell.latency_ms;
             let known = |value: f64| if value > 0.0 { time(value) } else { "-".to_owned() };
-            let interval = cell
-                .interval_per_s
-                .map_or("-".to_owned(), |[low, high]| format!("+-{}", rate((high - low) / 2.0)));
+            // By its upper end: the lower one does not go below 0.
+            let interval = cell.interval_per_s.map_or("-".to_owned(), |[_, high]| {
+                format!("+-{}", rate(high - cell.raw_ok_per_s))
+            });
             let cells = vec![
                 printable(&cell.key.engine),
                 format!("{}x{}", cell.key.distance, cell.key.shards),
@@ -290,6 +289,10 @@ fn loads(page: &mut Page<'_>, search: &SearchResult) {
                     significant(load.mb_per_s),
                     lasting(load.searchable_s)
                 );
+                if let Some(seconds) = load.at_rest_s {
+                    let still = if load.busy { "still busy" } else { "at rest" };
+                    what += &format!(", {still} {} after that", lasting(seconds));
+                }
                 if let Some(size) = load.index_bytes {
                     what += &format!(", index {}", bytes(size as f64));
                 }
@@ -358,90 +361,6 @@ fn probes(page: &mut Page<'_>, search: &SearchResult) {
             swaps.join(", ")
         );
         page.line(&told, Tone::Plain);
-    }
-    page.blank();
-}
-
-/// `, distance 2, 5 shards, 64MB` after a query's name.
-fn place_of(distance: u8, shards: u32, size: &str) -> String {
-    format!("distance {distance}, {}, {size}", counted(shards.into(), "shard"))
-}
-
-fn disagreements(page: &mut Page<'_>, search: &SearchResult) {
-    if search.answers.iter().filter(|answer| answer.hits.is_some()).count() == 0
-        || search.engines.len() < 2
-    {
-        return;
-    }
-    if search.disagreements.is_empty() {
-        page.line("All engines gave the same hits to all queries", Tone::Good);
-        page.blank();
-        return;
-    }
-    page.line("Queries to which engines gave different answers (hits)", Tone::Strong);
-    let most = search.disagreements.iter().take(DISAGREEMENTS_MAX);
-    for one in most {
-        let hits: Vec<String> = one
-            .hits
-            .iter()
-            .map(|own| format!("{} {}", printable(&own.engine), count(own.hits)))
-            .collect();
-        let end = if one.other_documents {
-            "the same number of other documents".to_owned()
-        } else {
-            format!("difference {}", count(one.difference))
-        };
-        let place = place_of(one.distance, one.shards, &one.size);
-        let line = format!("  {}, {place}: {}; {end}", printable(&one.query), hits.join(", "));
-        page.line(&line, Tone::Plain);
-    }
-    let more = search.disagreements.len().saturating_sub(DISAGREEMENTS_MAX);
-    if more > 0 {
-        page.note(&format!("  and {more} more; the record has all"));
-    }
-    page.blank();
-}
-
-/// The share that was found, with as many digits as show that it is not all: what is not exact should not look as if it
-/// were.
-fn inexact_share(found: u64, expected: u64) -> String {
-    let share = found as f64 / expected.max(1) as f64;
-    let whole = percent(share);
-    if whole != "100 %" {
-        return whole;
-    }
-    let shown = |digits: usize| format!("{:.digits$} %", share * 100.0);
-    (1..6)
-        .map(shown)
-        .find(|shown| shown.trim_end_matches(" %").parse() != Ok(100.0))
-        .unwrap_or(whole)
-}
-
-fn recall(page: &mut Page<'_>, search: &SearchResult) {
-    if search.recall.is_empty() {
-        return;
-    }
-    let exact = search.recall.iter().filter(|one| one.found == one.expected).count();
-    let all = search.recall.len();
-    page.line(
-        &format!("Recall against the text's own truth: {exact} of {all} answers are exact"),
-        if exact == all { Tone::Good } else { Tone::Strong },
-    );
-    let wrong: Vec<_> = search.recall.iter().filter(|one| one.found != one.expected).collect();
-    for one in wrong.iter().take(RECALL_MAX) {
-        let shown = inexact_share(one.found, one.expected);
-        let line = format!(
-            "  {}, {}, {}: {} of {} ({shown})",
-            printable(&one.engine),
-            printable(&one.query),
-            place_of(one.distance, one.shards, &one.size),
-            count(one.found),
-            count(one.expected),
-        );
-        page.line(&line, Tone::Plain);
-    }
-    if wrong.len() > RECALL_MAX {
-        page.note(&format!("  and {} more; the record has all", wrong.len() - RECALL_MAX));
     }
     page.blank();
 }

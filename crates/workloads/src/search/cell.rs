@@ -130,7 +130,9 @@ pub fn cell(about: &CellAbout, repeats: &[Measured]) -> Cell {
     let window_sum_ns: u128 = repeats.iter().map(|one| one.tally.window_sum_ns).sum();
     let mean_ms = if window_ok > 0 { window_sum_ns as f64 / window_ok as f64 / 1e6 } else { 0.0 };
     let raw = mean(&rates);
-    let implied = about.think_ms.and_then(|think| implied_ms(about.key.users, raw, think));
+    // Users whose requests fail are busy with those too: the others alone imply nothing.
+    let thinks = about.think_ms.filter(|_| each.iter().all(|one| one.failed == 0));
+    let implied = thinks.and_then(|think| implied_ms(about.key.users, raw, think));
     let cpu_s: Option<f64> = repeats.iter().map(|one| one.server_cpu_s).sum();
     let ok: u64 = repeats.iter().map(succeeded).sum();
     let reason = why_withheld(about, repeats);
@@ -368,6 +370,7 @@ mod tests {
         bad.first_failure = Some("query 'a': timeout".to_owned());
         let cell = cell(&about(), &[run(400), bad]);
         assert_eq!((cell.ok_per_s, cell.raw_ok_per_s, cell.timed_out), (None, 40.0, 2));
+        assert_eq!((cell.implied_ms, cell.little), (None, None), "users were busy failing too");
         let reason = cell.reason.unwrap();
         assert_eq!(reason, "2 of 802 requests failed (timeout 2); first: query 'a': timeout");
     }

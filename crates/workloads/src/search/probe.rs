@@ -4,20 +4,20 @@
 //! An engine may answer 200 to a distance of 4 and search 2; only its hits tell.
 
 use super::dialect::{Call, Dialect, Feeding, insert};
-use super::query::{Clause, Distance, Query};
+use super::query::{Clause, DISTANCE_MAX, Distance, Query};
 use plimsoll_core::search::record::{Probe, ProbeAnswer};
 
 /// Distances that are asked for.
 pub const ASKED: std::ops::RangeInclusive<u8> = 0..=4;
-/// Most distances planted.
-const PLANTED: u8 = 5;
+/// Largest distance planted: one beyond all that may be asked for, so that an engine that reaches farther shows too.
+const PLANTED: u8 = DISTANCE_MAX + 1;
 /// The word that is asked for. Its letters all differ from the ones put in, and none of its neighbours are alike, so
 /// that no planted word is nearer than it should be.
-const WORD: &str = "lighthousekeys";
+const WORD: &str = "lighthousekeysandrope";
 /// Where letters are replaced, in this order: never two side by side.
-const PLACES: [usize; PLANTED as usize] = [6, 2, 10, 4, 8];
+const PLACES: [usize; PLANTED as usize] = [6, 2, 10, 4, 8, 14, 16, 18, 0];
 /// What they are replaced with.
-const LETTERS: [char; PLANTED as usize] = ['x', 'q', 'z', 'w', 'v'];
+const LETTERS: [char; PLANTED as usize] = ['x', 'q', 'z', 'w', 'v', 'x', 'q', 'z', 'w'];
 /// The category of all documents of the probe.
 const CATEGORY: &str = "plimsollprobe";
 
@@ -82,6 +82,29 @@ pub fn writes(dialect: Dialect, index: &str) -> Vec<Call> {
     }
 }
 
+/// The requests that take the documents away again. Where an engine has no index of its own for the probe, others
+/// beside them stay.
+#[must_use]
+pub fn removes(dialect: Dialect, index: &str) -> Vec<Call> {
+    match dialect.feeding() {
+        Feeding::Bulk | Feeding::Copy => dialect.remove(index),
+        Feeding::Single(path) => documents()
+            .into_iter()
+            .map(|(id, _)| Call::without_body("DELETE", format!("{path}{id}")))
+            .collect(),
+    }
+}
+
+fn category() -> Clause {
+    Clause::Term { field: "category".to_owned(), values: vec![CATEGORY.into()] }
+}
+
+/// The query for all that is there of the documents.
+#[must_use]
+pub fn all() -> Query {
+    Query { name: "all of the probe".to_owned(), clause: category(), repeat: 1, size: 1 }
+}
+
 /// The query for one distance. Where an engine has no index of its own for the probe, the category keeps other
 /// documents out.
 #[must_use]
@@ -92,8 +115,7 @@ pub fn query(dialect: Dialect, distance: u8) -> Query {
         distance: Distance::Fixed(distance),
     };
     let clause = if dialect == Dialect::Vespa {
-        let category = Clause::Term { field: "category".to_owned(), values: vec![CATEGORY.into()] };
-        Clause::Bool { must: vec![word, category], should: vec![], must_not: vec![], minimum: 0 }
+        Clause::Bool { must: vec![word, category()], should: vec![], must_not: vec![], minimum: 0 }
     } else {
         word
     };
@@ -162,6 +184,32 @@ mod tests {
         assert_eq!(probe.asked[2].found, [0, 1, 2]);
         assert_eq!(probe.clamped_to(4), Some(2));
         assert_eq!(probe.refused(3), Some("400: no"));
+    }
+
+    #[test]
+    fn an_engine_that_searches_as_far_as_it_is_asked_to_is_not_clamped() {
+        // As one answers that means what it says: everything to the distance, and nothing beyond.
+        let honest = |asked: u8| {
+            let near = documents().into_iter().filter(|(_, body)| {
+                edit_distance(WORD.as_bytes(), body.as_bytes()) <= usize::from(asked)
+            });
+            (asked, Ok(near.map(|(id, _)| id).collect()))
+        };
+        let probe = judge("e", &(0..=DISTANCE_MAX).map(honest).collect::<Vec<_>>());
+        for asked in 0..=DISTANCE_MAX {
+            assert_eq!((probe.clamped_to(asked), probe.mark(asked)), (None, None), "{asked}");
+        }
+        let farther = judge("e", &[(DISTANCE_MAX, honest(PLANTED).1)]);
+        assert_eq!(farther.mark(DISTANCE_MAX).as_deref(), Some("reaches 9"));
+    }
+
+    #[test]
+    fn a_shared_index_loses_the_probes_own_documents_only() {
+        let shared = removes(Dialect::Vespa, "");
+        assert_eq!(shared.len(), documents().len());
+        let one = |call: &Call| matches!(call, Call::Http(call) if call.path.contains("/probe-"));
+        assert!(shared.iter().all(one), "{shared:?}");
+        assert_eq!(removes(Dialect::Elasticsearch, "i"), Dialect::Elasticsearch.remove("i"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod written;
 
 pub use written::{Written, parse, queries};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Hits that a query asks for unless it says otherwise, as many as the comparison that this grew out of asked for.
 pub const SIZE: u32 = 1000;
@@ -215,6 +215,25 @@ impl Clause {
             Clause::Range { .. } | Clause::Exists { .. } | Clause::All | Clause::Raw(_) => {}
         }
         Ok(clause)
+    }
+
+    /// The edit distances above 0 that are asked for in a cell of this distance, as far as they can be read: of a text
+    /// of its user's own, only the cell's.
+    #[must_use]
+    pub fn distances(&self, of_cell: u8) -> BTreeSet<u8> {
+        let mut all = match self {
+            Clause::Fuzzy { distance, .. }
+            | Clause::Match { distance, .. }
+            | Clause::Phrase { distance, .. } => BTreeSet::from([distance.in_cell(of_cell)]),
+            Clause::Bool { must, should, must_not, .. } => {
+                let parts = must.iter().chain(should).chain(must_not);
+                parts.flat_map(|own| own.distances(of_cell)).collect()
+            }
+            Clause::Raw(_) if self.is_fuzzy() => BTreeSet::from([of_cell]),
+            _ => BTreeSet::new(),
+        };
+        all.remove(&0);
+        all
     }
 
     /// Whether the cell's distance changes what is asked.

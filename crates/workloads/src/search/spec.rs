@@ -7,7 +7,7 @@ use super::sessions::{HttpAsking, Order};
 use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::scenario::RowsScenario;
 use plimsoll_core::schedule::{Pause, ProfileError, UserProfile};
-use plimsoll_core::search::record::Group;
+use plimsoll_core::search::record::{Group, size_label};
 use plimsoll_core::units::{Size, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -366,6 +366,8 @@ impl MatrixSpec {
             "two engines have the same name; write NAME=KIND or NAME=URL to tell them apart"
         } else if !differ(&self.sizes) {
             "sizes: one comes twice"
+        } else if !differ(self.sizes.iter().map(|&bytes| size_label(Size { bytes }))) {
+            "sizes: two of them have the same name in the tables; choose some that are farther apart"
         } else if !differ(groups) {
             "groups: one comes twice"
         } else if !differ(&self.users) {

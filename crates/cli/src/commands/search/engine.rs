@@ -136,7 +136,9 @@ impl Engine {
     /// # Errors
     /// When somebody stops the program.
     pub fn is_alive(&mut self) -> Result<bool> {
-        if self.process.as_mut().is_some_and(|process| !process.is_alive()) {
+        let process = self.process.as_mut().map(Embedded::is_alive);
+        // One of ours without a process could not be started again.
+        if !process.unwrap_or(!self.is_ours()) {
             return Ok(false);
         }
         let answer = self.server.ask_one(&self.spec.dialect.hello(), SIGN_OF_LIFE)?;
@@ -165,7 +167,7 @@ impl Engine {
     /// # Errors
     /// When it is somebody else's, does not start, or has been started again too often.
     pub fn restart(&mut self) -> Result<()> {
-        if self.process.is_none() {
+        if !self.is_ours() {
             bail!("it is not ours to start again");
         }
         if self.restarts == RESTARTS_MAX {
@@ -183,14 +185,14 @@ impl Engine {
     /// What it said last, in quotes behind a colon; empty where it said nothing, or it is not ours.
     #[must_use]
     pub fn last_words(&self) -> String {
-        let words = self.process.as_ref().and_then(|_| self.log.last_words());
+        let words = self.log.last_words().filter(|_| self.is_ours());
         words.map_or(String::new(), |words| format!(": '{words}'"))
     }
 
     /// Whether this program started it.
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        self.process.is_some()
+        matches!(self.spec.place, Place::Serve(_))
     }
 
     /// The CPU time that it has used, s; none where it is on another machine, or another user's.
@@ -198,6 +200,7 @@ impl Engine {
     pub fn cpu_s(&self) -> Option<f64> {
         let pid = match &self.process {
             Some(process) => Some(process.pid()),
+            None if self.is_ours() => None,
             None => {
                 let target = self.server.target().ok()?;
                 target.is_this_machine().then(|| listener(target.port))?

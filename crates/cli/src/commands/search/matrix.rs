@@ -1,13 +1,14 @@
 //! The walk through a matrix: engines one after the other, each text loaded once, cell by cell.
 
+mod asking;
 mod keeping;
+mod lives;
 mod withholding;
 
 use super::engine::{Engine, file_name};
 use super::filling;
-use super::loading::{self, Order};
+use super::loading;
 use super::measuring::{Asked, connections_broke, repeats, window_of};
-use super::probing::{self, Place};
 use super::record;
 use super::server::Server;
 use super::shown::Shown;
@@ -17,10 +18,11 @@ use super::{SearchArgs, wrong};
 use crate::execute::Output;
 use crate::keeping::Finished;
 use crate::signals::{self, Stopped};
+use crate::usage::{Usage, usage};
 use anyhow::Result;
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_core::interval::IntervalLine;
-use plimsoll_core::search::record::{Answer, CellKey, EngineRecord, Group, Load, Probe, TimeSpent};
+use plimsoll_core::search::record::{CellKey, EngineRecord, Group, Load, Probe, TimeSpent};
 use plimsoll_engine::health::raise_descriptor_limit;
 use plimsoll_report::folder::RunFolder;
 use plimsoll_workloads::rows::Rows;
@@ -37,7 +39,7 @@ pub struct Matrix<'a> {
     /// The queries.
     pub list: Vec<Query>,
     /// What requests are filled with.
-    rows: Option<Arc<Rows>>,
+    pub rows: Option<Arc<Rows>>,
     /// What is finished.
     pub state: State,
     /// The texts that were needed.
@@ -102,9 +104,10 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
     record::announce(&matrix)?;
     let walked = matrix.walk(&texts);
     matrix.shown.done();
-    let stopped = match walked {
+    let stopped = match walked.map_err(anyhow::Error::downcast::<Stopped>) {
         Ok(()) => None,
-        Err(error) => Some(error.downcast::<Stopped>()?),
+        Err(Ok(stopped)) => Some(stopped),
+        Err(Err(error)) => return Err(matrix.cut_short(error)),
     };
     record::finish(&mut matrix, stopped.as_ref())
 }
@@ -130,7 +133,12 @@ struct Loaded<'a> {
     shards: u32,
     text: &'a Text,
     index: String,
+    /// What a reader must know of all cells that are measured there.
+    marks: Vec<String>,
 }
+
+/// The mark of what was measured of an engine after its death.
+const RESTARTED: &str = "engine restarted";
 
 impl Matrix<'_> {
     fn walk(&mut self, texts: &Texts<'_>) -> Result<()> {
@@ -142,18 +150,46 @@ impl Matrix<'_> {
         let all = self.spec.sizes.iter().map(make).collect::<Result<Vec<_>>>();
         self.time.loading_s += seconds_since(start_ns);
         self.texts = all?;
+        self.same_texts()?;
         let spec = self.spec;
         if let (None, None) = (&spec.profile, spec.passes) {
             let all = spec.engines.len() * spec.sizes.len() * spec.groups.len() * spec.users.len();
             let left = all.saturating_sub(self.state.cells.len());
             let each_s =
                 (spec.warmup.as_seconds() + spec.duration.as_seconds()) * f64::from(spec.repeat);
-            self.shown.planned(left, each_s);
+            if left > 0 {
+                self.shown.planned(left, each_s);
+            }
         }
         for index in 0..self.spec.engines.len() {
             self.engine(index)?;
         }
         Ok(())
+    }
+
+    /// An error of this program's that ends the walk, such as a full disk; what is kept of it is told.
+    fn cut_short(&self, error: anyhow::Error) -> anyhow::Error {
+        match &self.state.folder {
+            Some(folder) if !error.is::<Usage>() => error.context(format!(
+                "stopped with {} cells in {}; the same command goes on from there",
+                self.state.cells.len(),
+                folder.path().display()
+            )),
+            _ => error,
+        }
+    }
+
+    /// Whether the texts are those that earlier sittings loaded, as far as their documents tell.
+    fn same_texts(&self) -> Result<()> {
+        let differs = |load: &&Load| {
+            let text = self.texts.iter().find(|text| text.label == load.size);
+            load.trouble.is_none() && text.is_some_and(|text| text.documents != load.documents)
+        };
+        let Some(load) = self.state.loads.iter().find(differs) else { return Ok(()) };
+        Err(usage(format!(
+            "--corpus {}: the text of {} is another one than before, when it had {} documents; begin anew with --fresh",
+            self.spec.corpus, load.size, load.documents
+        )))
     }
 
     fn key(&self, engine: usize, size: usize, group: Group, users: u32) -> CellKey {
@@ -203,7 +239,7 @@ impl Matrix<'_> {
         self.time.starting_s += seconds_since(start_ns);
         let mut engine = match started {
             Ok(engine) => engine,
-            Err(error) if error.is::<Stopped>() || error.is::<crate::usage::Usage>() => {
+            Err(error) if error.is::<Stopped>() || error.is::<Usage>() => {
                 return Err(error);
             }
             Err(error) => {
@@ -216,11 +252,11 @@ impl Matrix<'_> {
                 return self.withhold(&self.open_cells(index, &self.all_sizes(), None), &reason);
             }
         };
-        self.engines[index].version = engine.version()?;
+        let version = engine.version()?;
+        self.engines[index].version = versions(&self.engines[index].version, &version);
         self.keep_engine(index)?;
-        let version = self.engines[index].version.clone();
         self.shown.started(&spec.name, &version, engine.is_ours(), seconds_since(start_ns));
-        let probe = self.probe(&engine, index)?;
+        let probe = self.probe(&mut engine, index)?;
         self.withhold_what_cannot_be(index, &probe)?;
         for shards in self.spec.shards() {
             for size in self.all_sizes() {
@@ -234,46 +270,6 @@ impl Matrix<'_> {
         Ok(())
     }
 
-    fn probe(&mut self, engine: &Engine, index: usize) -> Result<Probe> {
-        let name = self.spec.engines[index].name.clone();
-        if let Some(known) = self.state.probes.iter().find(|probe| probe.engine == name) {
-            return Ok(known.clone());
-        }
-        self.shown.doing(&format!("probing {name}"));
-        let start_ns = now_ns();
-        let distances: Vec<u8> = self.spec.groups.iter().map(|group| group.distance).collect();
-        let probe = probing::probe(engine, &name, &distances)?;
-        self.time.asking_s += seconds_since(start_ns);
-        self.state.put(&format!("probe-{index:02}.json"), &probe)?;
-        self.shown.probed(&probe, &distances);
-        self.state.probes.push(probe.clone());
-        Ok(probe)
-    }
-
-    fn load(&mut self, engine: &Engine, place: &Loaded<'_>) -> Result<Load> {
-        let name = &self.spec.engines[place.engine].name;
-        self.shown.doing(&format!("loading {} into {name}", place.text.label));
-        let start_ns = now_ns();
-        let order = Order {
-            text: place.text,
-            index: &place.index,
-            shards: place.shards,
-            loaders: self.args.loaders,
-            // What an engine of ours had is gone with it; elsewhere an index may be there from a sitting before.
-            reuse: !engine.is_ours() && (self.args.keep_indexes || self.state.resumed),
-        };
-        let load = loading::load(engine, name, &order, &self.shown);
-        // Also when it is stopped: that time was none of the cells'.
-        self.time.loading_s += seconds_since(start_ns);
-        let load = load?;
-        self.time.waiting_s += load.searchable_s;
-        self.shown.loaded(&load);
-        let number = self.state.loads.len();
-        self.state.put(&format!("load-{number:04}.json"), &load)?;
-        self.state.loads.push(load.clone());
-        Ok(load)
-    }
-
     /// All cells of one engine, text and number of shards.
     fn size(
         &mut self,
@@ -285,7 +281,8 @@ impl Matrix<'_> {
     ) -> Result<()> {
         let text = self.texts[size].clone();
         let name = file_name(&format!("plimsoll-{}-{}-{shards}", text.mark, text.label));
-        let place = Loaded { engine: index, size, shards, text: &text, index: name };
+        let mut place =
+            Loaded { engine: index, size, shards, text: &text, index: name, marks: Vec::new() };
         if !engine.is_alive()?
             && let Err(error) = self.restart(engine)
         {
@@ -295,61 +292,21 @@ impl Matrix<'_> {
             let reason = format!("the engine is dead: {error:#}");
             return self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason);
         }
-        let load = self.load(engine, &place)?;
-        if let Some(trouble) = load.trouble {
+        let trouble = self.loaded(engine, &mut place)?;
+        if let Some(trouble) = &trouble {
             let reason = format!("the text could not be loaded: {trouble}");
-            return self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason);
+            self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason)?;
         }
         for group in self.spec.groups.iter().filter(|group| group.shards == shards) {
             self.group(engine, probe, &place, *group)?;
         }
-        if !self.args.keep_indexes {
+        // Half an index is of no use to anybody.
+        if !self.args.keep_indexes || trouble.is_some() {
             let start_ns = now_ns();
             loading::remove(&engine.server, &place.index)?;
             self.time.loading_s += seconds_since(start_ns);
         }
         Ok(())
-    }
-
-    /// The answers to all queries, asked once; known ones from a sitting before.
-    fn answers(
-        &mut self,
-        engine: &Engine,
-        place: &Loaded<'_>,
-        group: Group,
-    ) -> Result<Vec<Answer>> {
-        let name = &self.spec.engines[place.engine].name;
-        let known: Vec<Answer> = self
-            .state
-            .answers
-            .iter()
-            .filter(|answer| {
-                answer.engine == *name
-                    && answer.size == place.text.label
-                    && (answer.distance, answer.shards) == (group.distance, group.shards)
-            })
-            .cloned()
-            .collect();
-        if known.len() == self.list.len() {
-            return Ok(known);
-        }
-        let start_ns = now_ns();
-        let where_asked = Place { engine: name, text: place.text, index: &place.index, group };
-        let answers = probing::answers(
-            &engine.server,
-            &where_asked,
-            &self.list,
-            self.rows.as_deref(),
-            self.spec.timeout,
-        )?;
-        self.time.asking_s += seconds_since(start_ns);
-        let file = format!(
-            "answers-{:02}-{:02}-{}x{}.json",
-            place.engine, place.size, group.distance, group.shards
-        );
-        self.state.put(&file, &answers)?;
-        self.state.answers.extend(answers.iter().cloned());
-        Ok(answers)
     }
 
     fn group(
@@ -367,7 +324,15 @@ impl Matrix<'_> {
         if keys.is_empty() {
             return Ok(());
         }
-        let answers = self.answers(engine, place, group)?;
+        let mut marks = self.distance_marks(probe, group.distance);
+        marks.extend(place.marks.iter().cloned());
+        let answers = match self.answers(engine, place, group)? {
+            Ok((answers, revived)) => {
+                marks.extend(revived.then(|| RESTARTED.to_owned()));
+                answers
+            }
+            Err(reason) => return self.withhold(&keys, &reason),
+        };
         let refused: Vec<Option<String>> =
             answers.iter().map(|answer| answer.refused.clone()).collect();
         for key in keys {
@@ -380,21 +345,12 @@ impl Matrix<'_> {
                 think_ms: (self.spec.profile.is_none() && self.spec.pace.ns == 0)
                     .then(|| self.spec.think.mean_ns() / 1e6),
                 filled: self.rows.is_some(),
-                marks: probe
-                    .mark(key.distance)
-                    .filter(|_| self.asks_fuzzily())
-                    .into_iter()
-                    .collect(),
+                marks: marks.clone(),
                 key,
             };
             self.cell(engine, place, about)?;
         }
         Ok(())
-    }
-
-    /// Whether a distance changes what any query asks.
-    fn asks_fuzzily(&self) -> bool {
-        self.list.iter().any(|query| query.clause.is_fuzzy())
     }
 
     fn cell(
@@ -423,17 +379,22 @@ impl Matrix<'_> {
             let spent_s = seconds_since(start_ns);
             if connections_broke(&measured) && !engine.is_alive()? {
                 let words = engine.last_words();
+                self.time.cells_s += spent_s;
                 if restarted {
-                    self.time.cells_s += spent_s;
                     let reason = format!("the engine died twice in this cell{words}");
                     return self.keep(withheld(&about.key, &reason), None, true);
                 }
-                self.shown.line(&format!("{} died{words}; it is started again", about.key.engine));
+                if engine.is_ours() {
+                    let name = &about.key.engine;
+                    self.shown.line(&format!("{name} died{words}; it is started again"));
+                }
                 if let Err(reason) = self.revive(engine, place)? {
                     return self.keep(withheld(&about.key, &reason), None, true);
                 }
                 restarted = true;
-                about.marks.push("engine restarted".to_owned());
+                if !about.marks.iter().any(|mark| mark == RESTARTED) {
+                    about.marks.push(RESTARTED.to_owned());
+                }
                 continue;
             }
             self.time.cells_s += measured.iter().map(|one| one.elapsed_s).sum::<f64>();
@@ -443,29 +404,32 @@ impl Matrix<'_> {
             return self.keep(cell(&about, &measured), Some(line), true);
         }
     }
+}
 
-    /// Starts a dead engine again and loads its text; the inner error is the cell's reason.
-    fn revive(&mut self, engine: &mut Engine, place: &Loaded<'_>) -> Result<Result<(), String>> {
-        if let Err(error) = self.restart(engine) {
-            if error.is::<Stopped>() {
-                return Err(error);
-            }
-            return Ok(Err(format!("the engine died: {error:#}")));
-        }
-        let load = self.load(engine, place)?;
-        Ok(load.trouble.map_or(Ok(()), |why| {
-            Err(format!("the engine died, and again could not be loaded: {why}"))
-        }))
-    }
-
-    fn restart(&mut self, engine: &mut Engine) -> Result<()> {
-        let start_ns = now_ns();
-        let restarted = engine.restart();
-        self.time.starting_s += seconds_since(start_ns);
-        restarted
+/// What an engine called itself in earlier sittings and does now.
+fn versions(before: &str, now: &str) -> String {
+    match before.rsplit("; later ").next() {
+        Some(last) if last == now || now.is_empty() => before.to_owned(),
+        Some("") | None => now.to_owned(),
+        Some(_) => format!("{before}; later {now}"),
     }
 }
 
 fn seconds_since(start_ns: u64) -> f64 {
     now_ns().saturating_sub(start_ns) as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::versions;
+
+    #[test]
+    fn an_engine_that_has_changed_meanwhile_is_known_by_both_versions() {
+        assert_eq!(versions("", "opensearch 2.19.1"), "opensearch 2.19.1");
+        assert_eq!(versions("a 1", "a 1"), "a 1");
+        assert_eq!(versions("a 1", ""), "a 1");
+        assert_eq!(versions("a 1", "a 2"), "a 1; later a 2");
+        assert_eq!(versions("a 1; later a 2", "a 2"), "a 1; later a 2");
+        assert_eq!(versions("a 1; later a 2", "a 1"), "a 1; later a 2; later a 1");
+    }
 }

@@ -344,6 +344,8 @@ fn one(
     signals::go_on("in the middle of a cell")?;
     let tally = std::mem::take(&mut *outbox.tally.lock().unwrap_or_else(PoisonError::into_inner));
     let first_failure = sink.told.take().or_else(|| first_of_warmup(&end.warmup, &end.totals));
+    // Before a request was sent, so that none of them failed.
+    let turned_out = end.refused.map(|why| format!("the engine refused a connection: {why}"));
     let given_up = outbox.give_up.load(Ordering::Relaxed).then(|| {
         let first = first_failure.clone().unwrap_or_default();
         format!("the engine stopped answering: {first}")
@@ -358,7 +360,7 @@ fn one(
         generator_cpu_s: end.cpu_s,
         busiest: end.busiest,
         first_failure,
-        given_up,
+        given_up: turned_out.or(given_up),
     })
 }
 

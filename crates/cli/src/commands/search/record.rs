@@ -4,6 +4,7 @@ use super::matrix::Matrix;
 use super::recall::recall;
 use crate::execute::note;
 use crate::keeping::Finished;
+use crate::postgres::{Address, is_address};
 use crate::signals::Stopped;
 use anyhow::Result;
 use plimsoll_core::assertion::Metric;
@@ -18,6 +19,8 @@ use plimsoll_engine::health::{machine, rss_max_bytes};
 use plimsoll_engine::target::Target;
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
 use plimsoll_report::folder::amend;
+use plimsoll_workloads::rows::fill_text;
+use plimsoll_workloads::search::query::Query;
 use plimsoll_workloads::search::spec::{EngineSpec, MatrixSpec, Place};
 use serde_json::{Map, Value};
 
@@ -96,6 +99,8 @@ fn users_come(spec: &MatrixSpec) -> String {
 fn is_here(place: &Place) -> bool {
     match place {
         Place::Serve(_) => true,
+        Place::Address(url) if is_address(url) => Address::parse(url)
+            .is_ok_and(|own| Target::resolve(&own.host, own.port).is_this_machine()),
         Place::Address(url) => crate::url::Url::parse(url).is_ok_and(|url| {
             Target::resolve(&url.authority.host, url.authority.port).is_this_machine()
         }),
@@ -194,7 +199,8 @@ fn sizes(matrix: &Matrix<'_>) -> Vec<SizeRecord> {
 pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Finished> {
     let header = header(matrix);
     let mut result = result(matrix);
-    result.recall = recall(&result.answers, &matrix.texts, &matrix.list)?;
+    let list = first_rows(matrix)?;
+    result.recall = recall(&result.answers, &matrix.texts, &list)?;
     let totals = matrix.state.totals(matrix.list.len());
     let cells = &result.cells;
     let window_s: f64 = cells.iter().flat_map(|cell| &cell.repeats).map(|one| one.window_s).sum();
@@ -223,6 +229,16 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
         kept = None;
     }
     Ok(Finished { record, folder: kept })
+}
+
+/// The queries as they were asked once: with the first row, where there are rows.
+fn first_rows(matrix: &Matrix<'_>) -> Result<Vec<Query>> {
+    let Some(rows) = &matrix.rows else { return Ok(matrix.list.clone()) };
+    let filled = |query: &Query| {
+        let clause = query.clause.map_texts(&|text| fill_text(text, rows, 0))?;
+        Ok(Query { clause, ..query.clone() })
+    };
+    matrix.list.iter().map(filled).collect()
 }
 
 /// The record of these totals, over a measured time, s.

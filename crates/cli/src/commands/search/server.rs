@@ -19,6 +19,7 @@ use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::Tls;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::postgres::{Postgres, Reply, Request};
+use plimsoll_workloads::checks::{Checks, Seen};
 use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::render::{HttpForm, RenderedSet};
 use plimsoll_workloads::search::asking::{Answer, AskingSessions, render};
@@ -169,13 +170,26 @@ impl Server {
     pub fn trouble(&self, answer: &Answer) -> Option<String> {
         match answer.lost {
             Some(failure) => Some(format!("{} at {}", failure.name(), self.url)),
-            None if answer.is_ok() => None,
+            None if answer.is_ok() => self.unsound(answer),
             None if self.dialect == Dialect::Postgresql => {
                 Some(String::from_utf8_lossy(&answer.body).into_owned())
             }
             None => Some(self.dialect.message(answer.status, &answer.body)),
         }
     }
+
+    /// Why an answer that says it is a success is none: it ran out of time, lacks shards, or some items of it failed.
+    fn unsound(&self, answer: &Answer) -> Option<String> {
+        let checks = Checks::new(&[self.dialect.checks()?]).ok()?;
+        let seen = Seen { status: 200, body: &answer.body, ..Seen::default() };
+        checks.judge(&seen).err().map(|failure| failure.to_string())
+    }
+}
+
+/// Whether an engine will not answer a request that it understood, now or later.
+#[must_use]
+pub fn is_refusal(answer: &Answer) -> bool {
+    answer.lost.is_none() && (400..500).contains(&answer.status) && answer.status != 429
 }
 
 /// So many users who ask again as soon as they are answered.

@@ -45,7 +45,16 @@ fn parse_stat(text: &str) -> Option<(u32, u64)> {
     Some((parent, used))
 }
 
-/// The process that listens on a TCP port of this machine, where we may see it.
+/// Programs that hand on what comes to a container's port: their time is not that of the server in it.
+const HANDED_ON_BY: [&str; 6] =
+    ["docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta", "conmon"];
+
+/// Whether a process is one of those, by its name in `/proc/PID/comm`, which has at most 15 characters.
+fn hands_on(name: &str) -> bool {
+    HANDED_ON_BY.iter().any(|program| name.trim_end() == &program[..program.len().min(15)])
+}
+
+/// The process that listens on a TCP port of this machine, where we may see it and it is the server itself.
 #[must_use]
 pub fn listener(port: u16) -> Option<u32> {
     let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
@@ -57,10 +66,12 @@ pub fn listener(port: u16) -> Option<u32> {
         return None;
     }
     let wanted: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
-    fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+    let (pid, folder) = fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        holds(&entry.path().join("fd"), &wanted).then_some(pid)
-    })
+        holds(&entry.path().join("fd"), &wanted).then_some((pid, entry.path()))
+    })?;
+    let name = fs::read_to_string(folder.join("comm")).unwrap_or_default();
+    (!hands_on(&name)).then_some(pid)
 }
 
 fn holds(descriptors: &Path, wanted: &[String]) -> bool {
@@ -105,6 +116,12 @@ mod tests {
         assert!(before >= 0.0);
         let socket = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         assert_eq!(listener(socket.local_addr().unwrap().port()), Some(std::process::id()));
+    }
+
+    #[test]
+    fn who_hands_on_to_a_container_is_not_its_server() {
+        assert!(hands_on("docker-proxy\n") && hands_on("pasta"));
+        assert!(!hands_on("java\n") && !hands_on("docker-proxy2") && !hands_on(""));
     }
 
     #[test]

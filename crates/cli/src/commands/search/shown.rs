@@ -6,6 +6,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::search::record::{Cell, CellKey, Load, Probe};
 use plimsoll_report::text::number::{counted, lasting, rate, significant, time};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A status line under a line for each finished part; without a terminal the lines alone, with `--quiet` nothing.
@@ -85,7 +86,7 @@ impl Shown {
     }
 
     /// It is known what an engine makes of the matrix's distances.
-    pub fn probed(&self, probe: &Probe, distances: &[u8]) {
+    pub fn probed(&self, probe: &Probe, distances: &BTreeSet<u8>) {
         let name = &probe.engine;
         if let Some(trouble) = &probe.trouble {
             self.line(&format!("{name}: {trouble}"));

@@ -1,6 +1,7 @@
 //! The folder of a matrix while it grows: each finished part in a file of its own, so that a matrix that was killed
 //! goes on where it was.
 
+use super::alone::Alone;
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::interval::{Interval, IntervalLine};
@@ -46,7 +47,12 @@ pub struct State {
     pub before: TimeSpent,
     /// Whether this is not the first sitting.
     pub resumed: bool,
+    /// Held as long as this process is at the folder.
+    _alone: Option<Alone>,
 }
+
+/// The lock of a folder, among its parts.
+const LOCK: &str = "lock";
 
 impl State {
     /// Nothing finished, nothing kept.
@@ -60,6 +66,7 @@ impl State {
             answers: Vec::new(),
             before: TimeSpent::default(),
             resumed: false,
+            _alone: None,
         }
     }
 
@@ -68,9 +75,11 @@ impl State {
     /// # Errors
     /// When the folder cannot be written.
     pub fn begin(folder: Option<RunFolder>, spec: &MatrixSpec) -> Result<Self> {
-        let state = Self::empty(folder);
+        let mut state = Self::empty(folder);
         if let Some(parts) = state.parts() {
-            fs::create_dir_all(&parts).with_context(|| parts.display().to_string())?;
+            let shown = || parts.display().to_string();
+            fs::create_dir_all(&parts).with_context(shown)?;
+            state._alone = Alone::take(&parts.join(LOCK)).with_context(shown)?;
         }
         state.put(SPEC, spec)?;
         Ok(state)
@@ -99,8 +108,15 @@ impl State {
                 changed.join("; ")
             )));
         }
-        let mut state = Self::empty(Some(RunFolder::reopen(path)?));
         let parts = path.join(PARTS);
+        let alone = Alone::take(&parts.join(LOCK)).with_context(|| parts.display().to_string())?;
+        if alone.is_none() {
+            return Err(usage(format!(
+                "{shown}: another process is measuring this matrix; wait for its end, or begin one of its own with --fresh"
+            )));
+        }
+        let mut state = Self::empty(Some(RunFolder::reopen(path)?));
+        state._alone = alone;
         state.cells = read_all(&parts, "cell-")?;
         state.loads = read_all(&parts, "load-")?;
         state.probes = read_all(&parts, "probe-")?;
@@ -175,7 +191,8 @@ fn read_all<T: DeserializeOwned>(folder: &Path, beginning: &str) -> Result<Vec<T
         .collect()
 }
 
-/// The newest unfinished matrix in a folder of records that is exactly this one.
+/// The newest record of exactly this matrix in a folder of records, where it is unfinished: what was measured anew since is
+/// not gone back behind.
 #[must_use]
 pub fn unfinished(runs: &Path, spec: &MatrixSpec) -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = fs::read_dir(runs)
@@ -186,13 +203,14 @@ pub fn unfinished(runs: &Path, spec: &MatrixSpec) -> Option<PathBuf> {
         .filter(|path| spec_of(path).is_some_and(|own| spec.differences(&own).is_empty()))
         .collect();
     folders.sort();
-    folders.into_iter().rev().find(|path| load(path).is_ok_and(|loaded| loaded.cut))
+    folders.pop().filter(|path| load(path).is_ok_and(|loaded| loaded.cut))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_core::search::record::CellKey;
+    use plimsoll_core::verdict::Verdict;
     use plimsoll_workloads::search::spec::read;
 
     fn spec(users: &str) -> MatrixSpec {
@@ -234,5 +252,24 @@ mod tests {
         assert!(refused.contains("users was [1,5] and is [1,6]"), "{refused}");
         let nothing = State::resume(runs.path(), &spec("[1]")).err().unwrap().to_string();
         assert!(nothing.contains("no unfinished matrix"), "{nothing}");
+        // Nobody else takes it up meanwhile.
+        let refused = State::resume(&path, &spec("[1, 5]")).err().unwrap().to_string();
+        assert!(refused.contains("another process is measuring this matrix"), "{refused}");
+    }
+
+    #[test]
+    fn a_finished_matrix_is_not_gone_back_behind() {
+        let runs = tempfile::tempdir().unwrap();
+        let begin = |started_us| {
+            let folder = RunFolder::create(runs.path(), "search", started_us).unwrap();
+            State::begin(Some(folder), &spec("[1]")).unwrap()
+        };
+        let old = begin(1_795_294_102_123_456).folder.unwrap().path().to_owned();
+        assert_eq!(unfinished(runs.path(), &spec("[1]")), Some(old));
+        let newer = begin(1_795_294_202_123_456).folder.unwrap();
+        let mut record = load(newer.path()).unwrap().record;
+        record.verdict = Verdict::default();
+        newer.finish(&record).unwrap();
+        assert_eq!(unfinished(runs.path(), &spec("[1]")), None);
     }
 }

@@ -1,18 +1,21 @@
 //! The texts of a matrix: each size made once, kept as NDJSON, and its disk space looked at first.
 
+use super::alone::Alone;
 use crate::signals;
 use crate::usage::usage;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use plimsoll_core::clock::now_ns;
 use plimsoll_core::search::record::{SizeRecord, size_label};
-use plimsoll_core::units::Size;
+use plimsoll_core::units::{Size, Span};
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use plimsoll_workloads::search::spec::{MatrixSpec, Place};
 use plimsoll_workloads::visit::IdDigest;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Bytes of disk that an engine of ours takes for a byte of text: documents, postings, and segments while they are
 /// merged.
@@ -152,13 +155,9 @@ impl<'a> Texts<'a> {
     /// When it cannot be made or written, or the source has less text.
     pub fn get(&self, bytes: u64, tell: &mut dyn FnMut(u64)) -> Result<Text> {
         let (path, mark) = self.place(bytes)?;
-        let beside = path.with_extension("json");
-        let known =
-            fs::read(&beside).ok().and_then(|text| serde_json::from_slice::<About>(&text).ok());
-        let on_disk = fs::metadata(&path).map(|about| about.len()).ok();
-        let about = match known {
-            Some(about) if on_disk == Some(about.bytes) => about,
-            _ => self.make(bytes, &path, &beside, tell)?,
+        let about = match About::of(&path) {
+            Some(about) => about,
+            None => self.make(bytes, &path, tell)?,
         };
         let source = match self.source(bytes)? {
             Source::Synthetic(options) => Some(options),
@@ -168,19 +167,29 @@ impl<'a> Texts<'a> {
         Ok(Text { label: label(bytes), path, documents, bytes: length, mark, source })
     }
 
-    fn make(
-        &self,
-        bytes: u64,
-        path: &Path,
-        beside: &Path,
-        tell: &mut dyn FnMut(u64),
-    ) -> Result<About> {
+    /// Makes a text, unless another process does so meanwhile, which is waited for.
+    fn make(&self, bytes: u64, path: &Path, tell: &mut dyn FnMut(u64)) -> Result<About> {
+        let _alone = wait_to_be_alone(&path.with_extension("lock"))?;
+        if let Some(about) = About::of(path) {
+            return Ok(about);
+        }
+        let temporary = path.with_extension("ndjson.new");
+        let about = self.write(bytes, &temporary, tell).inspect_err(|_| {
+            // What was written is of no use to anybody, and the disk may be full of it.
+            let _ = fs::remove_file(&temporary);
+        })?;
+        fs::rename(&temporary, path).with_context(|| path.display().to_string())?;
+        let beside = About::beside(path);
+        fs::write(&beside, serde_json::to_string(&about)?)
+            .with_context(|| beside.display().to_string())?;
+        Ok(about)
+    }
+
+    fn write(&self, bytes: u64, path: &Path, tell: &mut dyn FnMut(u64)) -> Result<About> {
         let (corpus, source) = self.open(bytes)?;
         let synthetic = matches!(source, Source::Synthetic(_));
-        let temporary = path.with_extension("ndjson.new");
-        let shown = || temporary.display().to_string();
-        let mut out =
-            BufWriter::with_capacity(1 << 20, File::create(&temporary).with_context(shown)?);
+        let shown = || path.display().to_string();
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path).with_context(shown)?);
         let mut about = About { documents: 0, bytes: 0 };
         let mut line = Vec::new();
         for document in corpus.documents()? {
@@ -200,8 +209,6 @@ impl<'a> Texts<'a> {
         }
         out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(shown)?;
         if !synthetic && about.bytes < bytes {
-            // What was written is of no use to anybody.
-            let _ = fs::remove_file(&temporary);
             return Err(usage(format!(
                 "--sizes {}: {} has only {} of text; use a smaller size, 'all', or --corpus synthetic",
                 label(bytes),
@@ -209,14 +216,64 @@ impl<'a> Texts<'a> {
                 size_label(Size { bytes: about.bytes })
             )));
         }
-        fs::rename(&temporary, path).with_context(shown)?;
-        fs::write(beside, serde_json::to_string(&about)?)
-            .with_context(|| beside.display().to_string())?;
         Ok(about)
     }
 }
 
+/// Longest wait for another process that makes the same text.
+const MADE_WITHIN: Span = Span::seconds(3600);
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+fn wait_to_be_alone(path: &Path) -> Result<Alone> {
+    let until_ns = now_ns() + MADE_WITHIN.ns;
+    loop {
+        if let Some(alone) = Alone::take(path).with_context(|| path.display().to_string())? {
+            return Ok(alone);
+        }
+        signals::go_on("while another process made the text")?;
+        if now_ns() > until_ns {
+            bail!("{}: another process has made this text for {MADE_WITHIN}", path.display());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+impl About {
+    /// Where it stands.
+    fn beside(path: &Path) -> PathBuf {
+        path.with_extension("json")
+    }
+
+    /// What stands beside a text that is there as a whole.
+    fn of(path: &Path) -> Option<Self> {
+        let about: Self = serde_json::from_slice(&fs::read(Self::beside(path)).ok()?).ok()?;
+        (fs::metadata(path).ok()?.len() == about.bytes).then_some(about)
+    }
+}
+
+/// How much of a text's beginning and end is looked at for its first and last document, bytes.
+const END_BYTES: u64 = 1 << 20;
+
 impl Text {
+    /// Its first and its last document, as far as they are not too long to be looked at.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn ends(&self) -> Result<Vec<Value>> {
+        let shown = || self.path.display().to_string();
+        let mut file = File::open(&self.path).with_context(shown)?;
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        (&file).take(END_BYTES).read_to_end(&mut first).with_context(shown)?;
+        let from = self.bytes.saturating_sub(END_BYTES);
+        file.seek(SeekFrom::Start(from)).with_context(shown)?;
+        file.take(END_BYTES).read_to_end(&mut last).with_context(shown)?;
+        let first = first.split(|byte| *byte == b'\n').next();
+        let last = last.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+        let lines = first.into_iter().chain(last);
+        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    }
+
     /// What the record tells of it.
     #[must_use]
     pub fn record(&self, asked: u64) -> SizeRecord {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::text::Style;
 use plimsoll_core::search::record::{
-    CellKey, Disagreement, EngineHits, EngineRecord, Load, Probe, ProbeAnswer, Recall, SizeRecord,
+    Answer, CellKey, Disagreement, EngineHits, EngineRecord, Load, Probe, ProbeAnswer, Recall,
+    SizeRecord,
 };
 
 /// A matrix of one engine, two sizes and two numbers of users.
@@ -81,10 +82,21 @@ fn a_table_is_the_printed_one_with_its_reasons_below() {
 fn answers_that_differ_are_told() {
     let mut search = sample();
     search.engines.push(EngineRecord { name: "other".to_owned(), ..EngineRecord::default() });
-    search
-        .answers
-        .push(plimsoll_core::search::record::Answer { hits: Some(3), ..Default::default() });
-    assert!(rendered(&search).contains("same hits to all queries"));
+    let answer = |engine: &str, query: &str, hits| Answer {
+        engine: engine.to_owned(),
+        query: query.to_owned(),
+        hits,
+        ..Answer::default()
+    };
+    // One engine alone agrees with nobody.
+    search.answers = vec![answer("mine", "one word", Some(3)), answer("other", "one word", None)];
+    let alone = rendered(&search);
+    assert!(alone.contains("No query was answered by two engines"), "{alone}");
+    search.answers[1].hits = Some(3);
+    assert!(rendered(&search).contains("All engines gave the same hits to all queries"));
+    search.answers.push(answer("mine", "two words", Some(1)));
+    let some = rendered(&search);
+    assert!(some.contains("that answered: 1 of 2 were answered by two engines or more"), "{some}");
     search.disagreements.push(Disagreement {
         query: "one word".to_owned(),
         size: "1GB".to_owned(),
@@ -104,6 +116,15 @@ fn answers_that_differ_are_told() {
     let text = rendered(&search);
     assert!(text.contains("mine 3, other 13; difference 10"), "{text}");
     assert!(text.contains("0 of 1 answers are exact") && text.contains("3 of 13 (23"), "{text}");
+    assert!(text.contains("1 of 2 were answered by two engines or more"), "{text}");
+}
+
+#[test]
+fn an_interval_is_as_wide_as_it_is_though_no_rate_is_below_0() {
+    let mut search = sample();
+    search.cells[0].interval_per_s = Some([0.0, 5.0]);
+    let text = rendered(&search);
+    assert!(text.contains("+-4.153"), "5 is 4.153 above 0.847: {text}");
 }
 
 #[test]
@@ -114,6 +135,6 @@ fn what_is_not_exact_does_not_look_as_if_it_were() {
         (1, 4, "25 %"),
         (9_999_999, 10_000_000, "99.99999 %"),
     ] {
-        assert_eq!(super::inexact_share(found, expected), shown);
+        assert_eq!(super::answers::inexact_share(found, expected), shown);
     }
 }

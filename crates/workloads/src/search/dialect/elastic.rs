@@ -1,6 +1,7 @@
 //! Elasticsearch's query language, as Elasticsearch 7 and later, OpenSearch and `plimsoll serve search` have it.
 
 use super::{Call, Found};
+use crate::json_scan::Pointer;
 use crate::search::query::{Bound, Clause, Distance, FIELDS, FieldKind, Query};
 use serde_json::{Map, Value, json};
 
@@ -116,6 +117,12 @@ pub(super) fn create(index: &str, shards: u32) -> Call {
         "mappings": { "properties": properties },
     });
     Call::json("PUT", format!("/{index}"), &body)
+}
+
+/// Whether a reply that may be cut tells how many documents match, and not only that there are at least so many.
+pub(super) fn is_exact(body: &[u8]) -> bool {
+    let relation = Pointer::parse("/hits/total/relation");
+    relation.and_then(|pointer| pointer.find(body)).is_none_or(|relation| relation == b"\"eq\"")
 }
 
 pub(super) fn found(value: &Value) -> Found {

@@ -6,6 +6,7 @@ mod vespa;
 
 use super::SearchError;
 use super::query::Query;
+use crate::checks::HitCounter;
 use crate::rows::Rows;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,7 +46,7 @@ pub struct HttpCall {
 }
 
 impl Call {
-    fn new(method: &'static str, path: impl Into<String>) -> Self {
+    pub(super) fn without_body(method: &'static str, path: impl Into<String>) -> Self {
         Self::Http(HttpCall { method, path: path.into(), body: None })
     }
 
@@ -190,9 +191,19 @@ impl Dialect {
     #[must_use]
     pub fn remove(self, index: &str) -> Vec<Call> {
         match self {
-            Dialect::Elasticsearch => vec![Call::new("DELETE", format!("/{index}"))],
+            Dialect::Elasticsearch => vec![Call::without_body("DELETE", format!("/{index}"))],
             Dialect::Vespa => vec![vespa::remove_all()],
             Dialect::Postgresql => vec![Call::Sql(sql::remove(index))],
+        }
+    }
+
+    /// What has to be asked next where [`Dialect::remove`] was answered before it had come to its end.
+    #[must_use]
+    pub fn remove_on(self, body: &[u8]) -> Option<Call> {
+        let value: Value = serde_json::from_slice(body).ok()?;
+        match self {
+            Dialect::Vespa => vespa::remove_on(value.get("continuation")?.as_str()?),
+            Dialect::Elasticsearch | Dialect::Postgresql => None,
         }
     }
 
@@ -200,7 +211,9 @@ impl Dialect {
     #[must_use]
     pub fn refresh(self, index: &str) -> Vec<Call> {
         match self {
-            Dialect::Elasticsearch => vec![Call::new("POST", format!("/{index}/_refresh"))],
+            Dialect::Elasticsearch => {
+                vec![Call::without_body("POST", format!("/{index}/_refresh"))]
+            }
             Dialect::Vespa => Vec::new(),
             Dialect::Postgresql => Statement::tables(index).1.into_iter().map(Call::Sql).collect(),
         }
@@ -210,10 +223,38 @@ impl Dialect {
     #[must_use]
     pub fn count(self, index: &str) -> Option<Call> {
         match self {
-            Dialect::Elasticsearch => Some(Call::new("GET", format!("/{index}/_count"))),
+            Dialect::Elasticsearch => Some(Call::without_body("GET", format!("/{index}/_count"))),
             Dialect::Vespa => Some(vespa::count()),
             Dialect::Postgresql => Some(Call::Sql(sql::count(index))),
         }
+    }
+
+    /// Asks how many documents an index has of which the load came to its end, and all that is made after it.
+    #[must_use]
+    pub fn count_whole(self, index: &str) -> Option<Call> {
+        match self {
+            // Its documents are there to be counted long before its indexes are.
+            Dialect::Postgresql => Some(Call::Sql(sql::count_whole(index))),
+            Dialect::Elasticsearch | Dialect::Vespa => self.count(index),
+        }
+    }
+
+    /// Asks for a document as it was written, where all texts have the same place, so that only their documents tell
+    /// one from another.
+    #[must_use]
+    pub fn document(self, id: &str) -> Option<Call> {
+        (self == Dialect::Vespa).then(|| vespa::document(id))
+    }
+
+    /// Whether the answer to [`Dialect::document`] holds this text's line.
+    #[must_use]
+    pub fn is_document(self, body: &[u8], line: &Value) -> bool {
+        let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
+        let own = |field| value.pointer("/fields")?.get(field)?.as_str();
+        let told = |field| line.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        ["title", "body"]
+            .iter()
+            .all(|field| own(*field).filter(|text| !text.is_empty()) == told(*field))
     }
 
     /// The number in the answer to [`Dialect::count`].
@@ -231,9 +272,10 @@ impl Dialect {
     #[must_use]
     pub fn index_size(self, index: &str) -> Option<Call> {
         match self {
-            Dialect::Elasticsearch => {
-                Some(Call::new("GET", format!("/_cat/indices/{index}?format=json&bytes=b")))
-            }
+            Dialect::Elasticsearch => Some(Call::without_body(
+                "GET",
+                format!("/_cat/indices/{index}?format=json&bytes=b"),
+            )),
             Dialect::Vespa => None,
             Dialect::Postgresql => Some(Call::Sql(sql::size(index))),
         }
@@ -252,9 +294,9 @@ impl Dialect {
     #[must_use]
     pub fn hello(self) -> Call {
         match self {
-            Dialect::Elasticsearch => Call::new("GET", "/"),
+            Dialect::Elasticsearch => Call::without_body("GET", "/"),
             Dialect::Postgresql => Call::Sql("SHOW server_version".to_owned()),
-            Dialect::Vespa => Call::new("GET", "/state/v1/health"),
+            Dialect::Vespa => Call::without_body("GET", "/state/v1/health"),
         }
     }
 
@@ -296,10 +338,15 @@ impl Dialect {
         }
     }
 
-    /// Hits and ids in the answer to a query.
+    /// Hits and ids in the answer to a query. Of an answer that was cut since it is too long, only the hits: they stand
+    /// before the documents.
     #[must_use]
     pub fn read_found(self, body: &[u8]) -> Found {
-        let Ok(value) = serde_json::from_slice::<Value>(body) else { return Found::default() };
+        let Ok(value) = serde_json::from_slice::<Value>(body) else {
+            let is_exact = self != Dialect::Elasticsearch || elastic::is_exact(body);
+            let hits = HitCounter::default().count(None, body).filter(|_| is_exact);
+            return Found { hits, ids: Vec::new() };
+        };
         match self {
             Dialect::Elasticsearch => elastic::found(&value),
             Dialect::Vespa => vespa::found(&value),

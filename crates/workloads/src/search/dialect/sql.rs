@@ -97,6 +97,17 @@ pub(super) fn count(index: &str) -> String {
     format!("SELECT count(*) FROM {}", name(index))
 }
 
+/// What stands at a table once its indexes and its vocabulary are made.
+const WHOLE: &str = "plimsoll: whole";
+
+/// Documents of a table that is whole; none of any other.
+pub(super) fn count_whole(index: &str) -> String {
+    let table = name(index);
+    format!(
+        "SELECT count(*) FROM {table} WHERE obj_description('{table}'::regclass, 'pg_class') = '{WHOLE}'"
+    )
+}
+
 /// Bytes of the documents, their indexes and the vocabulary.
 pub(super) fn size(index: &str) -> String {
     let table = name(index);
@@ -171,6 +182,12 @@ pub(super) fn select(index: &str, query: &Query, distance: u8) -> Result<Stateme
     }
     let mut made = Maker { table: name(index), distance, parameters: Vec::new() };
     let condition = made.condition(&query.clause)?;
+    if query.size == 0 {
+        // No row would tell how many there are.
+        let table = &made.table;
+        let text = format!("SELECT count(*) AS hits, NULL AS id FROM {table} WHERE {condition}");
+        return Ok(Statement { text, parameters: made.parameters });
+    }
     let text = format!(
         "SELECT count(*) OVER () AS hits, {} FROM {} WHERE {condition} LIMIT {}",
         columns(),
@@ -394,6 +411,8 @@ impl Statement {
         // Without it the planner guesses, and pages that were never looked at are marked while users wait.
         after.push(format!("VACUUM ANALYZE {table}"));
         after.push(format!("VACUUM ANALYZE {table}_vocabulary"));
+        // Last: who finds it later, finds all of the others.
+        after.push(format!("COMMENT ON TABLE {table} IS '{WHOLE}'"));
         (before, after)
     }
 }

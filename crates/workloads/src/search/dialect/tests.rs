@@ -253,3 +253,57 @@ fn trigrams_narrow_only_where_they_lose_nothing() {
     assert!(narrowed("harbour", 1) && narrowed("administration", 2));
     assert!(!narrowed("harbour", 4) && !narrowed("sea", 1));
 }
+
+#[test]
+fn hits_are_told_where_none_is_returned() {
+    let none = query("kind = \"all\"\nsize = 0");
+    let select = sql::select("i", &none, 2).unwrap().text;
+    assert_eq!(select, "SELECT count(*) AS hits, NULL AS id FROM i WHERE true");
+    let found = Dialect::Postgresql.read_found(b"[7,[null]]");
+    assert_eq!((found.hits, found.ids.len()), (Some(7), 0));
+}
+
+#[test]
+fn a_table_is_whole_once_the_last_of_it_is_made() {
+    let (_, after) = Statement::tables("a-b");
+    assert_eq!(after.last().unwrap(), "COMMENT ON TABLE a_b IS 'plimsoll: whole'");
+    let asked = Dialect::Postgresql.count_whole("a-b").unwrap();
+    assert!(matches!(&asked, Call::Sql(text) if text.contains("= 'plimsoll: whole'")), "{asked:?}");
+    let elastic = Dialect::Elasticsearch;
+    assert_eq!(elastic.count_whole("i"), elastic.count("i"));
+}
+
+#[test]
+fn a_reply_that_was_cut_tells_its_hits_all_the_same() {
+    let es = |relation: &str| {
+        let text = format!(
+            "{{\"took\":1,\"hits\":{{\"total\":{{\"value\":12,\"relation\":\"{relation}\"}},\"hits\":[{{\"_id\":\"a"
+        );
+        Dialect::Elasticsearch.read_found(text.as_bytes())
+    };
+    assert_eq!((es("eq").hits, es("eq").ids.len()), (Some(12), 0));
+    assert_eq!(es("gte").hits, None, "at least so many");
+    let vespa = br#"{"root":{"fields":{"totalCount":9},"children":[{"id":"x"#;
+    assert_eq!(Dialect::Vespa.read_found(vespa).hits, Some(9));
+    assert_eq!(Dialect::Vespa.read_found(b"<html>").hits, None);
+}
+
+#[test]
+fn removing_goes_on_until_all_is_gone() {
+    let next = |body: &[u8]| Dialect::Vespa.remove_on(body).map(|call| http(call).path);
+    assert_eq!(next(br#"{"documentCount":9}"#), None);
+    let on = next(br#"{"documentCount":9,"continuation":"A B"}"#).unwrap();
+    assert!(on.ends_with("&timeChunk=60s&continuation=A%20B"), "{on}");
+    assert_eq!(Dialect::Elasticsearch.remove_on(br#"{"continuation":"x"}"#), None);
+}
+
+#[test]
+fn a_document_is_known_by_its_texts() {
+    let line = json!({ "id": "s1", "title": "", "body": "the sea", "score": 3 });
+    let is = |body: &[u8]| Dialect::Vespa.is_document(body, &line);
+    assert!(is(br#"{"id":"id:plimsoll:doc::s1","fields":{"body":"the sea","score":3}}"#));
+    assert!(!is(br#"{"fields":{"body":"the land"}}"#) && !is(b"{\"pathId\":\"x\"}") && !is(b""));
+    let asked = http(Dialect::Vespa.document("a/b").unwrap());
+    assert_eq!(asked.path, "/document/v1/plimsoll/doc/docid/a%2Fb");
+    assert_eq!(Dialect::Elasticsearch.document("a"), None);
+}

@@ -2,6 +2,7 @@
 
 use super::{Call, Found};
 use crate::search::query::{Bound, Clause, FieldKind, Query, field_kind, words};
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde_json::{Value, json};
 
 /// Documents are written below this path.
@@ -27,12 +28,26 @@ pub(super) fn count() -> Call {
     Call::json("POST", "/search/", &body)
 }
 
+/// Removes every document of the matrix's.
+const REMOVE_ALL: &str =
+    "/document/v1/plimsoll/doc/docid/?selection=true&cluster=plimsoll&timeChunk=60s";
+
 /// Removes every document; a `timeChunk` ends the request before a proxy would.
 pub(super) fn remove_all() -> Call {
-    Call::new(
-        "DELETE",
-        "/document/v1/plimsoll/doc/docid/?selection=true&cluster=plimsoll&timeChunk=60s",
-    )
+    Call::without_body("DELETE", REMOVE_ALL)
+}
+
+/// Goes on with that, where it was ended before all of them were gone.
+pub(super) fn remove_on(continuation: &str) -> Option<Call> {
+    let token = percent_encode(continuation.as_bytes(), NON_ALPHANUMERIC);
+    let path = format!("{REMOVE_ALL}&continuation={token}");
+    (!continuation.is_empty()).then(|| Call::without_body("DELETE", path))
+}
+
+/// Asks for a document.
+pub(super) fn document(id: &str) -> Call {
+    let id = percent_encode(id.as_bytes(), NON_ALPHANUMERIC);
+    Call::without_body("GET", format!("{DOCUMENTS}{id}"))
 }
 
 fn condition(clause: &Clause, distance: u8) -> Result<String, String> {

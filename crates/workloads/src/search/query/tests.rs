@@ -71,6 +71,7 @@ fn what_is_wrong_is_told_with_its_query() {
         ("kind = \"range\"\nfield = \"score\"", "needs a bound"),
         ("kind = \"bool\"", "needs must"),
         ("kind = \"bool\"\nshould = [{ kind = \"all\" }]\nminimum = 2", "more than the 1"),
+        ("kind = \"bool\"\nshould = [{ kind = \"all\" }]\nminimum = 0", "leave it out"),
         ("kind = \"bool\"\nmust = [{ kind = \"all\", size = 3 }]", "belong to the query"),
         ("kind = \"raw\"\nelasticsearch = \"{\"", "is no JSON"),
         ("kind = \"match\"\ntext = \"...\"", "no word"),
@@ -84,6 +85,8 @@ fn what_is_wrong_is_told_with_its_query() {
     }
     let unknown = one("kind = \"all\"\nsizes = 3").unwrap_err().to_string();
     assert!(unknown.starts_with("q.toml:4: "), "{unknown}");
+    let half = one("kind = \"match\"\ntext = \"x\"\ndistance = 2.5").unwrap_err().to_string();
+    assert_eq!(half, "q.toml:5: distance is \"cell\", or a whole number of 0 to 8");
     let twice = "[[query]]\nname=\"a\"\nkind=\"all\"\n".repeat(2);
     assert!(parse(&twice, "f").unwrap_err().to_string().contains("two of this name"));
     assert!(parse("", "f").unwrap_err().to_string().contains("no query"));
@@ -104,4 +107,16 @@ fn a_place_for_a_rows_value_is_a_word() {
     let made = parse("[[query]]\nname = \"a\"\nkind = \"fuzzy\"\ntext = \"{{Term}}\"", "q");
     let Clause::Fuzzy { word, .. } = &made.unwrap()[0].clause else { panic!() };
     assert_eq!(word, "{{Term}}");
+}
+
+#[test]
+fn the_distances_that_are_asked_for_are_known() {
+    let asked = |text: &str| one(text).unwrap().distances(2).into_iter().collect::<Vec<_>>();
+    assert_eq!(asked("kind = \"fuzzy\"\ntext = \"sea\""), [2]);
+    let both = "kind = \"bool\"\nmust = [{ kind = \"match\", text = \"a\", distance = 4 }]\n\
+                must-not = [{ kind = \"fuzzy\", text = \"b\" }]";
+    assert_eq!(asked(both), [2, 4]);
+    assert!(asked("kind = \"match\"\ntext = \"a\"").is_empty(), "exact");
+    assert_eq!(asked("kind = \"raw\"\nvespa = \"x {distance}\""), [2]);
+    assert!(asked("kind = \"raw\"\nvespa = \"x\"").is_empty());
 }

@@ -61,7 +61,7 @@ pub struct Written {
 
 /// A distance as it is written: a number, or `"cell"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "distance is \"cell\", or a whole number of 0 to 8")]
 enum WrittenDistance {
     Number(u8),
     Word(String),
@@ -249,6 +249,11 @@ impl Written {
         }
         let usual = u32::from(must.is_empty() && !should.is_empty());
         let minimum = self.minimum.unwrap_or(usual);
+        if minimum < usual {
+            return Err(SearchError::new(
+                "minimum 0 means another thing to each engine where there is no must; leave it out",
+            ));
+        }
         if minimum as usize > should.len() {
             return Err(SearchError::new(format!(
                 "minimum {minimum} is more than the {} of should",

@@ -56,6 +56,7 @@ fn what_is_wrong_is_told_in_one_line() {
         ("engines = [\"a=http://h:1,mysql\"]", "dialect 'mysql' is not known"),
         ("engines = [\"index\", \"index\"]", "the same name"),
         ("engines = [\"index\"]\nsizes = [\"1MB\", \"1MB\"]", "comes twice"),
+        ("engines = [\"index\"]\nsizes = [\"1GB\", \"1.0004GB\"]", "the same name"),
         ("engines = [\"index\"]\nsizes = [\"big\"]", "'big'"),
         ("engines = [\"index\"]\ngroups = [\"2-5\"]", "DISTANCExSHARDS"),
         ("engines = [\"index\"]\ngroups = [\"2x5\"]\nshards = [1]", "leave out one"),
