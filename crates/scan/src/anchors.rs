@@ -31,6 +31,9 @@ const BYTE_PS: u64 = 3_000;
 /// What may be spent before anything is known.
 const ADVANCE_PS: u64 = 100_000_000;
 
+/// More than anything costs for each byte of text: what was asked for by hand is not given up.
+const UNLIMITED_PS: u64 = 1_000_000;
+
 /// A byte of a part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probe {
@@ -149,7 +152,7 @@ impl Anchors {
             (0..count).map(|part| Part::new(pattern, range(part), probes)).collect();
         let reach = parts.iter().map(|part| part.probes[probes - 1].gap).max().unwrap_or(0);
         let fold = if pattern.case == Case::IgnoreAscii { 0x20 } else { 0 };
-        let (spent_ps, allowed_ps, allowed_a_byte_ps) = (0, ADVANCE_PS, u64::MAX >> 32);
+        let (spent_ps, allowed_ps, allowed_a_byte_ps) = (0, ADVANCE_PS, UNLIMITED_PS);
         Some(Self { parts, probes, fold, reach, spent_ps, allowed_ps, allowed_a_byte_ps })
     }
 
