@@ -69,11 +69,12 @@ fn measured(bench: &Bench) -> Result<Section> {
         tables.push(scan_table(kernel, &cells));
         if best {
             let all: Vec<&Cell> = cells.iter().flatten().collect();
-            let least = all.iter().map(|cell| cell.gbps()).fold(f64::INFINITY, f64::min);
+            let slowest = all.iter().map(|cell| cell.slowest_gbps());
+            let least = slowest.fold(f64::INFINITY, f64::min);
             let shares: Vec<f64> = all.iter().map(|cell| cell.share()).collect();
             let name = format!("{kernel:?}");
             claims.push(Claim::least(
-                &format!("{name}: the slowest scan, GB/s"),
+                &format!("{name}: the slowest scan of any round, GB/s"),
                 least,
                 SCAN_GOAL_GBPS,
             ));
@@ -95,7 +96,7 @@ fn measured(bench: &Bench) -> Result<Section> {
         format!(
             "Scans: one core, {} MB (the same text again and again); GB/s, and in brackets the share of what copying \
              the same bytes reaches in the same round, in per cent. Edits, capitals ignored; what is looked for is a piece of \
-             a description, so that it occurs. A dash: every text matches, since as many errors are allowed as there are \
+             a description, so that it occurs, another one each round: frequent ones take longer. A dash: every text matches, since as many errors are allowed as there are \
              characters.",
             whole(text.bytes.len() as f64 / 1e6)
         ),
@@ -146,6 +147,8 @@ fn ask(client: &mut Client, body: &str) -> Result<(f64, u64)> {
 struct Text {
     bytes: Vec<u8>,
     ends: Vec<u64>,
+    /// How many of them differ: behind these they come again.
+    different: usize,
 }
 
 impl Text {
@@ -160,13 +163,15 @@ impl Text {
                 ends.push(bytes.len() as u64);
             }
         }
-        Self { bytes, ends }
+        let different = bodies.len().min(ends.len());
+        Self { bytes, ends, different }
     }
 
-    /// A piece of so many characters in the middle of a document: the first that is long enough behind a sixteenth of
-    /// the text.
-    fn piece(&self, length: usize) -> Result<&[u8]> {
-        let starts = self.ends[self.ends.len() / 16..].windows(2);
+    /// A piece of so many characters in the middle of a document: the first that is long enough from the middle of a
+    /// round's share of the text on.
+    fn piece(&self, length: usize, round: u32, rounds: u32) -> Result<&[u8]> {
+        let first = self.different * (2 * round as usize + 1) / (2 * rounds as usize);
+        let starts = self.ends[first..].windows(2);
         let spans = starts.map(|pair| (pair[0] as usize, pair[1] as usize));
         let long = |(start, end): &(usize, usize)| end - start > 2 * length + 40;
         let (start, end) = spans.into_iter().find(long).context("a document as long")?;
@@ -191,6 +196,10 @@ impl Cell {
         median(&self.scans)
     }
 
+    fn slowest_gbps(&self) -> f64 {
+        self.scans.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
     fn share(&self) -> f64 {
         median(&self.scans.iter().zip(&self.copies).map(|(a, b)| a / b).collect::<Vec<_>>())
     }
@@ -209,7 +218,7 @@ fn scan(bench: &Bench, text: &Text, kernel: Kernel) -> Result<Vec<Vec<Cell>>> {
     for round in 0..bench.rounds {
         eprint!("\rround {} of {}: {kernel:<40?}", round + 1, bench.rounds);
         for cell in cells.iter_mut().flatten() {
-            let piece = text.piece(cell.length)?;
+            let piece = text.piece(cell.length, round, bench.rounds)?;
             let pattern = Pattern::new(piece, Metric::Edits, cell.errors, Case::IgnoreAscii)?;
             let begun_ns = now_ns();
             copy.copy_from_slice(&text.bytes);
