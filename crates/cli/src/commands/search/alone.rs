@@ -1,8 +1,6 @@
 //! One process at a time: a lock that goes with the process, however it ends.
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
@@ -20,8 +18,8 @@ impl Alone {
     /// When there can be no such file.
     pub fn take(path: &Path) -> io::Result<Option<Self>> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => Ok(None),
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(None),
             Ok(()) | Err(_) => Ok(Some(Self { _file: file })),
         }
     }
