@@ -121,12 +121,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Counts what is still under way when the run is cut off.
     fn write_off(&mut self) {
-        let mut left = Vec::from(std::mem::take(&mut self.unprocessed));
-        for connection in &mut self.connections {
-            left.append(&mut connection.under_way);
-            left.extend(connection.opening_for.take());
-        }
-        for tag in left {
+        for tag in self.flights.in_use() {
             let flight = self.flights.get(tag);
             let (measured, class) = (flight.measured, flight.what.class);
             let interval = self.recorder_of(measured).interval_mut();

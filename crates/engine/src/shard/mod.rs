@@ -4,6 +4,7 @@
 //! session write it, the codec encodes it into the shared buffer, the network takes it; a reply is decoded, judged by
 //! its session, and recorded. Nothing on that walk allocates, locks or formats.
 
+mod again;
 mod closed;
 mod connection;
 mod ending;
@@ -185,6 +186,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     unflushed: Vec<u32>,
     /// Requests that a peer has not looked at, or has undone, to be sent once more.
     unprocessed: VecDeque<u32>,
+    /// Whether one of them may find a connection that did not before.
+    may_send_again: bool,
     next_scan_ns: u64,
     /// Bytes to send, before TLS.
     plain: Vec<u8>,
@@ -282,6 +285,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             reading: ClockReading::default(),
             unflushed: Vec::new(),
             unprocessed: VecDeque::new(),
+            may_send_again: false,
             next_scan_ns: u64::MAX,
             plain: Vec::with_capacity(4096),
             cipher: Vec::new(),
@@ -325,6 +329,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let now_ns = self.clock.now_ns();
             self.wake_resting(now_ns);
             self.call_clients(now_ns);
+            self.send_again();
             // Before anything is sent: a timeout frees a client and a connection for the next request.
             if now_ns >= self.next_scan_ns {
                 self.expire(now_ns);
@@ -360,10 +365,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.managed.as_ref().and_then(ManagedQueue::next_expiry_ns).unwrap_or(u64::MAX);
         let call_ns = if self.uncalled.is_empty() { u64::MAX } else { self.sessions.wake_ns() };
         let end_ns = if now_ns < self.end_ns { self.end_ns } else { self.drained_by_ns() };
+        // The connection of a request broke behind the last look at those to be sent again.
+        let again_ns =
+            if self.may_send_again && !self.unprocessed.is_empty() { now_ns } else { u64::MAX };
         next_due_ns
             .min(rest_ns)
             .min(expiry_ns)
             .min(call_ns)
+            .min(again_ns)
             .min(end_ns)
             .min(self.next_scan_ns)
             .min(self.next_tick_ns())

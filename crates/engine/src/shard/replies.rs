@@ -1,7 +1,6 @@
 //! From received to recorded.
 
 use super::connection::State;
-use super::flight::NOWHERE;
 use super::samples::{FAILURES_TOLD, Slow};
 use super::{Message, Shard};
 use crate::net::{Completion, Net, NetError};
@@ -110,9 +109,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 let connection = &mut self.connections[key as usize];
                 if connection.write(key, &mut self.net, &acks, &mut self.cipher).is_err() {
                     self.lose(key, Failure::Reset, "the connection broke while sending");
+                } else {
+                    self.plain = acks;
+                    return self.serve_waiting(key);
                 }
             }
-            Fed::GoesOn => {}
+            Fed::GoesOn => self.serve_waiting(key),
             Fed::LastReply => self.close_in_order(key),
             Fed::Broken(fault) => {
                 // The peer is told why, if it still listens.
@@ -188,14 +190,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn given_up(&mut self, key: u32, tag: u32, fault: Fault, unprocessed: bool, now_ns: u64) {
         self.take_off(key, tag);
         let flight = self.flights.get_mut(tag);
-        let (client, intended_ns) = (flight.client, flight.times.intended_ns);
         if unprocessed && flight.resent < RESENT_MAX {
-            flight.connection = NOWHERE;
             flight.may_be_done = false;
-            return self.unprocessed.push_back(tag);
+            return self.wait_to_go_again(tag);
         }
-        self.settle_lost(tag, fault.failure(), fault_text(fault), now_ns);
-        self.client_goes_on(client, intended_ns, now_ns);
+        self.give_up(tag, fault.failure(), fault_text(fault), now_ns);
     }
 
     /// Judges and records a complete reply.
@@ -207,10 +206,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.times.done_ns = now_ns;
         if self.sessions.again(client, &what, reply, resent) && resent < u8::MAX {
             self.take_off(key, tag);
-            let flight = self.flights.get_mut(tag);
-            flight.connection = NOWHERE;
-            flight.may_be_done = false;
-            return self.unprocessed.push_back(tag);
+            self.flights.get_mut(tag).may_be_done = false;
+            return self.wait_to_go_again(tag);
         }
         let judgement = self.sessions.judge(client, &what, reply, times);
         if let Outcome::Failed(kind) = judgement.outcome
@@ -364,6 +361,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Err(fault) => Some(fault),
             }
         };
+        self.connections[key as usize].codec = Some(codec);
         match fault {
             Some(fault) => self.lose(key, fault.failure(), fault_text(fault)),
             None => self.close_in_order(key),

@@ -15,6 +15,7 @@ mod multiplex;
 mod preamble;
 mod scene;
 mod scripted;
+mod shared;
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::schedule::{Arrivals, LoadModel};
