@@ -60,8 +60,11 @@ pub struct RunEnd {
     pub busiest: f64,
     /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
-    /// Whether it was told to stop before its end.
+    /// Whether it was told to stop before the end of the measured stretch.
     pub interrupted: bool,
+    /// Whether it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
+    /// `unfinished` or `unsent`.
+    pub drain_cut: bool,
     /// Why the target would not have it, where a login was refused: the run ended with it.
     pub refused: Option<&'static str>,
     /// What the sink could not keep.
@@ -90,6 +93,7 @@ impl RunEnd {
         self.busiest = self.busiest.max(later.busiest);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
         self.interrupted |= later.interrupted;
+        self.drain_cut |= later.drain_cut;
         self.refused = self.refused.or(later.refused);
         self.sink_error = self.sink_error.take().or(later.sink_error);
     }
@@ -376,7 +380,7 @@ fn assemble(
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
     let (mut client_elapsed_ns, mut busiest) = (0, 0.0f64);
-    let (mut interrupted, mut refused) = (false, None);
+    let (mut interrupted, mut drain_cut, mut refused) = (false, false, None);
     for end in ends {
         rest.merge(&end.rest);
         if let Some(own) = end.warmup {
@@ -392,6 +396,7 @@ fn assemble(
         client_elapsed_ns += end.client_elapsed_ns;
         busiest = busiest.max(end.busy);
         interrupted |= end.interrupted;
+        drain_cut |= end.drain_cut;
         refused = refused.or(end.refused);
     }
     rest.from_ns = rest.from_ns.min(rest.to_ns);
@@ -409,6 +414,7 @@ fn assemble(
         busiest,
         rss_max_bytes: rss_max_bytes(),
         interrupted,
+        drain_cut,
         refused,
         sink_error: collected.sink_error,
     }

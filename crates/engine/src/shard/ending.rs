@@ -38,7 +38,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// connection at the end are the ones that a slow target delayed most: they are still asked, as long as
     /// a timeout lasts, so that their waiting is measured. Who stops a run does not want to wait for them.
     pub(super) fn backlog_until_ns(&self) -> u64 {
-        if self.interrupted || self.plan.part.drop_backlog || !self.plan.model.is_open() {
+        if self.stopped_ns.is_some() || self.plan.part.drop_backlog || !self.plan.model.is_open() {
             return self.end_ns;
         }
         self.end_ns.saturating_add(self.plan.timeouts.request_ns)
@@ -114,6 +114,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             client_elapsed_ns,
             busy,
             interrupted: self.interrupted,
+            drain_cut: self.drain_cut,
             refused: self.refused,
             slowest: self.slowest.into_places(),
         }

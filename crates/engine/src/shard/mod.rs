@@ -141,8 +141,11 @@ pub struct ShardEnd {
     pub client_elapsed_ns: u64,
     /// Share of the time from its start to its end that the shard had work, 0 to 1.
     pub busy: f64,
-    /// Whether it was told to stop.
+    /// Whether it was told to stop before the end of the measured stretch.
     pub interrupted: bool,
+    /// Whether it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
+    /// `unfinished` or `unsent`.
+    pub drain_cut: bool,
     /// Why the target would not have it, where a login was refused: the run ended with it.
     pub refused: Option<&'static str>,
 }
@@ -218,7 +221,10 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     last_batch: u64,
     outbox: Outbox,
     stop: Arc<AtomicBool>,
+    /// When a stop was noticed, ns.
+    stopped_ns: Option<u64>,
     interrupted: bool,
+    drain_cut: bool,
     /// Why a login was refused.
     refused: Option<&'static str>,
     /// How it stands, for its gauge.
@@ -309,22 +315,23 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             last_batch: 0,
             outbox,
             stop,
+            stopped_ns: None,
             interrupted: false,
+            drain_cut: false,
             refused: None,
             standing: Reading::default(),
             plan,
         })
     }
 
-    /// Opens connections, runs the schedule from `start_ns` (or from now, when that has passed), drains, and
-    /// returns what is left to tell.
+    /// Opens connections, runs the schedule from the time that `ready` returns, drains, and returns what is left to tell.
+    /// Where that time has passed, what was due since is late.
     ///
     /// # Errors
     /// When the load model cannot be run.
     pub fn run(mut self, ready: impl FnOnce() -> u64) -> Result<ShardEnd, ModelError> {
         self.prepare();
-        let start_ns = ready().max(self.clock.now_ns());
-        self.begin_run(start_ns)?;
+        self.begin_run(ready())?;
         loop {
             let now_ns = self.clock.now_ns();
             self.wake_resting(now_ns);
@@ -413,8 +420,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Whether everything has come to its end.
     fn is_over(&mut self, now_ns: u64) -> bool {
-        if !self.interrupted && self.stop.load(Ordering::Relaxed) {
-            self.interrupted = true;
+        if self.stopped_ns.is_none() && self.stop.load(Ordering::Relaxed) {
+            self.stopped_ns = Some(now_ns);
+            // Whoever stops a run that only waits for its last replies takes nothing from what was to be measured.
+            self.interrupted = now_ns < self.end_ns;
+            self.drain_cut = !self.interrupted && (self.flights.len() > 0 || !self.schedule_done);
             self.end_ns = self.end_ns.min(now_ns);
         }
         if self.plan.part.end_early.as_ref().is_some_and(|early| early.load(Ordering::Relaxed)) {
@@ -433,7 +443,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let queued = self.managed.as_ref().is_some_and(|queue| !queue.is_empty());
         let under_way = self.flights.len() > 0 || queued;
-        !under_way || (self.interrupted && now_ns >= self.end_ns + STOP_GRACE_NS)
+        let has_waited = self.stopped_ns.is_some_and(|at_ns| now_ns >= at_ns + STOP_GRACE_NS);
+        !under_way || has_waited
     }
 }
 

@@ -62,7 +62,7 @@ fn check_end(scene: &Scene, run: &Run) {
     let timeout_ns = plan.timeouts.connect_ns.max(plan.timeouts.request_ns);
     let limit_ns = run.start_ns + plan.limits.duration_ns + timeout_ns + 2 * SECOND_NS;
     assert!(run.over_ns <= limit_ns, "over at {} ns, limit {limit_ns} ns", run.over_ns);
-    if run.end.interrupted {
+    if run.end.interrupted || run.end.drain_cut {
         let stop_ns = scene.stop_ns.unwrap().max(run.start_ns);
         assert!(run.over_ns <= stop_ns + SECOND_NS, "stopped at {stop_ns}, over {}", run.over_ns);
     } else {
@@ -245,7 +245,7 @@ fn check_fates(scene: &Scene, run: &Run, all: &Interval) {
     };
     let refused = knocked(|a| matches!(a, Arrival::Failed { .. } | Arrival::FailedAtOnce(_)));
     let unanswered = knocked(|a| a == Arrival::Silence);
-    if run.end.interrupted {
+    if run.end.interrupted || run.end.drain_cut {
         assert!(unreached <= refused && silent <= unanswered && retries <= all.counters.retries);
     } else {
         assert_eq!((unreached, silent), (refused, unanswered), "connections not made");

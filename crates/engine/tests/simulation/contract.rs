@@ -124,8 +124,15 @@ fn a_codec_is_asked_until_nothing_is_left() {
         keep_alive: true,
         part: Part::default(),
     };
-    let shard =
-        Shard::new(plan, Strict, net, clock, Box::new(Asker), Box::new(|_| None), Arc::default());
-    let end = shard.unwrap().run(|| 0).unwrap();
+    let shard = Shard::new(
+        plan,
+        Strict,
+        net,
+        clock.clone(),
+        Box::new(Asker),
+        Box::new(|_| None),
+        Arc::default(),
+    );
+    let end = shard.unwrap().run(|| clock.now_ns()).unwrap();
     assert_eq!(end.rest.ledger.ok, 10);
 }

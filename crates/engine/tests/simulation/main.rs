@@ -173,6 +173,35 @@ fn who_stops_a_run_does_not_wait_for_its_backlog() {
     assert!(run.over_ns < 1_600 * MILLISECOND_NS, "{}", run.over_ns);
 }
 
+/// The measured stretch was complete: only its last replies are missing, and they are in the books.
+#[test]
+fn a_stop_while_the_last_replies_are_waited_for_takes_nothing_from_what_was_measured() {
+    let mut scene = slow(10, 10 * MILLISECOND_NS, 4 * SECOND_NS);
+    scene.script.requests.stalled = 5;
+    scene.stop_ns = Some(2_500 * MILLISECOND_NS);
+    let run = scene.run();
+    books::check(&scene, &run);
+    assert!(!run.end.interrupted && run.end.drain_cut);
+    let (ledger, (from_ns, to_ns)) = (run.totals().ledger, run.end.measured_ns);
+    assert!(ledger.unfinished > 0 && ledger.unfinished + ledger.unsent.stopped > 3, "{ledger:?}");
+    assert_eq!(to_ns - from_ns, SECOND_NS);
+    assert!(run.over_ns < 3_100 * MILLISECOND_NS, "{}", run.over_ns);
+}
+
+/// A thread that comes late to the start has not been late for nothing: its requests show it.
+#[test]
+fn a_late_start_is_lag() {
+    let mut scene = slow(4, 0, SECOND_NS);
+    scene.late_ns = 5 * MILLISECOND_NS;
+    let run = scene.run();
+    let totals = run.totals();
+    assert_eq!(
+        (totals.ledger.ok, run.end.measured_ns.1 - run.end.measured_ns.0),
+        (1000, SECOND_NS)
+    );
+    assert!(totals.lag.max_ns() >= 4_900_000, "{}", totals.lag.max_ns());
+}
+
 #[test]
 fn a_connection_that_died_idle_is_left_alone_while_a_living_one_is_free() {
     // A connection dies 80 ms after its answer, requests come every 50 ms: one connection lives on.

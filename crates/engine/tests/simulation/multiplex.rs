@@ -286,8 +286,9 @@ pub fn run(
         }
         None
     });
-    let shard = Shard::new(plan, Many(depth), net, clock, Box::new(asker), outbox, Arc::default());
-    let mut end = shard.unwrap().run(|| 0).unwrap();
+    let shard =
+        Shard::new(plan, Many(depth), net, clock.clone(), Box::new(asker), outbox, Arc::default());
+    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
     end.rest.merge(&seconds.borrow());
     end
 }
@@ -353,7 +354,7 @@ fn readings(connections: u32, depth: u32) -> u64 {
     let plan = plan(32, connections, Some(3200));
     let shard =
         Shard::new(plan, Many(depth), net, clock, asker, Box::new(|_| None), Arc::default());
-    assert_eq!(shard.unwrap().run(|| 0).unwrap().rest.ledger.ok, 3200);
+    assert_eq!(shard.unwrap().run(|| MILLISECOND_NS).unwrap().rest.ledger.ok, 3200);
     readings.get()
 }
 
