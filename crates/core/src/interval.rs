@@ -151,7 +151,7 @@ pub struct Counters {
     pub waited: u64,
     /// Cycles longer than the schedule's cycle time or the users' pace.
     pub cycles_late: u64,
-    /// Requests that came to an end before the measured stretch was over.
+    /// Requests that came to an end in the measured stretch, also those that were due in the warm-up.
     pub ended_in_time: u64,
     /// Successful ones among them: what the headline rate counts.
     pub ok_in_time: u64,

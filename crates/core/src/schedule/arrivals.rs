@@ -190,6 +190,21 @@ impl ArrivalSchedule {
     pub(super) fn stop(&mut self) {
         self.upcoming = None;
     }
+
+    /// When a run that its number of requests ends has lasted as long as they stand for, ns: N uniform arrivals take N gaps,
+    /// bursts their distance each. A Poisson process begins with a gap, so that its last arrival ends it.
+    pub(super) fn spans_until_ns(&self) -> Option<u64> {
+        let requests = Some(self.requests).filter(|&requests| requests < u64::MAX)?;
+        let offset_ns = match &self.shape {
+            Shape::Burst { size, every_ns } => requests.div_ceil(*size).checked_mul(*every_ns)?,
+            Shape::Rate { poisson: Some(_), .. } => return None,
+            Shape::Rate { curve, poisson: None } => {
+                let seconds = curve.clone().time_of(requests as f64)?;
+                (seconds * 1e9).round() as u64
+            }
+        };
+        Some(self.start_ns.saturating_add(offset_ns))
+    }
 }
 
 #[cfg(test)]
@@ -267,6 +282,26 @@ mod tests {
             let expected: Vec<u64> = whole.into_iter().take_while(|&t| t <= now_ns).collect();
             prop_assert_eq!(seen, expected);
         }
+    }
+
+    #[test]
+    fn a_number_of_requests_lasts_as_long_as_their_gaps() {
+        let spans = |model: &LoadModel, requests| {
+            let limits = Limits { duration_ns: 100 * SECOND_NS, requests };
+            let slice = Slice { index: 1, of: 3 };
+            Schedule::start(model, slice, limits, 1, SECOND_NS).unwrap().spans_until_ns()
+        };
+        let open = |arrivals| LoadModel::Open { rate_per_s: 10.0, arrivals };
+        assert_eq!(spans(&open(Arrivals::Uniform), Some(10)), Some(2 * SECOND_NS));
+        assert_eq!(spans(&open(Arrivals::Uniform), None), None);
+        assert_eq!(spans(&open(Arrivals::Poisson), Some(10)), None);
+        let bursts = LoadModel::Burst { size: 4, every_ns: SECOND_NS };
+        assert_eq!(spans(&bursts, Some(8)), Some(3 * SECOND_NS));
+        assert_eq!(spans(&bursts, Some(9)), Some(4 * SECOND_NS));
+        let step = Step { from_per_s: 5.0, to_per_s: 5.0, duration_ns: 2 * SECOND_NS };
+        let steps = LoadModel::Profile { steps: vec![step], arrivals: Arrivals::Uniform };
+        assert_eq!(spans(&steps, Some(5)), Some(2 * SECOND_NS));
+        assert_eq!(spans(&steps, Some(50)), None, "the profile ends first");
     }
 
     #[test]

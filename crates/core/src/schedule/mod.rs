@@ -203,6 +203,16 @@ impl Schedule {
         }
     }
 
+    /// When a run that its number of requests ends has lasted as long as they stand for, ns: behind the last arrival where
+    /// arrivals have a gap behind them. `None` where nothing but the last reply ends it.
+    #[must_use]
+    pub fn spans_until_ns(&self) -> Option<u64> {
+        match self {
+            Schedule::Arrivals(arrivals) => arrivals.spans_until_ns(),
+            Schedule::Closed(_) | Schedule::Paced(_) | Schedule::Users(_) => None,
+        }
+    }
+
     /// Makes nothing due any more.
     pub fn stop(&mut self) {
         match self {

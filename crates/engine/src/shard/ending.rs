@@ -82,9 +82,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             _ => None,
         };
         let ran_out = (cut_short || users_until_ns.is_some()) && now_ns < self.end_ns;
+        // All arrivals were made: the time behind the last one belongs to them.
+        let is_whole = !self.interrupted && !self.exhausted && self.refused.is_none();
+        let spans_until_ns = self.schedule.spans_until_ns().filter(|_| is_whole).unwrap_or(0);
         let to_ns = match users_until_ns {
             _ if !ran_out => self.end_ns,
-            until_ns => self.last_ended_ns.max(until_ns.unwrap_or(0)).min(self.end_ns),
+            until_ns => {
+                let until_ns = until_ns.unwrap_or(0).max(spans_until_ns);
+                self.last_ended_ns.max(until_ns).min(self.end_ns)
+            }
         };
         let to_ns = to_ns.max(from_ns);
         let relative_ns = now_ns.saturating_sub(from_ns) + self.plan.part.offset_ns;

@@ -229,6 +229,16 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.schedule.ended(client, intended_ns, now_ns);
     }
 
+    /// Whether the end of a request belongs to the measured stretch, and whether it came before that was over. Rates count
+    /// ends by their own time, whatever they were due: a request of the warm-up that ends later was
+    /// answered in the stretch. What a client's first requests came to is never counted.
+    #[inline]
+    fn ends_in_time(&self, done_ns: u64, measured: bool, client: usize) -> (bool, bool) {
+        let is_first = self.plan.ignore_first > 0
+            && self.client_ended.get(client).is_some_and(|&ended| ended < self.plan.ignore_first);
+        (measured || (!is_first && self.is_measuring(done_ns)), done_ns <= self.end_ns)
+    }
+
     /// Writes the end of a request down and gives its slot back. Its `done_ns` has been set.
     fn settle(&mut self, tag: u32, judgement: Judgement) {
         let flight = self.flights.get(tag);
@@ -240,7 +250,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.slowest.keep(Slow { times, what, outcome: judgement.outcome, text });
         }
         let late = self.plan.cycle_ns() > 0 && response_ns >= self.plan.cycle_ns();
-        let in_time = times.done_ns <= self.end_ns;
+        let (counts_by_time, in_time) = self.ends_in_time(times.done_ns, measured, client);
         if self.flights.len() >= self.slots {
             self.slot_free_since_ns = times.done_ns;
         }
@@ -266,6 +276,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         });
         let counters = &mut recorder.interval_mut().counters;
         counters.cycles_late += u64::from(late);
+        let counters = &mut self.recorder_of(counts_by_time).interval_mut().counters;
         counters.ended_in_time += u64::from(in_time);
         counters.ok_in_time += u64::from(in_time && judgement.outcome == Outcome::Ok);
         self.last_ended_ns = self.last_ended_ns.max(times.done_ns);

@@ -34,6 +34,7 @@ pub fn check(scene: &Scene, run: &Run) {
     check_end(scene, run);
     check_schedule(scene, run, &totals, &all);
     check_diary(scene, run, &totals, &all);
+    check_rates(scene, run, &totals);
     check_windows(run, &all);
     check_order(run);
     check_fates(scene, run, &all);
@@ -158,6 +159,23 @@ fn check_diary(scene: &Scene, run: &Run, totals: &Interval, all: &Interval) {
         assert!(times.sent_ns >= times.intended_ns, "sent before it was due: {times:?}");
         assert!(times.done_ns >= times.sent_ns, "done before it was sent: {times:?}");
         assert!(times.intended_ns >= run.start_ns);
+    }
+}
+
+/// Rates count what ended in the measured stretch, whatever it was due.
+fn check_rates(scene: &Scene, run: &Run, totals: &Interval) {
+    let (from_ns, to_ns) = (run.start_ns + scene.plan.warmup_ns, run.end.measured_ns.1);
+    let ended = run.diary.asked.iter().filter_map(|asked| asked.end);
+    let in_time: Vec<Outcome> = ended
+        .filter(|(_, times)| times.done_ns >= from_ns && times.done_ns <= to_ns)
+        .map(|(outcome, _)| outcome)
+        .collect();
+    let ok = in_time.iter().filter(|outcome| **outcome == Outcome::Ok).count() as u64;
+    let counted = (totals.counters.ended_in_time, totals.counters.ok_in_time);
+    if scene.plan.ignore_first == 0 {
+        assert_eq!(counted, (in_time.len() as u64, ok), "{from_ns} to {to_ns}");
+    } else {
+        assert!(counted.0 <= in_time.len() as u64 && counted.1 <= ok);
     }
 }
 

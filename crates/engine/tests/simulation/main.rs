@@ -18,7 +18,7 @@ mod scripted;
 mod shared;
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
-use plimsoll_core::schedule::{Arrivals, LoadModel};
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
 use scene::Scene;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -171,6 +171,32 @@ fn who_stops_a_run_does_not_wait_for_its_backlog() {
     books::check(&scene, &run);
     assert!(run.totals().ledger.unsent.stopped > 400);
     assert!(run.over_ns < 1_600 * MILLISECOND_NS, "{}", run.over_ns);
+}
+
+/// What the target answers in the stretch is its rate, however long it takes for an answer.
+#[test]
+fn answers_to_the_warmup_that_come_after_it_count_in_the_rate() {
+    let mut scene = slow(2000, SECOND_NS, 4 * SECOND_NS);
+    scene.plan.warmup_ns = 2 * SECOND_NS;
+    scene.plan.limits.duration_ns = 4 * SECOND_NS;
+    let run = scene.run();
+    books::check(&scene, &run);
+    let totals = run.totals();
+    assert_eq!(totals.ledger.scheduled, 2000);
+    // 1000/s are asked and 1000/s are answered.
+    assert!(totals.counters.ok_in_time.abs_diff(2000) < 10, "{:?}", totals.counters);
+}
+
+/// Ten uniform arrivals at 10/s stand for a second, although the last one is due after 0.9 s.
+#[test]
+fn a_number_of_requests_is_offered_at_the_rate_that_was_asked_for() {
+    let mut scene = slow(4, 0, SECOND_NS);
+    scene.plan.model = LoadModel::Open { rate_per_s: 10.0, arrivals: Arrivals::Uniform };
+    scene.plan.limits = Limits { duration_ns: 60 * SECOND_NS, requests: Some(10) };
+    let run = scene.run();
+    books::check(&scene, &run);
+    assert_eq!(run.totals().ledger.ok, 10);
+    assert_eq!(run.end.measured_ns.1 - run.end.measured_ns.0, SECOND_NS);
 }
 
 /// The measured stretch was complete: only its last replies are missing, and they are in the books.
