@@ -147,7 +147,8 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
 /// that each have their own connection are dealt out with it, and a thread may have none.
 fn check_shares(scenario: &Scenario, slots: Option<u32>) -> Result<()> {
     let is_short = |count: &u32| *count < scenario.threads;
-    let connections = scenario.connections.filter(|_| scenario.connections != scenario.load.clients());
+    let connections =
+        scenario.connections.filter(|_| scenario.connections != scenario.load.clients());
     let short = match (slots.filter(is_short), connections.filter(is_short)) {
         (Some(slots), _) => format!("--slots {slots}"),
         (None, Some(connections)) => format!("--connections {connections}"),

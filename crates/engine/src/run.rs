@@ -1,7 +1,7 @@
 //! A run on this machine: shards on threads, seconds merged as they come, and what is left at the end.
 
 use crate::epoll::EpollNet;
-use crate::health::{process_cpu_ns, rss_max_bytes};
+use crate::health::{rss_max_bytes, thread_cpu_ns};
 use crate::net::RoundTrip;
 use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
 use plimsoll_core::admission::AdmissionModel;
@@ -54,9 +54,9 @@ pub struct RunEnd {
     pub client_elapsed_ns: u64,
     /// The first shard's start, ns on the monotonic clock.
     pub start_ns: u64,
-    /// CPU time of the process in the run, s.
+    /// CPU time of the generator in the measured stretch, s: of its shards, and of the thread that keeps the seconds.
     pub cpu_s: f64,
-    /// Share of its time that the busiest shard had work, 0 to 1.
+    /// Share of the measured stretch that the busiest shard had work, 0 to 1.
     pub busiest: f64,
     /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
@@ -118,7 +118,6 @@ where
     F: Fn() -> P + Sync,
 {
     let shards = sessions.len().max(1) as u32;
-    let cpu_before_ns = process_cpu_ns();
     let start = StartLine::new(shards as usize, plan.part.start_ns, stop.clone());
     let (sender, receiver) = channel();
     let mut spares = Vec::new();
@@ -148,8 +147,7 @@ where
         Ok::<_, RunError>((ends?, collected?))
     });
     let (ends, collected) = ends?;
-    let cpu_s = (process_cpu_ns() - cpu_before_ns) as f64 / 1e9;
-    Ok(assemble(ends, collected, plan.classes, start.agreed_ns(), cpu_s, sink))
+    Ok(assemble(ends, collected, plan.classes, start.agreed_ns(), sink))
 }
 
 impl ShardPlan {
@@ -264,6 +262,8 @@ fn shard_thread<P: Protocol>(
 /// Seconds of all shards, merged.
 struct Collected {
     totals: Interval,
+    /// CPU time that it took, ns.
+    cpu_ns: u64,
     sink_error: Option<std::io::Error>,
 }
 
@@ -288,7 +288,7 @@ impl Collector {
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(&Interval),
     ) -> Collected {
-        let mut collected = Collected { totals: Interval::default(), sink_error: None };
+        let mut collected = Collected { totals: Interval::default(), cpu_ns: 0, sink_error: None };
         while let Ok((index, message)) = receiver.recv() {
             match message {
                 Message::Failure(sample) => {
@@ -304,6 +304,7 @@ impl Collector {
             }
         }
         self.take_until(u64::MAX, &mut collected, sink, progress);
+        collected.cpu_ns = thread_cpu_ns();
         collected
     }
 
@@ -371,9 +372,9 @@ fn assemble(
     mut collected: Collected,
     classes: usize,
     start_ns: u64,
-    cpu_s: f64,
     sink: &mut dyn Sink,
 ) -> RunEnd {
+    let mut cpu_ns = collected.cpu_ns;
     let mut rest = Interval::new(classes);
     rest.from_ns = u64::MAX;
     let mut warmup: Option<Interval> = None;
@@ -395,6 +396,7 @@ fn assemble(
         to_ns = to_ns.max(end.measured_ns.1);
         client_elapsed_ns += end.client_elapsed_ns;
         busiest = busiest.max(end.busy);
+        cpu_ns += end.marks.1.cpu_ns.saturating_sub(end.marks.0.cpu_ns);
         interrupted |= end.interrupted;
         drain_cut |= end.drain_cut;
         refused = refused.or(end.refused);
@@ -410,7 +412,7 @@ fn assemble(
         measured_s: to_ns.saturating_sub(from_ns) as f64 / 1e9,
         client_elapsed_ns,
         start_ns,
-        cpu_s,
+        cpu_s: cpu_ns as f64 / 1e9,
         busiest,
         rss_max_bytes: rss_max_bytes(),
         interrupted,

@@ -100,9 +100,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             .collect();
         self.round_trips.truncate(ROUND_TRIPS_MAX - round_trips.len());
         round_trips.append(&mut self.round_trips);
-        let idle_ns = self.net.idle_ns().saturating_sub(self.idle_before_ns) as f64;
-        let lived_ns = now_ns.saturating_sub(self.start_ns).max(1) as f64;
-        let busy = 1.0 - (idle_ns / lived_ns).min(1.0);
+        let marks = self.marks.until(self.mark(now_ns));
         let client_elapsed_ns = self
             .client_from_ns
             .iter()
@@ -118,7 +116,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             round_trips,
             measured_ns: (from_ns, to_ns),
             client_elapsed_ns,
-            busy,
+            busy: marks.0.busy_until(&marks.1),
+            marks,
             interrupted: self.interrupted,
             drain_cut: self.drain_cut,
             refused: self.refused,

@@ -94,7 +94,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.start_ns = start_ns;
         self.end_ns = start_ns.saturating_add(plan.limits.duration_ns);
         self.last_ended_ns = start_ns;
-        self.idle_before_ns = self.net.idle_ns();
         if let Some(windows) = plan.part.windows.first() {
             windows.start(start_ns);
         }

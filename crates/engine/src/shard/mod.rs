@@ -10,6 +10,7 @@ mod connection;
 mod ending;
 mod flight;
 mod lifecycle;
+mod marks;
 mod replies;
 mod requests;
 mod samples;
@@ -24,6 +25,8 @@ use crate::windows::WindowCounts;
 use closed::ClosedConnections;
 use connection::{Connection, target_of};
 use flight::Flights;
+pub use marks::Mark;
+use marks::Marks;
 use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
@@ -139,8 +142,10 @@ pub struct ShardEnd {
     /// Sum over clients of the time from their first measured moment to their last answer, or to the end
     /// of the schedule when that was later, ns.
     pub client_elapsed_ns: u64,
-    /// Share of the time from its start to its end that the shard had work, 0 to 1.
+    /// Share of the measured stretch that the shard had work, 0 to 1.
     pub busy: f64,
+    /// What it had used where the measured stretch began, and where it ended.
+    pub marks: (Mark, Mark),
     /// Whether it was told to stop before the end of the measured stretch.
     pub interrupted: bool,
     /// Whether it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
@@ -211,8 +216,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     end_ns: u64,
     next_tick_ns: u64,
     spare: Option<Box<Interval>>,
-    /// What the network had waited before the start, ns.
-    idle_before_ns: u64,
+    /// What was used where the measured stretch began and ended.
+    marks: Marks,
     last_ended_ns: u64,
     schedule_done: bool,
     /// Whether a session had nothing left to ask.
@@ -308,7 +313,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             end_ns: 0,
             next_tick_ns: u64::MAX,
             spare: Some(Box::new(Interval::new(plan.classes))),
-            idle_before_ns: 0,
+            marks: Marks::default(),
             last_ended_ns: 0,
             schedule_done: false,
             exhausted: false,
@@ -334,6 +339,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.begin_run(ready())?;
         loop {
             let now_ns = self.clock.now_ns();
+            self.take_marks(now_ns);
             self.wake_resting(now_ns);
             self.call_clients(now_ns);
             self.send_again();
@@ -380,6 +386,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             .min(expiry_ns)
             .min(call_ns)
             .min(again_ns)
+            .min(self.next_mark_ns())
             .min(end_ns)
             .min(self.next_scan_ns)
             .min(self.next_tick_ns())

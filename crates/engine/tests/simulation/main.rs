@@ -199,6 +199,20 @@ fn a_number_of_requests_is_offered_at_the_rate_that_was_asked_for() {
     assert_eq!(run.end.measured_ns.1 - run.end.measured_ns.0, SECOND_NS);
 }
 
+/// Neither a warm-up nor a wait for the last replies is in the marks that say how busy the shard was.
+#[test]
+fn marks_are_taken_where_the_measured_stretch_begins_and_ends() {
+    let mut scene = slow(10, 10 * MILLISECOND_NS, 4 * SECOND_NS);
+    scene.plan.warmup_ns = 300 * MILLISECOND_NS;
+    scene.script.requests.stalled = 5;
+    let run = scene.run();
+    let (from, to) = run.end.marks;
+    assert_eq!((from.at_ns, to.at_ns), run.end.measured_ns);
+    assert_eq!(to.at_ns - from.at_ns, 700 * MILLISECOND_NS);
+    assert!(run.over_ns > to.at_ns + 3 * SECOND_NS, "it waited for the stalled ones");
+    assert!(to.idle_ns - from.idle_ns <= to.at_ns - from.at_ns);
+}
+
 /// The measured stretch was complete: only its last replies are missing, and they are in the books.
 #[test]
 fn a_stop_while_the_last_replies_are_waited_for_takes_nothing_from_what_was_measured() {
