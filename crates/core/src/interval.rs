@@ -155,6 +155,8 @@ pub struct Counters {
     pub ended_in_time: u64,
     /// Successful ones among them: what the headline rate counts.
     pub ok_in_time: u64,
+    /// Connections that could not be made, and that broke, because this machine had no descriptor, port or memory left.
+    pub exhausted: u64,
 }
 
 impl Counters {
@@ -170,6 +172,7 @@ impl Counters {
         self.cycles_late += other.cycles_late;
         self.ended_in_time += other.ended_in_time;
         self.ok_in_time += other.ok_in_time;
+        self.exhausted += other.exhausted;
     }
 }
 

@@ -151,7 +151,18 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Ok(()) => return,
                 Err(error) => refusal = Some(error),
             }
+            self.count_exhausted(refusal);
+            let connection = &mut self.connections[key as usize];
             connection.address = connection.address.wrapping_add(1);
+        }
+    }
+
+    /// Counts what this machine had no room for: that is not the target's failure.
+    pub(super) fn count_exhausted(&mut self, error: Option<NetError>) {
+        if error == Some(NetError::Exhausted) {
+            let now_ns = self.clock.now_ns();
+            let measured = self.is_measuring(now_ns) || self.start_ns == 0;
+            self.recorder_of(measured).interval_mut().counters.exhausted += 1;
         }
     }
 

@@ -382,6 +382,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// The connection broke.
     fn broken(&mut self, key: u32, error: NetError) {
         let reason = error.to_string();
+        self.count_exhausted(Some(error));
         match self.connections[key as usize].state {
             State::Connecting => self.open_failed(key, Failure::Connect, &reason),
             State::Handshaking => self.open_failed(key, Failure::Tls, &reason),

@@ -3,7 +3,7 @@
 
 use crate::scene::target;
 use plimsoll_core::admission::AdmissionModel;
-use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, VirtualClock};
+use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};

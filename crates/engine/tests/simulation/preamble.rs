@@ -2,7 +2,7 @@
 
 use crate::scene::{address, target};
 use crate::scripted::{closed_plan, flush, server_tls};
-use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, VirtualClock};
+use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;

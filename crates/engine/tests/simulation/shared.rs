@@ -86,6 +86,8 @@ struct Manners {
     pieces: u64,
     /// How many of a thousand connections are refused.
     refused: u64,
+    /// How they are.
+    refusal: NetError,
     /// How many of a thousand replies come with another number of requests that the connection takes; 0 at times.
     takes: u64,
 }
@@ -137,7 +139,7 @@ impl Host {
 impl Peer for Host {
     fn connecting(&mut self, connection: u64, _: SocketAddr, _: u64) -> Arrival {
         if self.rng.below(1000) < self.manners.refused {
-            return Arrival::FailedAtOnce(NetError::Refused);
+            return Arrival::FailedAtOnce(self.manners.refusal);
         }
         let (least, most) = self.manners.lives;
         self.left.insert(connection, least + self.rng.below(most - least + 1));
@@ -199,8 +201,14 @@ fn play(
     (totals, end, open)
 }
 
-const CLOSES: Manners =
-    Manners { lives: (300, 300), passed_over: 0, pieces: 0, refused: 0, takes: 0 };
+const CLOSES: Manners = Manners {
+    lives: (300, 300),
+    passed_over: 0,
+    pieces: 0,
+    refused: 0,
+    refusal: NetError::Refused,
+    takes: 0,
+};
 
 /// A server that closes each connection after 300 requests, as many do: whoever is lost with a connection goes on the next.
 #[test]
@@ -313,6 +321,7 @@ fn nobody_is_forgotten_when_connections_end() {
             passed_over: some(60),
             pieces: some(400),
             refused: some(2) * 200,
+            refusal: if seed % 2 == 0 { NetError::Refused } else { NetError::Exhausted },
             takes: some(60),
         };
         let idempotent = [0, 500, 1000][rng.below(3) as usize];
@@ -331,6 +340,9 @@ fn nobody_is_forgotten_when_connections_end() {
         assert_eq!(ledger.failed.timeout + ledger.failed.protocol, 0, "{ledger:?} {shown}");
         assert!(manners.pieces > 0 || ledger.failed.short == 0, "{ledger:?} {shown}");
         assert!(manners.refused > 0 || ledger.failed.connect == 0, "{ledger:?} {shown}");
+        let is_ours = manners.refusal == NetError::Exhausted && ledger.failed.connect > 0;
+        assert!(!is_ours || totals.counters.exhausted >= ledger.failed.connect, "{shown}");
+        assert!(is_ours || ledger.failed.connect == 0 || totals.counters.exhausted == 0, "{shown}");
         if manners.refused == 0 && manners.takes == 0 && own && !is_open {
             let slowest_ns = totals.classes[0].response.max_ns();
             assert!(slowest_ns < 16 * PATIENCE_NS, "{slowest_ns} ns, {shown}");
