@@ -30,7 +30,7 @@ impl ShardPlan {
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Opens the connections that can be opened before the first request.
-    pub(super) fn prepare(&mut self) {
+    pub fn open_connections(&mut self) {
         if self.plan.preconnect {
             self.open_all();
         }

@@ -335,8 +335,17 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// # Errors
     /// When the load model cannot be run.
     pub fn run(mut self, ready: impl FnOnce() -> u64) -> Result<ShardEnd, ModelError> {
-        self.prepare();
-        self.begin_run(ready())?;
+        self.open_connections();
+        let start_ns = ready();
+        self.run_from(start_ns)
+    }
+
+    /// The same behind [`Shard::open_connections`].
+    ///
+    /// # Errors
+    /// When the load model cannot be run.
+    pub fn run_from(mut self, start_ns: u64) -> Result<ShardEnd, ModelError> {
+        self.begin_run(start_ns)?;
         loop {
             let now_ns = self.clock.now_ns();
             self.take_marks(now_ns);

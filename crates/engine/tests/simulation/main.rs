@@ -223,7 +223,7 @@ fn a_stop_while_the_last_replies_are_waited_for_takes_nothing_from_what_was_meas
     books::check(&scene, &run);
     assert!(!run.end.interrupted && run.end.drain_cut);
     let (ledger, (from_ns, to_ns)) = (run.totals().ledger, run.end.measured_ns);
-    assert!(ledger.unfinished > 0 && ledger.unfinished + ledger.unsent.stopped > 3, "{ledger:?}");
+    assert!(ledger.unfinished > 0, "{ledger:?}");
     assert_eq!(to_ns - from_ns, SECOND_NS);
     assert!(run.over_ns < 3_100 * MILLISECOND_NS, "{}", run.over_ns);
 }

@@ -73,7 +73,7 @@ impl Sessions<Many> for Mixed {
 }
 
 /// Replies of a connection that its end cuts, where replies come in pieces.
-const CUT: u64 = 3;
+const CUT: u64 = 8;
 
 /// How the server treats its connections.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +110,7 @@ impl Host {
         let (manners, rng) = (self.manners, &mut self.rng);
         let Some(left) = self.left.get_mut(&connection).filter(|left| **left > 0) else { return };
         *left -= 1;
+        let cut = CUT.min(manners.lives.0 / 2);
         let after_ns = rng.below(SERVICE_NS);
         let mut act =
             |after_ns, kind, number| acts.push((after_ns, Act::Bytes(frame(kind, number))));
@@ -121,7 +122,7 @@ impl Host {
                 act(0, PIECE, tag);
             }
             // The last replies are cut, those that have begun and those that have not.
-            if manners.pieces == 0 || *left >= CUT {
+            if manners.pieces == 0 || *left >= cut {
                 act(after_ns, REPLY, tag);
             }
         }
@@ -129,7 +130,8 @@ impl Host {
             act(after_ns, TAKES, rng.below(3) as u32);
             act(after_ns + rng.below(SERVICE_NS), TAKES, 1 + rng.below(8) as u32);
         }
-        if *left == 0 {
+        let ends = if manners.pieces == 0 { *left == 0 } else { *left + 1 == cut };
+        if ends {
             let end = if rng.below(2) == 0 { Act::Close } else { Act::Reset };
             acts.push((rng.below(SERVICE_NS), end));
         }
@@ -229,7 +231,7 @@ fn all_that_a_lost_connection_carried_goes_on_the_next_one() {
 /// Only those whose own reply had begun are cut short by the end of their connection.
 #[test]
 fn a_reply_that_has_begun_does_not_speak_for_the_others() {
-    let manners = Manners { pieces: 300, ..CLOSES };
+    let manners = Manners { pieces: 600, ..CLOSES };
     let host = Host::new(7, manners);
     let plan = plan(16, 1, Some(1500));
     let (totals, _, _) = play(plan, 64, &host, Mixed::new(1, 1000), Link::default(), None);
