@@ -1,0 +1,3 @@
+//! Targets whose truth is known.
+
+pub mod station;
