@@ -5,5 +5,6 @@
 
 pub mod judging;
 pub mod sabotages;
+pub mod sockets;
 pub mod targets;
 pub mod virtual_time;

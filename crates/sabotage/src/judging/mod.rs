@@ -99,10 +99,12 @@ pub struct Truth {
 pub struct Finding {
     /// The grade of its verdict.
     pub grade: Grade,
+    /// The verdict's own words.
+    pub said: String,
     /// Valid, and a figure is further off than its own bound: which, and by how much.
     pub wrong: Option<String>,
-    /// Not valid on a healthy machine: the verdict's own words.
-    pub false_alarm: Option<String>,
+    /// Whether it is not valid on a healthy machine.
+    pub false_alarm: bool,
     /// Everything else that is not as it must be.
     pub defects: Vec<String>,
 }
@@ -132,9 +134,9 @@ pub fn judge(reported: &Reported, truth: &Truth, tolerance: Tolerance) -> Findin
         defects.push("the verdict has no bounds".to_owned());
     }
     let wrong = (grade != Grade::NotTheTargets).then(|| furthest(reported, truth, tolerance));
-    let false_alarm = (truth.healthy && grade == Grade::NotTheTargets)
-        .then(|| format!("{}: {}", reported.kind, reported.reasons.join("; ")));
-    Finding { grade, wrong: wrong.flatten(), false_alarm, defects }
+    let false_alarm = truth.healthy && grade == Grade::NotTheTargets;
+    let said = format!("{}: {}", reported.kind, reported.reasons.join("; "));
+    Finding { grade, said, wrong: wrong.flatten(), false_alarm, defects }
 }
 
 /// The first figure whose truth lies outside its bounds.
@@ -195,9 +197,11 @@ mod tests {
     #[test]
     fn a_true_report_is_right() {
         let finding = judge(&reported(), &truth([10.0, 12.1, 15.2, 100.9]), TOLERANCE);
-        let right =
-            Finding { grade: Grade::Valid, wrong: None, false_alarm: None, defects: Vec::new() };
-        assert_eq!(finding, right);
+        assert_eq!(
+            (finding.grade, finding.wrong, finding.false_alarm),
+            (Grade::Valid, None, false)
+        );
+        assert!(finding.defects.is_empty(), "{:?}", finding.defects);
     }
 
     #[test]
@@ -224,7 +228,7 @@ mod tests {
         let limited = Reported { kind: "generator-limited".to_owned(), ..reported() };
         let finding = judge(&limited, &far, TOLERANCE);
         assert_eq!((finding.grade, finding.wrong), (Grade::NotTheTargets, None));
-        assert!(finding.false_alarm.is_some());
+        assert!(finding.false_alarm);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Line {
         }
         self.wrong += u64::from(finding.wrong.is_some());
         self.healthy += u64::from(healthy);
-        self.false_alarms += u64::from(finding.false_alarm.is_some());
+        self.false_alarms += u64::from(finding.false_alarm);
         self.defects += u64::from(!finding.defects.is_empty());
     }
 
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
 
     fn finding(grade: Grade, wrong: bool, alarm: bool) -> Finding {
-        let words = |is: bool| is.then(|| "words".to_owned());
-        Finding { grade, wrong: words(wrong), false_alarm: words(alarm), defects: Vec::new() }
+        let wrong = wrong.then(|| "words".to_owned());
+        Finding { grade, said: String::new(), wrong, false_alarm: alarm, defects: Vec::new() }
     }
 
     #[test]

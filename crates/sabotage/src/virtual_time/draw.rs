@@ -41,11 +41,17 @@ pub const KINDS: [&str; 24] = [
     "two at once",
 ];
 
+/// The kind of a seed's scene.
+#[must_use]
+pub fn kind(seed: u64) -> &'static str {
+    KINDS[(seed % KINDS.len() as u64) as usize]
+}
+
 /// The scene of a seed: kinds take turns, everything else is drawn.
 #[must_use]
 pub fn scene(seed: u64) -> Scene {
     let mut rng = Rng::new(seed);
-    let kind = KINDS[(seed % KINDS.len() as u64) as usize];
+    let kind = kind(seed);
     let mut scene = healthy(seed, kind, &mut rng);
     sabotage(kind, &mut scene, &mut rng);
     scene

@@ -199,7 +199,9 @@ impl Scene {
                 }
             })
         });
-        Truth { figures, healthy: self.healthy, kinds: self.kinds, limits: Vec::new() }
+        // Where an ideal generator sees no request end either, there is nothing to be valid.
+        let healthy = self.healthy && count > 0.0;
+        Truth { figures, healthy, kinds: self.kinds, limits: Vec::new() }
     }
 
     /// What the truth is not sure of: the histogram's three digits, a round trip for connections that the two runs open
