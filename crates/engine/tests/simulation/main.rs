@@ -11,6 +11,7 @@ mod calls;
 mod closing;
 mod connecting;
 mod contract;
+mod driven;
 mod multiplex;
 mod preamble;
 mod scene;
