@@ -4,36 +4,13 @@ use super::{Shard, ShardEnd};
 use crate::net::Net;
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::schedule::{LoadModel, Next};
+use plimsoll_core::schedule::LoadModel;
 use plimsoll_wire::Protocol;
 
 /// Connections whose round trips are looked at.
 pub(super) const ROUND_TRIPS_MAX: usize = 1000;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
-    /// Makes nothing due any more; what was due by `until_ns` and not sent is counted, also what waits in
-    /// the managed queue.
-    pub(super) fn end_schedule(&mut self, until_ns: u64) {
-        while let Some(due) = self.managed.as_mut().and_then(|queue| queue.take(0)) {
-            self.count_unsent(due.intended_ns, due.client);
-        }
-        if self.schedule_done {
-            return;
-        }
-        while let Next::Send { intended_ns, client } = self.schedule.next(until_ns) {
-            self.count_unsent(intended_ns, client);
-        }
-        self.schedule.stop();
-        self.schedule_done = true;
-    }
-
-    fn count_unsent(&mut self, intended_ns: u64, client: u32) {
-        self.count_due(intended_ns);
-        let ledger = &mut self.recorder_for(intended_ns, client).interval_mut().ledger;
-        ledger.scheduled += 1;
-        ledger.unsent.stopped += 1;
-    }
-
     /// Until when requests that were due in time are sent, ns. In an open model those that waited for a
     /// connection at the end are the ones that a slow target delayed most: they are still asked, as long as
     /// a timeout lasts, so that their waiting is measured. Who stops a run does not want to wait for them.
@@ -65,7 +42,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     pub(super) fn finish(mut self) -> ShardEnd {
         let now_ns = self.clock.now_ns();
-        self.write_off();
+        self.write_off(now_ns);
         let from_ns = self.measured_from_ns().min(now_ns);
         // A schedule that is done early because nothing more falls into its time has run its time.
         let cut_short = self.interrupted
@@ -122,20 +99,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             drain_cut: self.drain_cut,
             refused: self.refused,
             slowest: self.slowest.into_places(),
-        }
-    }
-
-    /// Counts what is still under way when the run is cut off.
-    fn write_off(&mut self) {
-        for tag in self.flights.in_use() {
-            let flight = self.flights.get(tag);
-            let (measured, class) = (flight.measured, flight.what.class);
-            let interval = self.recorder_of(measured).interval_mut();
-            interval.ledger.unfinished += 1;
-            if let Some(part) = interval.classes.get_mut(class as usize) {
-                part.ledger.unfinished += 1;
-            }
-            self.flights.release(tag);
         }
     }
 }

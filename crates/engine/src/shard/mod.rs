@@ -16,6 +16,7 @@ mod requests;
 mod samples;
 mod securing;
 mod sending;
+mod unserved;
 
 use crate::gauge::{Gauge, Reading};
 use crate::net::{Net, RoundTrip, WaitMode};

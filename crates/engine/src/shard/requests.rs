@@ -68,8 +68,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
         }
         while let Some(late) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
-            let recorder = self.recorder_for(late.intended_ns, late.client);
-            recorder.interval_mut().ledger.refused.queue_timeout += 1;
+            let interval = self.recorder_for(late.intended_ns, late.client).interval_mut();
+            interval.ledger.refused.queue_timeout += 1;
+            interval.unserved.record(now_ns.saturating_sub(late.intended_ns));
             self.standing.queue_timeout += 1;
             self.turned_away(late, now_ns);
         }
@@ -103,8 +104,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let under_way = self.flights.len();
         let Some(queue) = &mut self.managed else { return };
         if queue.offer(due, under_way) == Offer::Refused {
-            let recorder = self.recorder_for(due.intended_ns, due.client);
-            recorder.interval_mut().ledger.refused.queue_full += 1;
+            let interval = self.recorder_for(due.intended_ns, due.client).interval_mut();
+            interval.ledger.refused.queue_full += 1;
+            // It did not wait: it was turned away at once.
+            interval.unserved.record(0);
             self.standing.queue_full += 1;
             self.turned_away(due, now_ns);
         }

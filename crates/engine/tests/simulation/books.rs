@@ -55,6 +55,11 @@ fn check_histograms(interval: &Interval) {
     assert_eq!((sum.sent, sum.ok, sum.failed), (whole.sent, whole.ok, whole.failed));
     assert_eq!(sum.unfinished, whole.unfinished);
     assert_eq!(interval.lag.count(), whole.sent);
+    let unserved = whole.refused.queue_full
+        + whole.refused.queue_timeout
+        + whole.unsent.stopped
+        + whole.unfinished;
+    assert_eq!(interval.unserved.count(), unserved);
 }
 
 /// The run ends within its duration plus its timeout plus 2 s, and a stop within 1 s.

@@ -231,7 +231,7 @@ fn all_that_a_lost_connection_carried_goes_on_the_next_one() {
 /// Only those whose own reply had begun are cut short by the end of their connection.
 #[test]
 fn a_reply_that_has_begun_does_not_speak_for_the_others() {
-    let manners = Manners { pieces: 600, ..CLOSES };
+    let manners = Manners { pieces: 600, lives: (60, 60), ..CLOSES };
     let host = Host::new(7, manners);
     let plan = plan(16, 1, Some(1500));
     let (totals, _, _) = play(plan, 64, &host, Mixed::new(1, 1000), Link::default(), None);
