@@ -125,6 +125,8 @@ pub enum Message {
     Second(Box<Interval>),
     /// A request failed; one of a bounded sample.
     Failure(Box<FailureSample>),
+    /// Nothing: the shard asks for an empty interval.
+    WantsSpare,
 }
 
 /// What a shard leaves behind.
