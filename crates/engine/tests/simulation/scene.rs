@@ -388,7 +388,7 @@ impl Cast {
         let seconds = Rc::new(RefCell::new((Vec::new(), 0)));
         let kept = seconds.clone();
         // In a third of the runs whoever keeps the seconds is behind, and hands memory back when it is asked for it again.
-        let (is_behind, mut rng) = (self.seed % 3 == 0, Rng::new(self.seed));
+        let (is_behind, mut rng) = (self.seed.is_multiple_of(3), Rng::new(self.seed));
         let mut held: Option<Box<Interval>> = None;
         let outbox = move |message| match message {
             Message::Second(mut second) => {
