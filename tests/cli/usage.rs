@@ -239,6 +239,11 @@ fn load_models_and_limits() {
         (&["--connections", "4000000000", "--rate", "1"], "from 1 to 100,000"),
         (&["--clients", "4000000000"], "at most 100,000 clients"),
         (&["--slots", "2", "--threads", "3"], "--slots 2"),
+        (
+            &["--connections", "2", "--threads", "8", "--rate", "9"],
+            "--connections 2 is less than one",
+        ),
+        (&["--connections", "1", "--threads", "4", "--clients", "9"], "use fewer --threads"),
         (&["--threads", "0"], "--threads"),
         (&["--threads", "5000"], "--threads"),
         (&["--timeout", "0s"], "--timeout"),

@@ -131,3 +131,15 @@ fn fbench_and_an_open_loop_speak_it_too() {
     assert_eq!((open.ok(), open.sent()), (1000, 1000));
     assert_eq!(open.count("/counters/connects"), 2);
 }
+
+#[test]
+fn slots_are_requests_and_not_connections() {
+    let place = Place::new();
+    let nginx = Nginx::start(&place, "http2", "location / { return 200 'hello'; }");
+    let url = format!("http://127.0.0.1:{}/", nginx.port);
+    let flags =
+        ["--http2", "--clients", "20", "--slots", "20", "--queue", "0", "--requests", "600"];
+    let seen = record(&place, &url, &flags, 0);
+    assert_eq!((seen.ok(), seen.count("/ledger/scheduled")), (600, 600), "{}", seen.0["ledger"]);
+    assert_eq!(seen.count("/counters/connects"), 1);
+}

@@ -315,8 +315,20 @@ pub struct ClassLine {
     pub failed: String,
 }
 
+/// Most histograms of a second that are packed. To pack one takes longer than all else that is done with it, and the
+/// second must be kept before the next is over, by a thread that every other goes before.
+const PACKED_MAX: usize = 16;
+
 impl From<&Interval> for IntervalLine {
     fn from(interval: &Interval) -> Self {
+        let filled = |part: &ClassPart| {
+            [&part.response, &part.service, &part.failed].iter().filter(|h| !h.is_empty()).count()
+        };
+        let is_packed = interval.classes.iter().map(filled).sum::<usize>() <= PACKED_MAX;
+        let encode = |histogram: &Histogram| match is_packed {
+            true => histogram.encode(),
+            false => histogram.encode_stored(),
+        };
         Self {
             from_s: interval.from_ns as f64 / 1e9,
             to_s: interval.to_ns as f64 / 1e9,
@@ -324,7 +336,7 @@ impl From<&Interval> for IntervalLine {
             in_flight: interval.in_flight,
             ledger: interval.ledger,
             counters: interval.counters,
-            lag: interval.lag.encode(),
+            lag: encode(&interval.lag),
             delays: DelaysLine::from(&interval.delays),
             unserved: encode_some(&interval.unserved),
             statuses: interval.statuses.clone(),
@@ -339,9 +351,9 @@ impl From<&Interval> for IntervalLine {
                     service_min_ns: c.service_min_ns,
                     service_max_ns: c.service_max_ns,
                     failed_min_ns: c.failed_min_ns,
-                    response: c.response.encode(),
-                    service: c.service.encode(),
-                    failed: c.failed.encode(),
+                    response: encode(&c.response),
+                    service: encode(&c.service),
+                    failed: encode(&c.failed),
                 })
                 .collect(),
         }

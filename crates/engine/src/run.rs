@@ -227,8 +227,10 @@ fn shard_thread<P: Protocol>(
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let Outbox { index, sender, spares } = outbox;
     let deliver = move |message| {
-        // The collector outlives all shards; without it there is nobody to tell.
-        let _ = sender.send((index, message));
+        if !matches!(message, Message::WantsSpare) {
+            // The collector outlives all shards; without it there is nobody to tell.
+            let _ = sender.send((index, message));
+        }
         spares.try_recv().ok()
     };
     let net = EpollNet::new()?;

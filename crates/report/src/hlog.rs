@@ -4,15 +4,10 @@
 //! writes one line a class with the class as its tag (`HistogramLogProcessor -alltags`, or `-tag NAME`).
 //! Values are nanoseconds; the maximum in the third column is in milliseconds, as Java's writer has it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Counter;
-use hdrhistogram::serialization::Serializer;
-use hdrhistogram::serialization::interval_log::{
-    IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
-};
+use hdrhistogram::serialization::V2Serializer;
+use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use plimsoll_core::histogram::Histogram;
-use std::io;
+use std::io::{self, Write as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The logs of a run, without their ending `.hlog`.
@@ -34,7 +29,7 @@ pub fn head(kind: &str, run_id: &str, started_wall_us: u64) -> io::Result<Vec<u8
         .with_start_time(start)
         .with_base_time(start)
         .with_max_value_divisor(MAX_VALUE_DIVISOR)
-        .begin_log_with(&mut out, &mut Encoded(""))?;
+        .begin_log_with(&mut out, &mut V2Serializer::new())?;
     Ok(out)
 }
 
@@ -55,49 +50,21 @@ pub struct Line<'a> {
 /// Adds a line to `out`.
 ///
 /// # Errors
-/// When `encoded` is not base64.
+/// Never in practice: it is written to memory.
 pub fn append(out: &mut Vec<u8>, line: &Line<'_>) -> io::Result<()> {
-    let tag = line.tag.map(tag_text);
-    let mut text = Vec::new();
-    let mut serializer = Encoded(line.encoded);
-    IntervalLogWriterBuilder::new()
-        .with_max_value_divisor(MAX_VALUE_DIVISOR)
-        .begin_log_with(&mut text, &mut serializer)?
-        .write_histogram(
-            line.histogram.as_hdr(),
-            Duration::from_nanos(line.from_ns),
-            Duration::from_nanos(line.to_ns.saturating_sub(line.from_ns)),
-            tag.as_deref().and_then(Tag::new),
-        )
-        .map_err(|e| match e {
-            IntervalLogWriterError::IoError(e) | IntervalLogWriterError::SerializeError(e) => e,
-        })?;
-    // The writer states its divisor in a comment each time it begins; the file's head has said so once.
-    let head_bytes = text.iter().position(|&b| b == b'\n').map_or(0, |end| end + 1);
-    out.extend_from_slice(&text[head_bytes..]);
-    Ok(())
+    if let Some(tag) = line.tag.map(tag_text) {
+        write!(out, "Tag={tag},")?;
+    }
+    let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
+    let (from_s, length_s) =
+        (seconds(line.from_ns), seconds(line.to_ns.saturating_sub(line.from_ns)));
+    let max = line.histogram.max_ns() as f64 / MAX_VALUE_DIVISOR;
+    writeln!(out, "{from_s:.3},{length_s:.3},{max:.3},{}", line.encoded)
 }
 
 /// Tags must not hold what separates columns and lines.
 fn tag_text(class: &str) -> String {
     class.chars().map(|c| if c == ',' || c.is_whitespace() { '_' } else { c }).collect()
-}
-
-/// A serializer that hands on what [`Histogram::encode`] has packed already.
-struct Encoded<'a>(&'a str);
-
-impl Serializer for Encoded<'_> {
-    type SerializeError = io::Error;
-
-    fn serialize<T: Counter, W: io::Write>(
-        &mut self,
-        _: &hdrhistogram::Histogram<T>,
-        writer: &mut W,
-    ) -> io::Result<usize> {
-        let bytes = STANDARD.decode(self.0).map_err(io::Error::other)?;
-        writer.write_all(&bytes)?;
-        Ok(bytes.len())
-    }
 }
 
 #[cfg(test)]

@@ -43,6 +43,13 @@ impl Protocol for Http {
         }
     }
 
+    fn depth(&self) -> u32 {
+        match self {
+            Http::One(http) => http.depth(),
+            Http::Two(http) => http.depth(),
+        }
+    }
+
     #[inline]
     fn capacity(&self, conn: &Conn) -> u32 {
         match (self, conn) {
@@ -80,6 +87,13 @@ impl Protocol for Http {
             (Http::One(http), Conn::One(conn)) => http.end(conn),
             (Http::Two(http), Conn::Two(conn)) => http.end(conn),
             _ => Err(MIXED),
+        }
+    }
+
+    fn began(&self, conn: &Conn, tag: u32) -> Option<bool> {
+        match (self, conn) {
+            (Http::Two(http), Conn::Two(conn)) => http.began(conn, tag),
+            _ => None,
         }
     }
 

@@ -92,6 +92,10 @@ impl Protocol for Http2 {
         Conn::new()
     }
 
+    fn depth(&self) -> u32 {
+        self.streams_max
+    }
+
     /// What the peer and [`streams_max`](Http2::streams_max) leave; 0 once the peer has said that it goes. A peer
     /// that has not yet said how many streams it takes is given up to 100.
     fn capacity(&self, conn: &Conn) -> u32 {

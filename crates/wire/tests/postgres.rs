@@ -160,6 +160,18 @@ fn rows_are_counted_and_the_first_is_kept() {
 }
 
 #[test]
+fn of_several_requests_only_the_first_can_have_a_reply_that_began() {
+    let protocol = protocol();
+    let (mut conn, mut out) = (open(&protocol), Vec::new());
+    for tag in [7, 8] {
+        protocol.submit(&mut conn, &query("SELECT x FROM t"), tag, &mut out);
+    }
+    feed(&protocol, &mut conn, [&message(b'T', b"\0\x01x\0...................")[..]]);
+    assert_eq!(protocol.end(&mut conn), Err(Fault::Closed { began: true }));
+    assert_eq!([7, 8].map(|tag| protocol.began(&conn, tag)), [None, Some(false)]);
+}
+
+#[test]
 fn a_statement_is_parsed_once_a_connection_and_again_after_its_parsing_failed() {
     let protocol = protocol();
     let mut conn = open(&protocol);

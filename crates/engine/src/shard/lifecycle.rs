@@ -5,7 +5,6 @@ use super::flight::NOWHERE;
 use super::{Message, Rest, Shard, ShardPlan};
 use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
-use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::schedule::{LoadModel, ModelError, Schedule};
 use plimsoll_wire::Protocol;
@@ -358,11 +357,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let passed = (now_ns - self.next_tick_ns) / SECOND_NS;
         let boundary_ns = self.next_tick_ns + passed * SECOND_NS;
-        let spare =
-            self.spare.take().map_or_else(|| Interval::new(self.plan.classes), |boxed| *boxed);
-        let to_ns = boundary_ns - self.measured_from_ns() + self.plan.part.offset_ns;
-        let full = self.recorder.swap(to_ns, self.flights.len(), spare);
-        self.spare = (self.outbox)(Message::Second(Box::new(full)));
         self.next_tick_ns = boundary_ns + SECOND_NS;
+        let spare = self.spare.take().or_else(|| (self.outbox)(Message::WantsSpare));
+        let Some(spare) = spare else {
+            // Whoever keeps the seconds is behind: this one goes on, so that nothing is lost and no memory added.
+            return;
+        };
+        let to_ns = boundary_ns - self.measured_from_ns() + self.plan.part.offset_ns;
+        let full = self.recorder.swap(to_ns, self.flights.len(), *spare);
+        self.spare = (self.outbox)(Message::Second(Box::new(full)));
     }
 }

@@ -134,6 +134,8 @@ pub enum Message {
     Second(Box<Interval>),
     /// A request failed; one of a bounded sample.
     Failure(Box<FailureSample>),
+    /// Nothing: the shard asks for an empty interval.
+    WantsSpare,
 }
 
 /// What a shard leaves behind.
@@ -256,6 +258,23 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     standing: Reading,
 }
 
+impl ShardPlan {
+    /// The queue in front of the slots, where admission is managed, and how many slots there are, with connections that
+    /// take `depth` requests each.
+    fn slots(&self, depth: u32) -> (Option<ManagedQueue>, u32) {
+        match self.admission {
+            AdmissionModel::Direct => (None, u32::MAX),
+            AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
+                // Without a slot nothing would ever be sent, and one without a connection sends nothing:
+                // counted as free it would let more wait than the queue holds.
+                let places = self.connections.saturating_mul(depth.max(1));
+                let slots = slots.min(places).max(1);
+                (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
+            }
+        }
+    }
+}
+
 /// Where a shard's messages go; returns an empty interval for later use when there is one.
 pub type Outbox = Box<dyn FnMut(Message) -> Option<Box<Interval>>>;
 
@@ -274,16 +293,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ModelError> {
         let schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0)?;
-        let (managed, slots) = match plan.admission {
-            AdmissionModel::Direct => (None, u32::MAX),
-            AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
-                // Without a slot nothing would ever be sent, and one without a connection sends nothing:
-                // counted as free it would let more wait than the queue holds.
-                let places = plan.connections.saturating_mul(protocol.depth().max(1));
-                let slots = slots.min(places).max(1);
-                (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
-            }
-        };
+        let (managed, slots) = plan.slots(protocol.depth());
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
         let targets = plan.targets.len().max(1) as u64;
         let dedicated = managed.is_none() && clients == plan.connections as usize;

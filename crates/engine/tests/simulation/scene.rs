@@ -392,16 +392,22 @@ impl Cast {
         };
         let seconds = Rc::new(RefCell::new((Vec::new(), 0)));
         let kept = seconds.clone();
+        // In a third of the runs whoever keeps the seconds is behind, and hands memory back when it is asked for it again.
+        let (is_behind, mut rng) = (self.seed.is_multiple_of(3), Rng::new(self.seed));
+        let mut held: Option<Box<Interval>> = None;
         let outbox = move |message| match message {
             Message::Second(mut second) => {
+                assert!(held.is_none(), "a shard has two intervals, however slow their keeper is");
                 kept.borrow_mut().0.push((*second).clone());
                 second.clear();
-                Some(second)
+                held = Some(second);
+                held.take_if(|_| !is_behind)
             }
             Message::Failure(_) => {
                 kept.borrow_mut().1 += 1;
                 None
             }
+            Message::WantsSpare => held.take_if(|_| rng.below(3) == 0),
         };
         let limits_ns = [WINDOW_LIMIT_NS, u64::MAX];
         let counts = Arc::new(WindowCounts::new(100 * MILLISECOND_NS, WINDOWS, &limits_ns));

@@ -323,7 +323,7 @@ fn nobody_is_forgotten_when_connections_end() {
             passed_over: some(60),
             pieces: some(400),
             refused: some(2) * 200,
-            refusal: if seed % 2 == 0 { NetError::Refused } else { NetError::Exhausted },
+            refusal: if seed.is_multiple_of(2) { NetError::Refused } else { NetError::Exhausted },
             takes: some(60),
         };
         let idempotent = [0, 500, 1000][rng.below(3) as usize];

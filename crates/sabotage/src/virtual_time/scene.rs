@@ -138,7 +138,7 @@ impl Scene {
                 second.clear();
                 Some(second)
             }
-            Message::Failure(_) => None,
+            Message::Failure(_) | Message::WantsSpare => None,
         };
         let asker = Box::new(Asker::new(self.posts));
         let (protocol, outbox) = (Http1::default(), Box::new(outbox));

@@ -308,6 +308,28 @@ fn broken_framing_ends_the_connection() {
     }
 }
 
+/// The end of a connection cuts only the replies that had begun.
+#[test]
+fn each_request_knows_whether_its_reply_had_begun() {
+    use plimsoll_wire::http::Http;
+    use plimsoll_wire::{Event, Protocol};
+
+    let http = Http::Two(Http2::default());
+    let mut out = Vec::new();
+    let mut conn = http.open(&mut out);
+    for tag in [10, 20, 30] {
+        http.submit(&mut conn, &get(KEEP_ALL), tag, &mut out);
+    }
+    let said = Server::new(&[]).status(3, "200").data(3, b"x", false).bytes.clone();
+    let mut bytes = &said[..];
+    while let Ok(Event::Progress { consumed }) = http.receive(&mut conn, bytes, &mut out) {
+        bytes = &bytes[consumed..];
+    }
+    assert_eq!(http.end(&mut conn), Err(Fault::Closed { began: true }));
+    let began = [10, 20, 30, 40].map(|tag| http.began(&conn, tag));
+    assert_eq!(began, [Some(false), Some(true), Some(false), None]);
+}
+
 #[test]
 fn a_peer_that_closes_early_is_named_by_what_it_said() {
     let mut session = Session::asking(&[get(KEEP_ALL)]);
@@ -375,7 +397,7 @@ fn either_version_is_one_protocol() {
     for (http, bytes, capacity) in [(Http::default(), h1, 1), (two, h2, 100)] {
         let mut out = Vec::new();
         let mut conn = http.open(&mut out);
-        assert_eq!(http.capacity(&conn), capacity);
+        assert_eq!((http.capacity(&conn), http.depth()), (capacity, capacity));
         http.submit(&mut conn, &get(KEEP_ALL), 5, &mut out);
         assert_eq!(http.capacity(&conn), capacity - 1);
         match http.receive(&mut conn, &bytes, &mut out) {

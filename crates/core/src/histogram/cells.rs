@@ -1,0 +1,169 @@
+//! The cells of a histogram: HdrHistogram's layout for one pair of bounds, and a note of which parts are in use.
+//!
+//! A histogram has room for any time from a microsecond to an hour, and a second of one class fills little of it. Whatever
+//! goes through all of a histogram (emptying, adding, writing) costs what was recorded, not what could have been:
+//! with 60 classes a second would else move a hundred megabytes.
+
+use super::{LARGEST_NS, SMALLEST_NS};
+
+/// log2 of the unit: values are kept in steps of 512 ns, the power of two below [`SMALLEST_NS`].
+const UNIT_BITS: u32 = SMALLEST_NS.ilog2();
+/// log2 of half the steps of a bucket; 2048 steps hold three decimal digits.
+const HALF_BITS: u32 = 10;
+const HALF: u64 = 1 << HALF_BITS;
+/// The bucket of [`LARGEST_NS`]; each is twice as wide as the one before.
+const LAST_BUCKET: usize = (LARGEST_NS.ilog2() - UNIT_BITS - HALF_BITS) as usize;
+/// How many cells there are. The first bucket has twice as many as the others.
+const CELLS: usize = (LAST_BUCKET + 2) << HALF_BITS;
+/// The last cell.
+pub(super) const LAST: usize = CELLS - 1;
+/// log2 of the cells of a block.
+const BLOCK_BITS: usize = 6;
+const BLOCK: usize = 1 << BLOCK_BITS;
+const WORDS: usize = CELLS / BLOCK / 64;
+
+/// Counts by cell.
+#[derive(Clone, Debug)]
+pub(super) struct Cells {
+    counts: Vec<u64>,
+    /// A bit for each block that holds a count.
+    used: [u64; WORDS],
+    total: u64,
+}
+
+/// The cell of a value, ns.
+#[inline]
+fn index_of(value_ns: u64) -> usize {
+    let first_bucket = (2 * HALF - 1) << UNIT_BITS;
+    let bucket =
+        (u64::BITS - UNIT_BITS - HALF_BITS - 1) - (value_ns | first_bucket).leading_zeros();
+    let step = value_ns >> (bucket + UNIT_BITS);
+    (u64::from(bucket) << HALF_BITS) as usize + step as usize
+}
+
+/// The same for values that have no cell of their own: nothing is dropped.
+#[inline]
+fn index_within(value_ns: u64) -> usize {
+    let index = index_of(value_ns);
+    if index < CELLS { index } else { index_of(LARGEST_NS) }
+}
+
+/// The smallest value of a cell, ns, and how many values share it.
+fn values_of(index: usize) -> (u64, u64) {
+    let bucket = (index >> HALF_BITS).saturating_sub(1) as u32;
+    let step = index as u64 - (u64::from(bucket) << HALF_BITS);
+    (step << (bucket + UNIT_BITS), 1 << (bucket + UNIT_BITS))
+}
+
+/// The largest value of a cell, ns.
+pub(super) fn highest_of(index: usize) -> u64 {
+    let (lowest, width) = values_of(index);
+    lowest + width - 1
+}
+
+/// The smallest value of a cell, ns.
+pub(super) fn lowest_of(index: usize) -> u64 {
+    values_of(index).0
+}
+
+/// The middle of a cell, ns.
+pub(super) fn middle_of(index: usize) -> u64 {
+    let (lowest, width) = values_of(index);
+    lowest + width / 2
+}
+
+impl Cells {
+    pub fn new() -> Self {
+        // Zeroed pages come from the system, and are touched when they are used.
+        Self { counts: vec![0; CELLS], used: [0; WORDS], total: 0 }
+    }
+
+    #[inline]
+    pub fn record(&mut self, value_ns: u64, count: u64) {
+        if count > 0 {
+            self.add(index_within(value_ns), count);
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, index: usize, count: u64) {
+        let block = index >> BLOCK_BITS;
+        self.used[block / 64] |= 1 << (block % 64);
+        self.counts[index] = self.counts[index].saturating_add(count);
+        self.total = self.total.saturating_add(count);
+    }
+
+    pub fn merge(&mut self, other: &Cells) {
+        for block in other.blocks() {
+            let (mine, theirs) = (&mut self.counts[block.clone()], &other.counts[block]);
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine = mine.saturating_add(*theirs);
+            }
+        }
+        for (mine, theirs) in self.used.iter_mut().zip(&other.used) {
+            *mine |= theirs;
+        }
+        self.total = self.total.saturating_add(other.total);
+    }
+
+    pub fn clear(&mut self) {
+        let used = std::mem::take(&mut self.used);
+        for block in blocks_of(used) {
+            self.counts[block].fill(0);
+        }
+        self.total = 0;
+    }
+
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        blocks_of(self.used)
+    }
+
+    /// The cells that hold a count, ascending, with it.
+    pub fn recorded(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.blocks()
+            .flat_map(|block| block.clone().zip(&self.counts[block]))
+            .filter(|(_, count)| **count > 0)
+            .map(|(index, count)| (index, *count))
+    }
+
+    /// The first and the last cell that hold a count.
+    pub fn first(&self) -> Option<usize> {
+        self.recorded().next().map(|(index, _)| index)
+    }
+
+    /// The last one.
+    pub fn last(&self) -> Option<usize> {
+        let (word, bits) = self.used.iter().enumerate().rfind(|(_, bits)| **bits != 0)?;
+        let block = (word * 64 + bits.ilog2() as usize) << BLOCK_BITS;
+        (block..block + BLOCK).rfind(|&index| self.counts[index] > 0)
+    }
+
+    /// How many counts lie in the cells up to that of a value.
+    pub fn up_to(&self, value_ns: u64) -> u64 {
+        let last = index_within(value_ns);
+        let within = self.recorded().take_while(|(index, _)| *index <= last);
+        within.fold(0, |sum: u64, (_, count)| sum.saturating_add(count))
+    }
+}
+
+/// Cells of the blocks whose bits are set.
+fn blocks_of(used: [u64; WORDS]) -> impl Iterator<Item = std::ops::Range<usize>> {
+    used.into_iter().enumerate().flat_map(|(word, mut bits)| {
+        std::iter::from_fn(move || {
+            let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+            bits &= bits - 1;
+            let from = (word * 64 + bit) << BLOCK_BITS;
+            Some(from..from + BLOCK)
+        })
+    })
+}
+
+impl PartialEq for Cells {
+    fn eq(&self, other: &Self) -> bool {
+        self.total == other.total && self.recorded().eq(other.recorded())
+    }
+}
