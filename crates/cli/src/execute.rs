@@ -153,15 +153,20 @@ pub fn style() -> plimsoll_report::text::Style {
     }
 }
 
-/// The exit code of a finished run; what is not valid is also said on stderr.
+/// The exit code of a finished run. Where stdout is a file or a pipe, an outcome that is not fine is also one line on
+/// stderr.
 #[must_use]
 pub fn code(finished: &Finished) -> u8 {
     let record = &finished.record;
-    if record.verdict.kind != VerdictKind::Valid && !std::io::stdout().is_terminal() {
-        let reasons = record.verdict.reasons.join("; ");
-        note(&format!("plimsoll: {}: {reasons}", record.verdict.kind.name()));
+    let code = exit::of_record(record);
+    if code != exit::FINE && !std::io::stdout().is_terminal() {
+        let mut line = format!("plimsoll: {}", plimsoll_report::outcome::line(record));
+        if record.verdict.kind != VerdictKind::Valid && !record.verdict.reasons.is_empty() {
+            line += &format!(": {}", record.verdict.reasons.join("; "));
+        }
+        note(&line);
     }
-    exit::of_record(record)
+    code
 }
 
 #[cfg(test)]

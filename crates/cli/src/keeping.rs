@@ -6,14 +6,17 @@ use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
+use plimsoll_core::judged::Judged;
 use plimsoll_core::record::{
     FailureSample, Generator, Latencies, PhaseRecord, RunRecord, Sink, SlowRequest, TargetInfo,
     Tool,
 };
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::Slo;
-use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge, same_host_warning, warnings};
-use plimsoll_engine::health::{machine, raise_descriptor_limit};
+use plimsoll_core::verdict::{
+    ConnectionLimit, Evidence, Verdict, VerdictKind, judge, same_host_warning, warnings,
+};
+use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
@@ -118,15 +121,8 @@ pub fn carry_out(
     let stop = signals::stop_flag()?;
     let (plan, names) = (about.plan, &about.class_names);
     check_assertions(scenario, names)?;
-    let descriptors = raise_descriptor_limit();
     let mut header = header_of(scenario, about);
     let mut notes = Vec::new();
-    if u64::from(plan.connections) + 64 > descriptors {
-        notes.push(format!(
-            "{} connections need more file descriptors than this process may open ({descriptors})",
-            plan.connections
-        ));
-    }
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
     let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
     let mut nowhere = Nowhere;
@@ -155,6 +151,7 @@ pub fn carry_out(
             results,
             names,
             same_host: header.target.same_host,
+            connections: plan.connection_limit,
         },
     );
     let mut kept = folder.as_ref().map(|folder| folder.path().to_owned());
@@ -187,7 +184,7 @@ pub fn nothing_measured(
     header.phases.clear();
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
-    let verdict = Verdict { kind: VerdictKind::Partial, reasons: vec![stopped.to_string()] };
+    let verdict = Verdict::new(VerdictKind::Partial, vec![stopped.to_string()]);
     let ending = Ending { verdict, warnings: notes, duration_s: Some(0.0), ..Ending::default() };
     let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
     if let Some(folder) = &folder {
@@ -273,6 +270,7 @@ struct Conclusion<'a> {
     results: Map<String, Value>,
     names: &'a [String],
     same_host: bool,
+    connections: ConnectionLimit,
 }
 
 fn conclude(
@@ -285,22 +283,39 @@ fn conclude(
     let repeats = conclusion
         .distinct_requests
         .map_or(0.0, |distinct| totals.ledger.sent as f64 / distinct.max(1) as f64);
+    let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
     let evidence = Evidence {
         totals,
+        rates: rate,
+        measured_s: end.measured_s,
         open: scenario.load.is_open(),
         full_speed: is_full_speed(&scenario.load),
+        clients: scenario.load.clients(),
+        connections: match conclusion.connections {
+            ConnectionLimit::Own(most) | ConnectionLimit::Machine(most)
+                if end.connections < most =>
+            {
+                ConnectionLimit::Grown
+            }
+            limit => limit,
+        },
         interrupted: end.interrupted,
-        busiest: end.busiest,
+        since_success: end.since_success,
+        max_failed: scenario.max_failed.0,
+        health: end.health,
         same_host: conclusion.same_host,
         repeats,
         // One URL asked again and again is what a user of `load URL` wants.
         cacheable: scenario.queries.is_some(),
     };
-    let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
     let job_judged = conclusion.verdict.is_some();
     // The requests of a search went out at many rates; whether its limits held is for its own judgement.
     let judged = if job_judged { &[][..] } else { &scenario.slo[..] };
-    let slo = judged.iter().map(|slo: &Slo| (slo.name(), slo.judge(totals, &rate))).collect();
+    let every_one = Judged::of(totals, scenario.timeout.ns);
+    let slo = judged
+        .iter()
+        .map(|slo: &Slo| (slo.name(), slo.judge(&every_one, &totals.ledger, &rate)))
+        .collect();
     let mut verdict = conclusion.verdict.unwrap_or_else(|| judge(&evidence));
     if verdict.kind == VerdictKind::TargetFailed {
         verdict.reasons.extend(conclusion.first_failure);
@@ -360,6 +375,7 @@ fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
             response: all.response.summary(),
             service: all.service.summary(),
             failed: all.failed_summary(),
+            judged: None,
         },
     }
 }
@@ -379,7 +395,8 @@ fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
         cpu_s: end.cpu_s,
         threads: scenario.threads,
         rss_max_bytes: end.rss_max_bytes,
-        busiest_thread: end.busiest,
+        busiest_thread: end.health.busy,
+        health: end.health,
         wait: wait.to_owned(),
         ..Generator::default()
     }

@@ -156,7 +156,7 @@ fn combined(result: &FeedResult, end: &RunEnd) -> Option<Verdict> {
     }
     let own = feed_verdict(result, signals::is_stopped());
     let reasons = own.reasons.into_iter().map(|reason| format!("feed: {reason}")).collect();
-    Some(Verdict { kind: VerdictKind::Partial, reasons })
+    Some(Verdict::new(VerdictKind::Partial, reasons))
 }
 
 /// Runs both on threads of their own.

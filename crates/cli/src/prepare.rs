@@ -16,6 +16,7 @@ use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Slice};
 use plimsoll_core::units::Span;
+use plimsoll_engine::health::openable_connections;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Speaks, Tls, TlsOptions, Trust};
@@ -138,6 +139,7 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
     } else if scenario.connect_timeout.ns == 0 {
         "--connect-timeout: must be more than 0; every wait has a limit"
     } else {
+        check_openable(scenario)?;
         return check_shares(scenario, slots);
     };
     Err(usage(wrong))
@@ -157,6 +159,22 @@ fn check_shares(scenario: &Scenario, slots: Option<u32>) -> Result<()> {
     Err(usage(format!(
         "{short} is less than one for each of {} threads; use fewer --threads",
         scenario.threads
+    )))
+}
+
+/// Refuses more connections than this process may have: what it could not open would look like failures of the target.
+fn check_openable(scenario: &Scenario) -> Result<()> {
+    let wanted = scenario.connection_count();
+    let openable = openable_connections(scenario.threads);
+    let is_asked = scenario.connections.is_some()
+        || scenario.load.clients().is_some()
+        || scenario.load.most_users().is_some();
+    if !is_asked || wanted <= openable {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{wanted} connections need more files than this process may open ({openable} are left for connections); raise \
+         the limit (ulimit -n, ulimit -Hn as root), or use fewer --clients or --connections"
     )))
 }
 
@@ -191,6 +209,8 @@ pub fn plan_of(
     classes: usize,
 ) -> ShardPlan {
     let duration_ns = scenario.length().ns.saturating_add(scenario.warmup.ns);
+    let (connections, connection_limit) =
+        scenario.connections_at_most(openable_connections(scenario.threads));
     ShardPlan {
         model: scenario.load.clone(),
         slice: Slice::WHOLE,
@@ -198,7 +218,10 @@ pub fn plan_of(
         limits: Limits { duration_ns, requests: scenario.requests },
         warmup_ns: scenario.warmup.ns,
         ignore_first: scenario.ignore_first,
-        connections: scenario.connection_count(),
+        connections,
+        warm_connections: (scenario.connection_count() < connections)
+            .then(|| scenario.connection_count()),
+        connection_limit,
         admission: scenario.admission,
         timeouts: Timeouts {
             connect_ns: scenario.connect_timeout.ns,

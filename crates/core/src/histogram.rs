@@ -207,6 +207,20 @@ impl Histogram {
     }
 }
 
+/// [`Histogram::encode`], or nothing for an empty one.
+#[must_use]
+pub fn encode_some(histogram: &Histogram) -> String {
+    if histogram.is_empty() { String::new() } else { histogram.encode() }
+}
+
+/// Reads what [`encode_some`] wrote.
+///
+/// # Errors
+/// As [`Histogram::decode`].
+pub fn decode_some(text: &str) -> Result<Histogram, DecodeError> {
+    if text.is_empty() { Ok(Histogram::new()) } else { Histogram::decode(text) }
+}
+
 /// A latency distribution in milliseconds, as records and reports show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]

@@ -3,7 +3,8 @@
 //! The same type holds one second of one shard, one second of the run, and the whole run.
 
 use crate::clock::MILLISECOND_NS;
-use crate::histogram::{DecodeError, Histogram, LatencySummary, Run};
+use crate::delays::{Delays, DelaysLine};
+use crate::histogram::{DecodeError, Histogram, LatencySummary, Run, decode_some, encode_some};
 use crate::ledger::Ledger;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -157,6 +158,8 @@ pub struct Counters {
     pub ok_in_time: u64,
     /// Connections that could not be made, and that broke, because this machine had no descriptor, port or memory left.
     pub exhausted: u64,
+    /// Requests that admission refused while the generator itself was late to offer them.
+    pub refused_late: u64,
 }
 
 impl Counters {
@@ -173,6 +176,7 @@ impl Counters {
         self.ended_in_time += other.ended_in_time;
         self.ok_in_time += other.ok_in_time;
         self.exhausted += other.exhausted;
+        self.refused_late += other.refused_late;
     }
 }
 
@@ -193,7 +197,9 @@ pub struct Interval {
     pub counters: Counters,
     /// How late the generator sent, ns, every request sent.
     pub lag: Histogram,
-    /// Requests refused, or never sent, or unfinished: how long they had waited when they were given up, ns.
+    /// What else the generator kept waiting.
+    pub delays: Delays,
+    /// Requests refused, never sent or unfinished: how long they had waited when they were given up, ns.
     pub unserved: Histogram,
     /// Replies by status code.
     pub statuses: BTreeMap<u16, u64>,
@@ -220,6 +226,7 @@ impl Interval {
         self.ledger.merge(&other.ledger);
         self.counters.merge(&other.counters);
         self.lag.merge(&other.lag);
+        self.delays.merge(&other.delays);
         self.unserved.merge(&other.unserved);
         for (&status, &count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
@@ -237,6 +244,7 @@ impl Interval {
         self.ledger = Ledger::default();
         self.counters = Counters::default();
         self.lag.clear();
+        self.delays.clear();
         self.unserved.clear();
         self.statuses.clear();
         self.classes.iter_mut().for_each(ClassPart::clear);
@@ -248,6 +256,7 @@ impl Interval {
         self.ledger == Ledger::default()
             && self.counters == Counters::default()
             && self.lag.is_empty()
+            && self.delays.is_empty()
             && self.unserved.is_empty()
             && self.statuses.is_empty()
     }
@@ -278,7 +287,8 @@ pub struct IntervalLine {
     pub ledger: Ledger,
     pub counters: Counters,
     pub lag: String,
-    /// Left out where it is empty; journals before it have none.
+    #[serde(default, skip_serializing_if = "DelaysLine::is_empty")]
+    pub delays: DelaysLine,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unserved: String,
     pub statuses: BTreeMap<u16, u64>,
@@ -315,10 +325,8 @@ impl From<&Interval> for IntervalLine {
             ledger: interval.ledger,
             counters: interval.counters,
             lag: interval.lag.encode(),
-            unserved: match interval.unserved.is_empty() {
-                true => String::new(),
-                false => interval.unserved.encode(),
-            },
+            delays: DelaysLine::from(&interval.delays),
+            unserved: encode_some(&interval.unserved),
             statuses: interval.statuses.clone(),
             classes: interval
                 .classes
@@ -370,10 +378,8 @@ impl TryFrom<&IntervalLine> for Interval {
             ledger: line.ledger,
             counters: line.counters,
             lag: Histogram::decode(&line.lag)?,
-            unserved: match line.unserved.as_str() {
-                "" => Histogram::new(),
-                encoded => Histogram::decode(encoded)?,
-            },
+            delays: Delays::try_from(&line.delays)?,
+            unserved: decode_some(&line.unserved)?,
             statuses: line.statuses.clone(),
             classes,
         })

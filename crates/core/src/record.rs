@@ -3,7 +3,7 @@
 use crate::histogram::LatencySummary;
 use crate::interval::Counters;
 use crate::ledger::{Failed, Ledger};
-use crate::verdict::Verdict;
+use crate::verdict::{Health, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -81,6 +81,22 @@ pub struct RunRecord {
     pub job_results: Map<String, Value>,
 }
 
+impl RunRecord {
+    /// How long a request may take, ns: what a request that failed counts with at least. 0 where the scenario names
+    /// none.
+    #[must_use]
+    pub fn timeout_ns(&self) -> u64 {
+        timeout_ns(&self.scenario)
+    }
+}
+
+/// The timeout of a scenario as data, ns; 0 where it names none.
+#[must_use]
+pub fn timeout_ns(scenario: &Value) -> u64 {
+    let text = scenario.get("timeout").and_then(Value::as_str);
+    text.and_then(|text| text.parse::<crate::units::Span>().ok()).map_or(0, |span| span.ns)
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Tool {
@@ -146,6 +162,9 @@ pub struct Latencies {
     pub service: LatencySummary,
     /// Intended start to failure, failed requests.
     pub failed: LatencySummary,
+    /// Every scheduled request as limits judge it (see [`crate::judged`]), where that differs from `response`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<LatencySummary>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -164,6 +183,18 @@ pub struct Generator {
     /// How it waited for replies: `sleep`, `batch`, `spin`.
     #[serde(default)]
     pub wait: String,
+    /// How long replies may have waited to be read; those that waited less than 10 us are not counted.
+    #[serde(default)]
+    pub receive_lag_ms: LatencySummary,
+    /// How long requests waited for a free connection; those that did not wait are not counted.
+    #[serde(default)]
+    pub connection_wait_ms: LatencySummary,
+    /// Requests sent in the aftermath of a stall of the generator.
+    #[serde(default)]
+    pub disturbed: u64,
+    /// What it measured of itself over the measured stretch.
+    #[serde(default)]
+    pub health: Health,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -199,9 +230,16 @@ pub struct PhaseRecord {
 #[allow(missing_docs)]
 pub struct SloResult {
     pub limit: String,
+    /// Over every scheduled request: see [`crate::judged`].
     pub measured: f64,
     pub unit: String,
     pub held: bool,
+    /// Whether `measured` depends on requests that did not succeed, so that it is a lower bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+    /// The same figure over the successful requests alone, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok_only: Option<f64>,
 }
 
 /// What became of one assertion; of one about each class, there is one of these for each.

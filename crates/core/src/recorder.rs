@@ -1,5 +1,6 @@
 //! What a shard writes down while requests run: no allocation, no lock, no formatting.
 
+use crate::delays::NOTICED_NS;
 use crate::histogram::Run;
 use crate::interval::{Interval, OkRuns};
 use crate::outcome::Outcome;
@@ -41,6 +42,7 @@ pub struct Recorder {
     statuses: Vec<u64>,
     /// What enters the histograms when other times come, or the interval ends.
     lag: Run,
+    receive: Run,
     /// The same by class.
     runs: Vec<OkRuns>,
 }
@@ -53,7 +55,13 @@ impl Recorder {
     pub fn new(classes: usize) -> Self {
         let interval = Interval::new(classes.max(1));
         let runs = vec![OkRuns::default(); interval.classes.len()];
-        Self { interval, statuses: vec![0; STATUS_CODES], lag: Run::default(), runs }
+        Self {
+            interval,
+            statuses: vec![0; STATUS_CODES],
+            lag: Run::default(),
+            receive: Run::default(),
+            runs,
+        }
     }
 
     /// The run, or a part of it, begins: what is recorded from now on belongs to `phase`, and starts `from_ns`
@@ -76,6 +84,21 @@ impl Recorder {
         self.lag.record(sent_ns.saturating_sub(intended_ns), &mut self.interval.lag);
         if let Some(part) = self.interval.classes.get_mut(class as usize) {
             part.ledger.sent += 1;
+        }
+    }
+
+    /// A request that was due waited this long for a free connection, ns.
+    #[inline]
+    pub fn waited(&mut self, waited_ns: u64) {
+        self.interval.counters.waited += 1;
+        self.interval.delays.connection.record(waited_ns);
+    }
+
+    /// A reply may have waited this long to be read, ns.
+    #[inline]
+    pub fn received(&mut self, waited_ns: u64) {
+        if waited_ns >= NOTICED_NS {
+            self.receive.record(waited_ns, &mut self.interval.delays.receive);
         }
     }
 
@@ -122,6 +145,7 @@ impl Recorder {
     pub fn swap(&mut self, to_ns: u64, in_flight: u32, mut spare: Interval) -> Interval {
         debug_assert!(spare.is_empty(), "what the spare holds would be counted twice");
         self.lag.flush(&mut self.interval.lag);
+        self.receive.flush(&mut self.interval.delays.receive);
         for (part, runs) in self.interval.classes.iter_mut().zip(&mut self.runs) {
             part.flush(runs);
         }

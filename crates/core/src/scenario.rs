@@ -5,7 +5,8 @@ use crate::assertion::Assertion;
 use crate::schedule::{LoadModel, Think};
 use crate::secrets::without_address_secrets;
 use crate::slo::Slo;
-use crate::units::Span;
+use crate::units::{Share, Span};
+use crate::verdict::{ConnectionLimit, MAX_FAILED};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -73,6 +74,8 @@ pub struct Scenario {
     pub slo: Vec<Slo>,
     /// What the record must say, or the run has missed its goal.
     pub assertions: Vec<Assertion>,
+    /// Share of the requests that may fail before the result is no longer the target's.
+    pub max_failed: Share,
     /// TLS.
     pub tls: TlsScenario,
 }
@@ -166,6 +169,7 @@ impl Default for Scenario {
             seed: 1,
             slo: Vec::new(),
             assertions: Vec::new(),
+            max_failed: Share(MAX_FAILED),
             tls: TlsScenario::default(),
         }
     }
@@ -182,6 +186,8 @@ impl Scenario {
     pub const USERS_LONGEST: Span = Span::seconds(40 * 24 * 3600);
     /// Connections when none were asked for: one a client, or this many.
     pub const CONNECTIONS: u32 = 64;
+    /// Most connections that open, burst and profile load grows to by itself.
+    pub const CONNECTIONS_GROWN: u32 = 8192;
     /// Requests at a time that a connection of HTTP/2 is given, unless the connections were named.
     pub const STREAMS: u32 = 32;
 
@@ -237,10 +243,56 @@ impl Scenario {
             }
             (Some(clients), _) => clients,
             (None, AdmissionModel::Managed { slots, .. }) => slots.max(Self::CONNECTIONS),
-            (None, AdmissionModel::Direct) => Self::CONNECTIONS,
+            // Whoever arrives together is in flight together.
+            (None, AdmissionModel::Direct) => match self.load {
+                LoadModel::Burst { size, .. } => {
+                    size.clamp(Self::CONNECTIONS, Self::CONNECTIONS_GROWN)
+                }
+                _ => Self::CONNECTIONS,
+            },
         };
         let own = if self.http2 { own.div_ceil(Self::STREAMS) } else { own };
         self.connections.unwrap_or(own).max(1)
+    }
+
+    /// Most connections of the run, on a machine that lets this process open `openable` of them, and what bounds them.
+    ///
+    /// Requests that come at their own time need as many connections as there are requests in flight (Little's law),
+    /// which nobody knows before: unless a number was asked for, connections grow with need.
+    #[must_use]
+    pub fn connections_at_most(&self, openable: u32) -> (u32, ConnectionLimit) {
+        let first = self.connection_count();
+        if let Some(asked) = self.connections {
+            let is_limit = match (self.load.clients(), self.admission) {
+                (Some(clients), AdmissionModel::Direct) => asked < clients,
+                (None, AdmissionModel::Direct) => true,
+                // Slots bound the requests in flight, and connections only where they are fewer.
+                (_, AdmissionModel::Managed { slots, .. }) => asked < slots && !self.http2,
+            };
+            let limit =
+                if is_limit { ConnectionLimit::Asked(asked) } else { ConnectionLimit::None };
+            return (asked, limit);
+        }
+        if let Some(most) = self.load.most_users() {
+            let own = u64::from(first) < most && self.admission == AdmissionModel::Direct;
+            let limit = if own { ConnectionLimit::Own(first) } else { ConnectionLimit::None };
+            return (first, limit);
+        }
+        if self.load.clients().is_some() || self.admission != AdmissionModel::Direct {
+            return (first, ConnectionLimit::None);
+        }
+        // A database takes a fixed number of connections, and a login that is one too many ends the run.
+        if self.targets.iter().any(|target| !target.starts_with("http")) {
+            return (first, ConnectionLimit::Own(first));
+        }
+        let grown = Self::CONNECTIONS_GROWN;
+        let grown = if self.http2 { grown.div_ceil(Self::STREAMS) } else { grown };
+        if grown <= openable {
+            (grown, ConnectionLimit::Own(grown))
+        } else {
+            let most = openable.max(self.threads).max(1);
+            (most, ConnectionLimit::Machine(most))
+        }
     }
 
     /// The scenario as a record may keep it: values of secret headers, passwords and secret parameters in
@@ -294,12 +346,34 @@ mod tests {
             Scenario { load, admission, connections, ..Scenario::default() }.connection_count()
         };
         let closed = LoadModel::Closed { clients: 7, think: Think::None, cycle_ns: 0 };
-        let open = LoadModel::Burst { size: 500, every_ns: 1 };
+        let open = LoadModel::Open { rate_per_s: 500.0, arrivals: Arrivals::Uniform };
+        let burst = LoadModel::Burst { size: 500, every_ns: 1 };
         assert_eq!(count(&closed, AdmissionModel::Direct, None), 7);
         assert_eq!(count(&closed, slots(200), None), 7);
         assert_eq!(count(&open, AdmissionModel::Direct, None), 64);
+        assert_eq!(count(&burst, AdmissionModel::Direct, None), 500);
         assert_eq!(count(&open, slots(200), None), 200);
         assert_eq!(count(&open, slots(200), Some(20)), 20);
+    }
+
+    /// Only open load grows, and only over HTTP; what bounds it is known by name.
+    #[test]
+    fn connections_grow_where_nobody_named_their_number() {
+        let most = |load: LoadModel, connections, target: &str, openable| {
+            let targets = vec![target.to_owned()];
+            Scenario { load, connections, targets, ..Scenario::default() }
+                .connections_at_most(openable)
+        };
+        let open = || LoadModel::Open { rate_per_s: 500.0, arrivals: Arrivals::Uniform };
+        let closed = || LoadModel::Closed { clients: 7, think: Think::None, cycle_ns: 0 };
+        let (http, sql) = ("http://h/", "postgres://h/");
+        let grown = Scenario::CONNECTIONS_GROWN;
+        assert_eq!(most(open(), None, http, 20_000), (grown, ConnectionLimit::Own(grown)));
+        assert_eq!(most(open(), None, http, 40), (40, ConnectionLimit::Machine(40)));
+        assert_eq!(most(open(), Some(64), http, 20_000), (64, ConnectionLimit::Asked(64)));
+        assert_eq!(most(open(), None, sql, 20_000), (64, ConnectionLimit::Own(64)));
+        assert_eq!(most(closed(), None, http, 20_000), (7, ConnectionLimit::None));
+        assert_eq!(most(closed(), Some(3), http, 20_000), (3, ConnectionLimit::Asked(3)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Limits that a run must hold, and whether it did.
 
-use crate::interval::Interval;
+use crate::judged::{Judged, Point};
+use crate::ledger::Ledger;
 use crate::record::{Rates, SloResult};
 use crate::units::Span;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,8 +11,9 @@ use thiserror::Error;
 
 /// One limit: `p95=500ms`, `p99.9=2s`, `mean=50ms`, `max=1s`, `errors=0.1%`, `rate=1000`.
 ///
-/// Latencies are response times (from the intended start) of successful requests. `errors` is the share of
-/// scheduled requests that did not succeed; `rate` is the least successful requests per second.
+/// Latencies are response times (from the intended start) of every scheduled request: one that did not succeed is
+/// late for every limit ([`crate::judged`]). `errors` is the share of scheduled requests that did not succeed; `rate`
+/// is the fewest successful requests per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slo {
     /// The response time that this share (0 to 1) of requests must not exceed.
@@ -98,40 +100,55 @@ impl Slo {
         }
     }
 
-    /// Whether a run held it.
+    /// Whether a run met it. `judged` holds every scheduled request of the stretch ([`crate::judged`]).
     #[must_use]
-    pub fn judge(&self, totals: &Interval, rates: &Rates) -> SloResult {
-        let all = totals.all_classes();
-        let any = all.response.count() > 0;
+    pub fn judge(&self, judged: &Judged, ledger: &Ledger, rates: &Rates) -> SloResult {
         let ms = |ns: f64| ns / 1e6;
-        let latency = |measured_ns: f64, limit: Span| SloResult {
-            limit: limit.to_string(),
-            measured: ms(measured_ns),
-            unit: "ms".to_owned(),
-            held: any && measured_ns <= limit.ns as f64,
+        let latency = |point: Option<Point>, ok_only_ns: f64, limit: Span, held: bool| {
+            let measured_ns = point.map_or(0.0, Point::ns);
+            let differs = !judged.lost.is_empty() && !judged.ok.is_empty();
+            SloResult {
+                limit: limit.to_string(),
+                measured: ms(measured_ns),
+                unit: "ms".to_owned(),
+                held: point.is_some() && held,
+                at_least: matches!(point, Some(Point::AtLeast(_))),
+                ok_only: differs.then_some(ms(ok_only_ns)).filter(|ok| *ok != ms(measured_ns)),
+            }
+        };
+        let within = |point: Option<Point>, limit: Span| {
+            point.is_some_and(|point| point.is_within(limit.ns as f64))
+        };
+        let plain = |limit: String, measured: f64, unit: &str, held: bool| SloResult {
+            limit,
+            measured,
+            unit: unit.to_owned(),
+            held,
+            ..SloResult::default()
         };
         match *self {
             Slo::Quantile { quantile, limit } => {
-                latency(all.response.quantile_ns(quantile) as f64, limit)
+                let point = judged.quantile(quantile);
+                let ok_only_ns = judged.ok.quantile_ns(quantile) as f64;
+                latency(point, ok_only_ns, limit, within(point, limit))
             }
-            Slo::Mean(limit) => latency(all.response.mean_ns(), limit),
-            Slo::Max(limit) => latency(all.response.max_ns() as f64, limit),
+            Slo::Mean(limit) => {
+                let point = judged.mean();
+                let held = point.is_some_and(|point| point.ns() <= limit.ns as f64);
+                latency(point, judged.ok.mean_ns(), limit, held && !judged.ok.is_empty())
+            }
+            Slo::Max(limit) => {
+                let point = judged.max();
+                latency(point, judged.ok.max_ns() as f64, limit, within(point, limit))
+            }
             Slo::Errors(share) => {
-                let scheduled = totals.ledger.scheduled.max(1) as f64;
-                let errors = (scheduled - totals.ledger.ok as f64) / scheduled;
-                SloResult {
-                    limit: format!("{}%", share * 100.0),
-                    measured: errors * 100.0,
-                    unit: "%".to_owned(),
-                    held: errors <= share,
-                }
+                let scheduled = ledger.scheduled.max(1) as f64;
+                let errors = (scheduled - ledger.ok as f64) / scheduled;
+                plain(format!("{}%", share * 100.0), errors * 100.0, "%", errors <= share)
             }
-            Slo::Rate(least) => SloResult {
-                limit: format!("{least}/s"),
-                measured: rates.ok_per_s,
-                unit: "/s".to_owned(),
-                held: rates.ok_per_s >= least,
-            },
+            Slo::Rate(least) => {
+                plain(format!("{least}/s"), rates.ok_per_s, "/s", rates.ok_per_s >= least)
+            }
         }
     }
 }
@@ -164,6 +181,7 @@ impl<'de> Deserialize<'de> for Slo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Interval;
 
     #[test]
     fn limits_are_read_and_shown_alike() {
@@ -175,17 +193,46 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_run_without_a_good_request_holds_no_latency() {
+    fn totals(ok: u64, failed: u64) -> Interval {
         let mut totals = Interval::new(1);
-        totals.ledger.scheduled = 10;
-        let limit: Slo = "p95=500ms".parse().unwrap();
-        assert!(!limit.judge(&totals, &Rates::default()).held);
-        let errors: Slo = "errors=50%".parse().unwrap();
-        assert!(!errors.judge(&totals, &Rates::default()).held);
-        totals.ledger.ok = 5;
-        totals.classes[0].response.record(400_000_000);
-        assert!(limit.judge(&totals, &Rates::default()).held);
-        assert!(errors.judge(&totals, &Rates::default()).held);
+        for _ in 0..ok {
+            totals.classes[0].record_ok(400_000_000, 400_000_000);
+        }
+        for _ in 0..failed {
+            totals.classes[0].record_failed(1_000_000);
+        }
+        totals.ledger.scheduled = ok + failed;
+        totals.ledger.sent = ok + failed;
+        totals.ledger.ok = ok;
+        totals.ledger.failed.status = failed;
+        totals
+    }
+
+    fn judge(text: &str, totals: &Interval) -> SloResult {
+        let judged = Judged::of(totals, 1_000_000_000);
+        text.parse::<Slo>().unwrap().judge(&judged, &totals.ledger, &Rates::default())
+    }
+
+    #[test]
+    fn a_run_without_a_success_meets_no_limit() {
+        for limit in ["p95=500ms", "p1=1h", "mean=500ms", "max=1h", "errors=50%"] {
+            assert!(!judge(limit, &totals(0, 10)).held, "{limit}");
+            assert!(judge(limit, &totals(10, 0)).held, "{limit}");
+        }
+        assert!(!judge("p95=500ms", &totals(0, 0)).held);
+    }
+
+    /// One request in twelve fails after 1 ms: what is judged is not what the successful ones show.
+    #[test]
+    fn failed_requests_count_as_late_and_the_difference_is_kept() {
+        let totals = totals(11, 1);
+        let p95 = judge("p95=500ms", &totals);
+        assert!(!p95.held && p95.at_least && p95.measured > 999.0, "{p95:?}");
+        assert!(p95.ok_only.is_some_and(|ok| (399.0..401.0).contains(&ok)), "{p95:?}");
+        assert!(!judge("max=1h", &totals).held);
+        assert!(judge("p90=500ms", &totals).held);
+        let mean = judge("mean=430ms", &totals);
+        assert!(!mean.held && mean.at_least && mean.measured > 440.0, "{mean:?}");
+        assert!(judge("errors=10%", &totals).held);
     }
 }

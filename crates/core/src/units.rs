@@ -130,9 +130,60 @@ impl FromStr for Size {
     }
 }
 
+/// A share written in percent: `5%`, `0.1%`. A bare number is refused, because `1` might mean 1 % or all; only `0` is clear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let wrong = || UnitError {
+            text: text.to_owned(),
+            what: "share",
+            example: "a number from 0% to 100%, such as 5%",
+        };
+        let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
+        let is_share = unit == "%" || (unit.is_empty() && number == 0.0);
+        if is_share && number <= 100.0 { Ok(Self(number / 100.0)) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounding away what the division by 100 added.
+        write!(f, "{}%", (self.0 * 1e10).round() / 1e8)
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_read_in_percent_only() {
+        for (text, share) in [("5%", 0.05), ("0.1%", 0.001), ("100 %", 1.0), ("0", 0.0)] {
+            assert_eq!(text.parse::<Share>().unwrap().0, share, "{text}");
+        }
+        assert_eq!(Share(0.07).to_string(), "7%");
+        for wrong in ["1", "0.5", "101%", "-1%", "x", "", "5s"] {
+            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+        }
+    }
+
     use proptest::prelude::*;
 
     #[test]

@@ -4,6 +4,7 @@
 //! `EPOLLOUT`), and no second `recv` just to learn that nothing is left.
 
 use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
+use crate::vitals::{Looks, ThreadFiles, VitalSigns, Waited, stops};
 use plimsoll_core::clock::now_ns;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -35,6 +36,9 @@ pub struct EpollNet {
     events: Vec<Event>,
     at: usize,
     idle_ns: u64,
+    looks: Looks,
+    arrived_after_ns: u64,
+    vitals: ThreadFiles,
 }
 
 fn net_error(errno: Errno) -> NetError {
@@ -57,7 +61,7 @@ fn timespec(ns: u64) -> Timespec {
 const READ: EventFlags = EventFlags::IN.union(EventFlags::RDHUP);
 
 impl EpollNet {
-    /// A network without connections.
+    /// A network without connections, for the calling thread.
     ///
     /// # Errors
     /// When the process has no file descriptor left.
@@ -68,6 +72,9 @@ impl EpollNet {
             events: Vec::with_capacity(BATCH),
             at: 0,
             idle_ns: 0,
+            looks: Looks::default(),
+            arrived_after_ns: 0,
+            vitals: ThreadFiles::open(),
         })
     }
 
@@ -191,6 +198,7 @@ impl Net for EpollNet {
     fn wait(&mut self, until_ns: u64, mode: WaitMode) {
         let start_ns = now_ns();
         let left_ns = until_ns.saturating_sub(start_ns);
+        let mut in_vain_ns = None;
         match mode {
             WaitMode::Sleep => self.poll(Some(&timespec(left_ns))),
             WaitMode::Spin { before_ns } => {
@@ -198,7 +206,10 @@ impl Net for EpollNet {
                     self.poll(Some(&timespec(left_ns - before_ns)));
                 } else {
                     self.poll(Some(&timespec(0)));
-                    while self.events.is_empty() && now_ns() < until_ns {
+                    let mut looked_ns = start_ns;
+                    while self.events.is_empty() && looked_ns < until_ns {
+                        in_vain_ns = Some(looked_ns);
+                        looked_ns = now_ns();
                         self.poll(Some(&timespec(0)));
                     }
                 }
@@ -210,7 +221,16 @@ impl Net for EpollNet {
                 self.poll(Some(&timespec(left_ns)));
             }
         }
-        self.idle_ns += now_ns().saturating_sub(start_ns);
+        let to_ns = now_ns();
+        self.idle_ns += to_ns.saturating_sub(start_ns);
+        self.arrived_after_ns = self.looks.arrived_after(&Waited {
+            from_ns: start_ns,
+            to_ns,
+            until_ns,
+            gathered: matches!(mode, WaitMode::Batch { .. }),
+            in_vain_ns,
+            stops: stops(),
+        });
     }
 
     #[inline]
@@ -231,6 +251,14 @@ impl Net for EpollNet {
 
     fn idle_ns(&self) -> u64 {
         self.idle_ns
+    }
+
+    fn arrived_after_ns(&self) -> u64 {
+        self.arrived_after_ns
+    }
+
+    fn vitals(&mut self) -> VitalSigns {
+        self.vitals.read()
     }
 }
 

@@ -28,6 +28,19 @@ pub fn raise_descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// How many connections this process may still open: its limit of descriptors, less those that are open and those that
+/// `threads` threads, a record and a look at the machine need.
+pub fn openable_connections(threads: u32) -> u32 {
+    let open = std::fs::read_dir("/proc/self/fd").map_or(8, |entries| entries.count() as u64);
+    let kept = open + RESERVED + u64::from(threads) * PER_THREAD;
+    raise_descriptor_limit().saturating_sub(kept).min(u64::from(u32::MAX)) as u32
+}
+
+/// Descriptors for the files of a record, for name lookups and the like.
+const RESERVED: u64 = 12;
+/// Descriptors of a thread: its reactor and its vital signs.
+const PER_THREAD: u64 = 3;
+
 /// The first word after `name` in a file of `name value` lines.
 fn field(path: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;

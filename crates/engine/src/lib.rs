@@ -14,4 +14,5 @@ pub mod shard;
 pub mod sim;
 pub mod target;
 pub mod tls;
+pub mod vitals;
 pub mod windows;

@@ -3,6 +3,7 @@
 //! Three implementations fit behind [`Net`]: epoll over real sockets, the simulated network of the test
 //! suite, and later io_uring.
 
+use crate::vitals::VitalSigns;
 use std::net::SocketAddr;
 
 /// A network that belongs to one shard.
@@ -37,6 +38,13 @@ pub trait Net {
 
     /// How long [`Net::wait`] has really waited so far, ns.
     fn idle_ns(&self) -> u64;
+
+    /// The earliest moment at which what the last wait found can have been there, ns on the engine's clock: what a reply
+    /// waited in the kernel is at most the time since then.
+    fn arrived_after_ns(&self) -> u64;
+
+    /// What has kept the calling thread from its work.
+    fn vitals(&mut self) -> VitalSigns;
 }
 
 /// How to wait.

@@ -142,6 +142,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         plan.model = LoadModel::Profile { steps, arrivals: self.plan.arrivals };
         plan.seed = order.seed;
         plan.connections = self.connections(order);
+        plan.warm_connections = None;
         plan.part = Part {
             phase: self.parts,
             offset_ns: now_ns().saturating_sub(self.began_ns),

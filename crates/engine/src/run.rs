@@ -13,6 +13,7 @@ use plimsoll_core::clock::SystemClock;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::{Network, Sink};
 use plimsoll_core::schedule::{ModelError, Slice};
+use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Protocol, Sessions};
 use start::{OnTheWay, StartLine};
 use std::sync::Arc;
@@ -71,8 +72,12 @@ pub struct RunEnd {
     pub start_ns: u64,
     /// CPU time of the generator in the measured stretch, s: of its shards, and of the thread that keeps the seconds.
     pub cpu_s: f64,
-    /// Share of the measured stretch that the busiest shard had work, 0 to 1.
-    pub busiest: f64,
+    /// What the generator measured of itself and of its machine over the measured stretch.
+    pub health: Health,
+    /// How long before the end of the stretch the last success ended, s, and how many requests failed after it.
+    pub since_success: (f64, u64),
+    /// Connections that came to be used.
+    pub connections: u32,
     /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
     /// Whether it was told to stop before the end of the measured stretch.
@@ -105,7 +110,9 @@ impl RunEnd {
         self.measured_s += later.measured_s;
         self.client_elapsed_ns += later.client_elapsed_ns;
         self.cpu_s += later.cpu_s;
-        self.busiest = self.busiest.max(later.busiest);
+        self.health.absorb(&later.health);
+        self.since_success = later.since_success;
+        self.connections = self.connections.max(later.connections);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
         self.interrupted |= later.interrupted;
         self.drain_cut |= later.drain_cut;
@@ -183,6 +190,7 @@ impl ShardPlan {
         own.slice = self.slice.cut(index, of);
         own.part.windows = self.part.windows.get(index as usize).cloned().into_iter().collect();
         own.part.gauges = self.part.gauges.get(index as usize).cloned().into_iter().collect();
+        own.warm_connections = self.warm_connections.map(|warm| share(warm).max(1));
         own.connections = match self.model.clients() {
             // A client and its connection belong to the same shard.
             Some(clients) if clients == self.connections => {
@@ -244,7 +252,8 @@ fn assemble(
     let mut warmup: Option<Interval> = None;
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
-    let (mut client_elapsed_ns, mut busiest) = (0, 0.0f64);
+    let (mut client_elapsed_ns, mut health) = (0, Health::default());
+    let (mut last_success_ns, mut failed_since, mut connections) = (0, 0, 0);
     let (mut interrupted, mut drain_cut, mut refused) = (false, false, None);
     for end in ends {
         rest.merge(&end.rest);
@@ -259,8 +268,11 @@ fn assemble(
         from_ns = from_ns.min(end.measured_ns.0);
         to_ns = to_ns.max(end.measured_ns.1);
         client_elapsed_ns += end.client_elapsed_ns;
-        busiest = busiest.max(end.busy);
-        cpu_ns += end.marks.1.cpu_ns.saturating_sub(end.marks.0.cpu_ns);
+        health.absorb(&end.health);
+        last_success_ns = last_success_ns.max(end.last_success.0);
+        failed_since += end.last_success.1;
+        connections += end.connections;
+        cpu_ns += end.marks.1.signs.since(&end.marks.0.signs).cpu_ns;
         interrupted |= end.interrupted;
         drain_cut |= end.drain_cut;
         refused = refused.or(end.refused);
@@ -277,7 +289,9 @@ fn assemble(
         client_elapsed_ns,
         start_ns,
         cpu_s: cpu_ns as f64 / 1e9,
-        busiest,
+        health,
+        since_success: (to_ns.saturating_sub(last_success_ns) as f64 / 1e9, failed_since),
+        connections,
         rss_max_bytes: rss_max_bytes(),
         interrupted,
         drain_cut,

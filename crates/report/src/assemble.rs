@@ -3,10 +3,11 @@
 
 use crate::plain;
 use plimsoll_core::interval::{ClassPart, Counters, Interval};
+use plimsoll_core::judged::Judged;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::record::{
     Bytes, ClassRecord, Generator, Latencies, Machine, Network, PhaseRecord, Rates, RunRecord,
-    SCHEMA, SloResult, SlowRequest, TargetInfo, Tool,
+    SCHEMA, SloResult, SlowRequest, TargetInfo, Tool, timeout_ns,
 };
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use serde_json::{Map, Value};
@@ -243,8 +244,14 @@ pub fn assemble(
     let duration_s = ending.duration_s.unwrap_or_else(|| totals.seconds());
     let rate = rates(&totals.ledger, &totals.counters, duration_s);
     let all = totals.all_classes();
+    let mut latency_ms = latencies(&all);
+    let judged = Judged::of(totals, timeout_ns(&header.scenario));
+    latency_ms.judged = (!judged.lost.is_empty()).then(|| judged.summary());
     let mut generator = ending.generator;
     generator.lag_ms = totals.lag.summary();
+    generator.receive_lag_ms = totals.delays.receive.summary();
+    generator.disturbed = totals.delays.disturbed;
+    generator.connection_wait_ms = totals.delays.connection.summary();
     if totals.ledger.finished() > 0 {
         generator.cpu_us_per_request = generator.cpu_s * 1e6 / totals.ledger.finished() as f64;
     }
@@ -265,7 +272,7 @@ pub fn assemble(
         ledger: totals.ledger,
         rate,
         bytes: Bytes { sent: totals.counters.bytes_sent, received: totals.counters.bytes_received },
-        latency_ms: latencies(&all),
+        latency_ms,
         generator,
         classes: class_records(header, totals, &rate),
         class_names: (0..totals.classes.len()).map(|i| header.class_name(i)).collect(),
@@ -273,7 +280,7 @@ pub fn assemble(
         slo: ending.slo,
         // The caller judges them over the record itself.
         assertions: Vec::new(),
-        verdict: judged(ending.verdict, totals, &all),
+        verdict: checked(ending.verdict, totals, &all),
         warnings: ending.warnings,
         statuses: totals.statuses.clone(),
         counters: totals.counters,
@@ -304,6 +311,7 @@ fn latencies(part: &ClassPart) -> Latencies {
         response: part.response.summary(),
         service: part.service.summary(),
         failed: part.failed_summary(),
+        judged: None,
     }
 }
 
@@ -333,6 +341,17 @@ fn class_records(
 
 fn histograms(header: &RecordHeader, totals: &Interval) -> BTreeMap<String, String> {
     let mut encoded = BTreeMap::from([("lag".to_owned(), totals.lag.encode())]);
+    let delays = &totals.delays;
+    for (name, times) in [
+        ("receive-lag", &delays.receive),
+        ("starved", &delays.starved),
+        ("connection-wait", &delays.connection),
+        ("unserved", &totals.unserved),
+    ] {
+        if !times.is_empty() {
+            encoded.insert(name.to_owned(), times.encode());
+        }
+    }
     for (index, part) in totals.classes.iter().enumerate() {
         let name = header.class_name(index);
         encoded.insert(format!("{name}/response"), part.response.encode());
@@ -343,7 +362,7 @@ fn histograms(header: &RecordHeader, totals: &Interval) -> BTreeMap<String, Stri
 }
 
 /// The books come before every other judgement: counts first, then counts against histograms.
-fn judged(verdict: Verdict, totals: &Interval, all: &ClassPart) -> Verdict {
+fn checked(verdict: Verdict, totals: &Interval, all: &ClassPart) -> Verdict {
     let defect = match totals.ledger.balance() {
         Err(imbalance) => imbalance.to_string(),
         Ok(()) if all.response.count() != totals.ledger.ok => format!(
@@ -356,5 +375,5 @@ fn judged(verdict: Verdict, totals: &Interval, all: &ClassPart) -> Verdict {
     };
     let mut reasons = vec![defect];
     reasons.extend(verdict.reasons);
-    Verdict { kind: VerdictKind::Void, reasons }
+    Verdict::new(VerdictKind::Void, reasons)
 }

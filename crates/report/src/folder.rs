@@ -137,7 +137,7 @@ impl RunFolder {
             ..PhaseRecord::default()
         });
         let ending = Ending {
-            verdict: Verdict { kind: VerdictKind::Partial, reasons: vec![NOT_ENDED.to_owned()] },
+            verdict: Verdict::new(VerdictKind::Partial, vec![NOT_ENDED.to_owned()]),
             ..Ending::default()
         };
         let nothing = Interval::new(header.class_names.len());

@@ -28,6 +28,7 @@ pub mod journal;
 pub mod json;
 pub mod junit;
 pub mod load;
+pub mod outcome;
 pub mod plain;
 pub mod printed_table;
 pub mod result_filter;

@@ -118,7 +118,7 @@ fn rebuild(folder: &Path, early: &RunRecord) -> Result<RunRecord, RecordError> {
     let end_s = found.end_ns as f64 / 1e9;
     let reason = format!("ends after {end_s:.1} s: the process was killed or is still running");
     let ending = Ending {
-        verdict: Verdict { kind: VerdictKind::Partial, reasons: vec![reason] },
+        verdict: Verdict::new(VerdictKind::Partial, vec![reason]),
         warnings: warnings(&found),
         // What was put into the early record, such as the job it came from, is true of the cut one too.
         job_results: early.job_results.clone(),

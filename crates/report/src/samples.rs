@@ -115,6 +115,7 @@ pub fn ending() -> Ending {
                 measured: 22.1,
                 unit: "ms".to_owned(),
                 held: true,
+                ..SloResult::default()
             },
         )]),
         ..Ending::default()
@@ -176,5 +177,5 @@ pub fn failed() -> RunRecord {
 
 /// A verdict with one reason.
 pub fn verdict(kind: VerdictKind, reason: &str) -> Verdict {
-    Verdict { kind, reasons: vec![reason.to_owned()] }
+    Verdict::new(kind, vec![reason.to_owned()])
 }

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::slo::Slo;
+use plimsoll_core::units::Share;
 use plimsoll_core::units::Span;
 use std::path::PathBuf;
 
@@ -57,6 +58,9 @@ pub struct RunFlags {
     /// between 90/s and 110/s'; may be repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Run")]
     pub assertions: Vec<Assertion>,
+    /// Share of requests that may fail before the result is not the target's (exit code 4).
+    #[arg(long, value_name = "SHARE", default_value = "50%", help_heading = "Limits")]
+    pub max_failed: Share,
     /// What the flags about output say.
     #[command(flatten)]
     pub output: OutputFlags,
@@ -126,6 +130,7 @@ impl RunFlags {
         scenario.batching = !self.no_batching;
         scenario.slo.clone_from(&self.slo);
         scenario.assertions.clone_from(&self.assertions);
+        scenario.max_failed = self.max_failed;
     }
 }
 

@@ -211,8 +211,8 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         let end = end?;
         let ended = Ended { started_ns, cpu_s: end.cpu_s, stopped: signals::is_stopped() };
         let (result, mut warnings) = finish::result(&task, &ended);
-        if end.busiest > finish::BUSY {
-            warnings.push(finish::busy_warning(end.busiest));
+        if end.health.busy > finish::BUSY {
+            warnings.push(finish::busy_warning(end.health.busy));
         }
         let verdict = finish::verdict(&result, ended.stopped);
         let results = Map::from_iter([("feed".to_owned(), serde_json::to_value(&result)?)]);

@@ -9,7 +9,7 @@ use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
-use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge};
+use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, judge};
 use plimsoll_engine::run::RunEnd;
 use serde_json::{Map, Value, json};
 
@@ -88,7 +88,7 @@ pub fn search_as(
         last_late_share * 100.0
     );
     let kind = if is_stopped() { VerdictKind::Partial } else { VerdictKind::Valid };
-    let verdict = Verdict { kind, reasons: vec![reason] };
+    let verdict = Verdict::new(kind, vec![reason]);
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
 }
 
@@ -112,27 +112,18 @@ pub fn verdict_of(finding: &Finding) -> Verdict {
         Found::TargetFailed => VerdictKind::TargetFailed,
         Found::Interrupted => VerdictKind::Partial,
     };
-    Verdict { kind, reasons: vec![finding.reason.clone()] }
+    Verdict::new(kind, vec![finding.reason.clone()])
 }
 
 /// May these figures be believed?
-pub fn judged(totals: &Interval, interrupted: bool, busiest: f64) -> Verdict {
-    judge(&Evidence {
-        totals,
-        open: true,
-        full_speed: false,
-        interrupted,
-        busiest,
-        same_host: false,
-        repeats: 0.0,
-        cacheable: false,
-    })
+pub fn judged(totals: &Interval, interrupted: bool, health: Health) -> Verdict {
+    judge(&Evidence { interrupted, health, ..Evidence::of(totals) })
 }
 
 /// The verdict of a search, unless not one request of it was answered: then the target has failed, whatever the
 /// search made of that.
 pub fn unless_dead(of_search: Verdict, end: &RunEnd) -> Verdict {
-    let of_all = judged(&end.totals, end.interrupted, end.busiest);
+    let of_all = judged(&end.totals, end.interrupted, end.health);
     if of_all.kind == VerdictKind::TargetFailed && of_search.kind != VerdictKind::Partial {
         return of_all;
     }

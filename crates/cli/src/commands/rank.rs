@@ -286,7 +286,7 @@ fn measure(
 ) -> (Map<String, Value>, Verdict) {
     if !args.qps.is_empty() {
         *rows = runs::fixed(plant, args, goal, instances);
-        return (Map::new(), Verdict { kind: VerdictKind::Valid, reasons: Vec::new() });
+        return (Map::new(), Verdict::new(VerdictKind::Valid, Vec::new()));
     }
     if let Some(rival) = args.method.rival() {
         let (found, verdict, rate_per_s) = search_as(rival, plant, goal);

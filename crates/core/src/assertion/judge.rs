@@ -2,6 +2,7 @@
 
 use super::{Assertion, Condition, Metric, Point, Scope, Time, Which};
 use crate::histogram::{Histogram, LatencySummary};
+use crate::judged::{Judged, Point as Judgeable};
 use crate::record::{AssertionResult, RunRecord};
 
 /// Times are kept to three digits; what is equal to them is equal.
@@ -17,6 +18,8 @@ struct Figures {
     service: LatencySummary,
     /// Names of the classes whose histograms they come from.
     classes: Vec<String>,
+    /// Requests that count for this scope and have no class: refused or never sent.
+    never_sent: u64,
 }
 
 impl Assertion {
@@ -27,6 +30,8 @@ impl Assertion {
     }
 
     fn figures(&self, record: &RunRecord) -> Vec<Figures> {
+        let sent: u64 = record.classes.values().map(|class| class.sent).sum();
+        let never_sent = record.ledger.scheduled.saturating_sub(sent);
         let of_class = |name: &String| {
             let class = record.classes.get(name);
             let count = |n: fn(&crate::record::ClassRecord) -> u64| class.map_or(0, n);
@@ -38,6 +43,8 @@ impl Assertion {
                 response: class.map(|class| class.latency_ms.response).unwrap_or_default(),
                 service: class.map(|class| class.latency_ms.service).unwrap_or_default(),
                 classes: vec![name.clone()],
+                // Of several classes nobody knows which one it would have been.
+                never_sent: if record.classes.len() == 1 { never_sent } else { 0 },
             }
         };
         match &self.scope {
@@ -49,6 +56,7 @@ impl Assertion {
                 response: record.latency_ms.response,
                 service: record.latency_ms.service,
                 classes: record.classes.keys().cloned().collect(),
+                never_sent,
             }],
             Scope::Each => record.classes.keys().map(of_class).collect(),
             Scope::Class(name) => vec![of_class(name)],
@@ -63,49 +71,108 @@ impl Assertion {
             scope: figures.scope.to_string(),
             metric: self.metric.to_string(),
             condition: self.condition.shown(self.metric.unit()),
-            actual,
+            actual: actual.map(Figure::value),
             unit: self.metric.unit().to_owned(),
-            held: actual.is_some_and(|value| self.condition.holds(value, is_time)),
+            held: actual.is_some_and(|figure| self.condition.holds_for(figure, is_time)),
+        }
+    }
+}
+
+/// A figure of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Figure {
+    Exactly(f64),
+    /// It depends on requests that did not succeed.
+    AtLeast(f64),
+}
+
+impl Figure {
+    const fn value(self) -> f64 {
+        match self {
+            Self::Exactly(value) | Self::AtLeast(value) => value,
+        }
+    }
+}
+
+impl From<Judgeable> for Figure {
+    fn from(point: Judgeable) -> Self {
+        match point {
+            Judgeable::Exactly(ns) => Self::Exactly(ns / 1e6),
+            Judgeable::AtLeast(ns) => Self::AtLeast(ns / 1e6),
         }
     }
 }
 
 impl Metric {
     /// The figure, if the record knows it.
-    fn actual(self, record: &RunRecord, figures: &Figures) -> Option<f64> {
+    fn actual(self, record: &RunRecord, figures: &Figures) -> Option<Figure> {
         let of = |which: Which| match which {
             Which::All => figures.all,
             Which::Ok => figures.ok,
             Which::Failed => figures.all.saturating_sub(figures.ok),
         };
+        let exactly = |value: f64| Some(Figure::Exactly(value));
         match self {
-            Self::Count(which) => Some(of(which) as f64),
+            Self::Count(which) => exactly(of(which) as f64),
             Self::Percent(_) if figures.all == 0 => None,
-            Self::Percent(which) => Some(of(which) as f64 * 100.0 / figures.all as f64),
-            Self::Rate => Some(figures.ok_per_s),
-            Self::Time(time, point) => {
-                let (summary, name) = match time {
-                    Time::Response => (&figures.response, "response"),
-                    Time::Service => (&figures.service, "service"),
-                };
-                if summary.count == 0 {
-                    return None;
-                }
-                match point {
-                    Point::Min => Some(summary.min),
-                    Point::Mean => Some(summary.mean),
-                    Point::Max => Some(summary.max),
-                    Point::Percentile(p) => {
-                        let times = times(record, &figures.classes, name)?;
-                        Some(times.quantile_ns(p / 100.0) as f64 / 1e6)
-                    }
-                    Point::Deviation => {
-                        Some(times(record, &figures.classes, name)?.deviation_ns() / 1e6)
-                    }
-                }
-            }
+            Self::Percent(which) => exactly(of(which) as f64 * 100.0 / figures.all as f64),
+            Self::Rate => exactly(figures.ok_per_s),
+            Self::Time(time, point) => time_figure(record, figures, time, point),
         }
     }
+}
+
+/// A time over all requests of a scope as limits judge them ([`crate::judged`]); the shortest time and the deviation are
+/// those of the successful ones.
+fn time_figure(record: &RunRecord, figures: &Figures, time: Time, point: Point) -> Option<Figure> {
+    let (summary, name) = match time {
+        Time::Response => (&figures.response, "response"),
+        Time::Service => (&figures.service, "service"),
+    };
+    if summary.count == 0 {
+        return None;
+    }
+    let of_ok = |value: f64| Some(Figure::Exactly(value));
+    let all_succeeded = figures.all == figures.ok;
+    match point {
+        Point::Min => of_ok(summary.min),
+        Point::Mean if all_succeeded => of_ok(summary.mean),
+        Point::Max if all_succeeded => of_ok(summary.max),
+        Point::Deviation => of_ok(times(record, &figures.classes, name)?.deviation_ns() / 1e6),
+        Point::Mean => judged(record, figures, time)?.mean().map(Figure::from),
+        Point::Max => judged(record, figures, time)?.max().map(Figure::from),
+        Point::Percentile(p) => {
+            judged(record, figures, time)?.quantile(p / 100.0).map(Figure::from)
+        }
+    }
+}
+
+/// All requests of a scope. A request that was never sent has no service time.
+fn judged(record: &RunRecord, figures: &Figures, time: Time) -> Option<Judged> {
+    let name = match time {
+        Time::Response => "response",
+        Time::Service => "service",
+    };
+    let timeout_ns = record.timeout_ns();
+    let mut judged = Judged { ok: times(record, &figures.classes, name)?, lost: Histogram::new() };
+    let stored = |name: &str| {
+        let text = record.histograms.get(name);
+        text.and_then(|text| Histogram::decode(text).ok()).unwrap_or_default()
+    };
+    for class in &figures.classes {
+        for (failed_ns, count) in stored(&format!("{class}/failed")).cells() {
+            judged.lost.record_many(failed_ns.max(timeout_ns), count);
+        }
+    }
+    let classes = figures.classes.iter().filter_map(|class| record.classes.get(class));
+    let mut lost: u64 = classes.map(|class| class.sent.saturating_sub(class.ok)).sum();
+    if time == Time::Response && figures.never_sent > 0 {
+        lost += figures.never_sent;
+        judged.lost.merge(&stored("unserved"));
+    }
+    // Of the rest nobody knows how long they waited.
+    judged.lost.record_many(timeout_ns, lost.saturating_sub(judged.lost.count()));
+    Some(judged)
 }
 
 /// The histograms of these classes, merged; `None` where the record has none of them.
@@ -123,6 +190,17 @@ fn times(record: &RunRecord, classes: &[String], name: &str) -> Option<Histogram
 }
 
 impl Condition {
+    /// Whether a figure is what it must be. One that is only known to be at least so much cannot be below anything.
+    fn holds_for(&self, figure: Figure, is_time: bool) -> bool {
+        match (figure, self) {
+            (Figure::Exactly(value), _) => self.holds(value, is_time),
+            (Figure::AtLeast(value), Self::Above(_) | Self::AtLeast(_)) => {
+                self.holds(value, is_time)
+            }
+            (Figure::AtLeast(_), _) => false,
+        }
+    }
+
     /// Whether a value is what it must be.
     #[must_use]
     pub fn holds(&self, value: f64, is_time: bool) -> bool {

@@ -6,7 +6,7 @@
 //! | part | written |
 //! |---|---|
 //! | scope | `global`, `each` (every class by itself), `class NAME` |
-//! | metric, times of successful requests | `min`, `mean`, `max`, `stddev`, `p95`, `p99.9`; of the time from sending: `service.p95` |
+//! | metric, times | `mean`, `max`, `p95`, `p99.9` of every scheduled request ([`crate::judged`]); `min` and `stddev` of the successful ones; of the time from sending: `service.p95` |
 //! | metric, counts | `requests`, `ok.count`, `ok.percent`, `failed.count`, `failed.percent` |
 //! | metric, rate | `rate`: successful requests per second |
 //! | condition | `<`, `<=`, `>`, `>=`, `is V`, `in V, V, ...`, `between V and V`, `around V by D`, `deviates V by 10%` |

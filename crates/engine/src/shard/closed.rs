@@ -23,6 +23,10 @@ impl ClosedConnections {
         self.count == 0
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.count
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.of_target.len());
     }

@@ -77,7 +77,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             .collect();
         self.round_trips.truncate(ROUND_TRIPS_MAX - round_trips.len());
         round_trips.append(&mut self.round_trips);
-        let marks = self.marks.until(self.mark(now_ns));
+        let last = self.mark(now_ns);
+        let marks = self.marks.until(last);
         let client_elapsed_ns = self
             .client_from_ns
             .iter()
@@ -93,7 +94,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             round_trips,
             measured_ns: (from_ns, to_ns),
             client_elapsed_ns,
-            busy: marks.0.busy_until(&marks.1),
+            health: marks.0.health_until(&marks.1),
+            last_success: self.last_success,
+            connections: self.growth.in_play,
             marks,
             interrupted: self.interrupted,
             drain_cut: self.drain_cut,

@@ -38,7 +38,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.resting.clear();
         self.idle_open.clear();
         self.idle_closed.clear();
-        for key in 0..self.connections.len() as u32 {
+        for key in 0..self.growth.in_play {
             self.connections[key as usize].queued = false;
             if self.connections[key as usize].state != State::Open {
                 self.net.close(key);
@@ -53,7 +53,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn open_all(&mut self) {
         let patience_ns = self.plan.timeouts.connect_ns.min(OPENING_IDLE_MAX_NS);
         let mut give_up_ns = self.clock.now_ns() + patience_ns;
-        let mut keys = 0..self.connections.len() as u32;
+        let mut keys = 0..self.growth.in_play;
         // Only those that are being opened are looked at again and again, not all there are.
         let mut opening: Vec<u32> = Vec::with_capacity(OPENING_MAX);
         loop {

@@ -2,9 +2,10 @@
 //! warm-up nor the wait for the last replies dilutes what it says of the stretch.
 
 use super::Shard;
-use crate::health::thread_cpu_ns;
 use crate::net::Net;
+use crate::vitals::VitalSigns;
 use plimsoll_core::clock::Clock;
+use plimsoll_core::verdict::Health;
 use plimsoll_wire::Protocol;
 
 /// What a shard has used up to a moment.
@@ -14,8 +15,8 @@ pub struct Mark {
     pub at_ns: u64,
     /// How long it had waited for the network, ns.
     pub idle_ns: u64,
-    /// CPU time of its thread, ns.
-    pub cpu_ns: u64,
+    /// CPU time of its thread, and what had kept it from its work.
+    pub signs: VitalSigns,
 }
 
 /// The beginning and the end of the measured stretch, as far as they have come.
@@ -34,15 +35,23 @@ impl Marks {
 }
 
 impl Mark {
-    /// The share of the time from `self` to `to` that the shard had work, 0 to 1.
+    /// What the shard measured of itself from `self` to `to`.
     #[must_use]
-    pub fn busy_until(&self, to: &Mark) -> f64 {
-        let lived_ns = to.at_ns.saturating_sub(self.at_ns);
-        if lived_ns == 0 {
-            return 0.0;
+    pub fn health_until(&self, to: &Mark) -> Health {
+        let lived_ns = to.at_ns.saturating_sub(self.at_ns).max(1) as f64;
+        let signs = to.signs.since(&self.signs);
+        let share = |ns: u64| (ns as f64 / lived_ns).min(1.0);
+        let starved = share(signs.run_delay_ns);
+        let not_idle = 1.0 - share(to.idle_ns.saturating_sub(self.idle_ns));
+        Health {
+            // A thread may lose its processor in the middle of its work, which is no work, and while it waits, which
+            // is no idling. A thread that spins uses all of a processor and has work for a part of it.
+            busy: not_idle.min(share(signs.cpu_ns)).max(not_idle - starved),
+            starved,
+            throttled: share(signs.throttled_ns),
+            stops: signs.stops,
+            ..Health::default()
         }
-        let idle_ns = to.idle_ns.saturating_sub(self.idle_ns);
-        1.0 - (idle_ns as f64 / lived_ns as f64).min(1.0)
     }
 }
 
@@ -61,8 +70,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    pub(super) fn mark(&self, at_ns: u64) -> Mark {
-        Mark { at_ns, idle_ns: self.net.idle_ns(), cpu_ns: thread_cpu_ns() }
+    pub(super) fn mark(&mut self, at_ns: u64) -> Mark {
+        Mark { at_ns, idle_ns: self.net.idle_ns(), signs: self.net.vitals() }
     }
 
     /// When the next mark is due, ns.

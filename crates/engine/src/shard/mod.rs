@@ -9,8 +9,10 @@ mod closed;
 mod connection;
 mod ending;
 mod flight;
+mod growing;
 mod lifecycle;
 mod marks;
+mod noticing;
 mod replies;
 mod requests;
 mod samples;
@@ -26,14 +28,17 @@ use crate::windows::WindowCounts;
 use closed::ClosedConnections;
 use connection::{Connection, target_of};
 use flight::Flights;
+use growing::Growth;
 pub use marks::Mark;
 use marks::Marks;
+use noticing::Noticing;
 use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::recorder::Recorder;
 use plimsoll_core::schedule::{Limits, LoadModel, ModelError, Schedule, Slice};
+use plimsoll_core::verdict::{ConnectionLimit, Health};
 use plimsoll_wire::{Protocol, Sessions};
 pub use samples::Slow;
 use samples::Slowest;
@@ -65,8 +70,12 @@ pub struct ShardPlan {
     pub warmup_ns: u64,
     /// Requests of each client that are not measured.
     pub ignore_first: u32,
-    /// Connections of this shard.
+    /// Most connections of this shard.
     pub connections: u32,
+    /// How many of them are there from the beginning, where the others come when they are needed; else all of them.
+    pub warm_connections: Option<u32>,
+    /// What the number of connections was bounded by.
+    pub connection_limit: ConnectionLimit,
     /// Slots and queue of this shard.
     pub admission: AdmissionModel,
     /// Limits on waiting.
@@ -143,8 +152,12 @@ pub struct ShardEnd {
     /// Sum over clients of the time from their first measured moment to their last answer, or to the end
     /// of the schedule when that was later, ns.
     pub client_elapsed_ns: u64,
-    /// Share of the measured stretch that the shard had work, 0 to 1.
-    pub busy: f64,
+    /// What it measured of itself over the measured stretch.
+    pub health: Health,
+    /// When its last success ended, ns on the engine's clock, and how many requests failed after it.
+    pub last_success: (u64, u64),
+    /// Connections that came to be used.
+    pub connections: u32,
     /// What it had used where the measured stretch began, and where it ended.
     pub marks: (Mark, Mark),
     /// Whether it was told to stop before the end of the measured stretch.
@@ -218,6 +231,12 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     next_tick_ns: u64,
     spare: Option<Box<Interval>>,
     /// What was used where the measured stretch began and ended.
+    /// How far the connections have grown.
+    growth: Growth,
+    /// What it has noticed of itself.
+    noticing: Noticing,
+    /// When the last success ended, ns, and how many requests failed after it.
+    last_success: (u64, u64),
     marks: Marks,
     last_ended_ns: u64,
     schedule_done: bool,
@@ -314,6 +333,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             end_ns: 0,
             next_tick_ns: u64::MAX,
             spare: Some(Box::new(Interval::new(plan.classes))),
+            growth: Growth::from(
+                plan.warm_connections
+                    .map_or(plan.connections, |warm| warm.clamp(1, plan.connections)),
+            ),
+            noticing: Noticing::default(),
+            last_success: (0, 0),
             marks: Marks::default(),
             last_ended_ns: 0,
             schedule_done: false,
@@ -350,6 +375,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         loop {
             let now_ns = self.clock.now_ns();
             self.take_marks(now_ns);
+            self.notice(now_ns);
             self.wake_resting(now_ns);
             self.call_clients(now_ns);
             self.send_again();
@@ -359,6 +385,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
             let next_due_ns = self.dispatch();
             self.flush();
+            self.grow();
             let now_ns = self.clock.now_ns();
             self.show_standing();
             self.tick(now_ns);

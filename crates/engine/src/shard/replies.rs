@@ -217,6 +217,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.tell_failure(tag, kind, judgement.status, reason, text);
         }
         self.take_off(key, tag);
+        let waited_ns = now_ns.saturating_sub(self.net.arrived_after_ns());
+        let measured = self.flights.get(tag).measured;
+        self.recorder_of(measured).received(waited_ns);
         self.settle(tag, judgement);
         self.client_goes_on(client, times.intended_ns, now_ns);
     }
@@ -262,8 +265,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             });
         }
         match judgement.outcome {
-            Outcome::Ok => self.standing.ok += 1,
-            Outcome::Failed(_) => self.standing.failed += 1,
+            Outcome::Ok => {
+                self.standing.ok += 1;
+                self.last_success = (times.done_ns, 0);
+            }
+            Outcome::Failed(_) => {
+                self.standing.failed += 1;
+                self.last_success.1 += 1;
+            }
         }
         let recorder = self.recorder_of(measured);
         recorder.ended(&Ended {

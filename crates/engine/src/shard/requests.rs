@@ -3,6 +3,7 @@
 use super::closed::ClosedConnections;
 use super::connection::State;
 use super::flight::NOWHERE;
+use super::noticing::STALL_NS;
 use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};
@@ -104,8 +105,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let under_way = self.flights.len();
         let Some(queue) = &mut self.managed else { return };
         if queue.offer(due, under_way) == Offer::Refused {
+            let is_late = now_ns.saturating_sub(due.intended_ns) >= STALL_NS;
             let interval = self.recorder_for(due.intended_ns, due.client).interval_mut();
             interval.ledger.refused.queue_full += 1;
+            interval.counters.refused_late += u64::from(is_late);
             // It did not wait: it was turned away at once.
             interval.unserved.record(0);
             self.standing.queue_full += 1;
@@ -296,8 +299,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let could_ask_ns = due.intended_ns.max(client_free_ns);
         let could_start_ns =
             could_ask_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
-        let shares_connections = self.plan.model.clients().is_none();
-        let waited = could_start_ns > could_ask_ns && shares_connections;
+        // Behind slots it is the queue that requests wait in.
+        let shares_connections = !self.dedicated && self.managed.is_none();
+        let waited_ns = if shares_connections { could_start_ns - could_ask_ns } else { 0 };
         // Only a connection that its client always uses may be open and take nothing now.
         let takes_it = connection.state == State::Open && (!self.dedicated || self.has_room(key));
         self.count_due(due.intended_ns);
@@ -305,7 +309,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let recorder = self.recorder_of(measured);
         recorder.scheduled(1);
         recorder.sent(what.class, could_start_ns, now_ns);
-        recorder.interval_mut().counters.waited += u64::from(waited);
+        if waited_ns > 0 {
+            recorder.waited(waited_ns);
+        }
+        self.notice_lag(now_ns.saturating_sub(could_start_ns), measured);
         if takes_it {
             self.submit(key, tag, now_ns);
         } else {

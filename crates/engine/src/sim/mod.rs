@@ -9,6 +9,7 @@ pub mod http;
 pub mod thread;
 
 use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
+use crate::vitals::{Looks, VitalSigns, Waited};
 use plimsoll_core::clock::{Clock, VirtualClock};
 use plimsoll_core::rng::{Rng, derive_seed};
 use std::cell::RefCell;
@@ -182,6 +183,10 @@ pub struct SimNet<P: Peer> {
     batch: VecDeque<(u64, Delivery)>,
     acts: Acts,
     idle_ns: u64,
+    /// CPU time of the thread's work, ns.
+    cpu_ns: u64,
+    looks: Looks,
+    arrived_after_ns: u64,
     idle_waits: u32,
     thread: Running,
     /// CPU time of the completion that was taken last and is judged now, ns.
@@ -206,6 +211,9 @@ impl<P: Peer> SimNet<P> {
             batch: VecDeque::new(),
             acts: Vec::new(),
             idle_ns: 0,
+            cpu_ns: 0,
+            looks: Looks::default(),
+            arrived_after_ns: 0,
             idle_waits: 0,
             thread: Running::default(),
             owed_ns: 0,
@@ -239,6 +247,7 @@ impl<P: Peer> SimNet<P> {
             }
             let part_ns = left_ns.min(self.thread.interrupted_ns() - now_ns);
             self.pass(now_ns + part_ns, false);
+            self.cpu_ns += part_ns;
             left_ns -= part_ns;
         }
     }
@@ -463,6 +472,12 @@ impl<P: Peer> Net for SimNet<P> {
         self.batch.extend(self.ready.drain(..found));
         let passed_ns = self.clock.now_ns() - start_ns;
         self.idle_ns += passed_ns;
+        let to_ns = self.clock.now_ns();
+        let gathered = matches!(mode, WaitMode::Batch { .. });
+        let stops = self.thread.absent(to_ns).stops;
+        let waited =
+            Waited { from_ns: start_ns, to_ns, until_ns, gathered, in_vain_ns: None, stops };
+        self.arrived_after_ns = self.looks.arrived_after(&waited);
         let in_vain = passed_ns == 0 && self.batch.is_empty();
         self.idle_waits = if in_vain { self.idle_waits + 1 } else { 0 };
         assert!(self.idle_waits < IDLE_WAITS_MAX, "the caller waits and waits at {start_ns} ns");
@@ -511,5 +526,20 @@ impl<P: Peer> Net for SimNet<P> {
 
     fn idle_ns(&self) -> u64 {
         self.idle_ns
+    }
+
+    fn arrived_after_ns(&self) -> u64 {
+        self.arrived_after_ns
+    }
+
+    fn vitals(&mut self) -> VitalSigns {
+        let absent = self.thread.absent(self.clock.now_ns());
+        VitalSigns {
+            cpu_ns: self.cpu_ns,
+            run_delay_ns: absent.run_delay_ns,
+            timeslices: 0,
+            throttled_ns: absent.throttled_ns,
+            stops: absent.stops,
+        }
     }
 }

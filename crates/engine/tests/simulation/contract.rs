@@ -113,6 +113,8 @@ fn a_codec_is_asked_until_nothing_is_left() {
         warmup_ns: 0,
         ignore_first: 0,
         connections: 2,
+        warm_connections: None,
+        connection_limit: plimsoll_core::verdict::ConnectionLimit::None,
         admission: AdmissionModel::Direct,
         timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
         targets: Arc::new(vec![target(vec![SocketAddr::from(([127, 0, 0, 1], 80))])]),

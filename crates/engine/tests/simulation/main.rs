@@ -13,6 +13,7 @@ mod connecting;
 mod contract;
 mod driven;
 mod multiplex;
+mod noticing;
 mod preamble;
 mod scene;
 mod scripted;

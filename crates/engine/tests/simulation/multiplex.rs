@@ -8,6 +8,7 @@ use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
+use plimsoll_core::verdict::ConnectionLimit;
 use plimsoll_engine::net::NetError;
 use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
@@ -195,7 +196,7 @@ impl Peer for Server {
 
 /// Sessions that ask at once, or as many at a time as a window allows.
 #[derive(Default)]
-struct Asker {
+pub struct Asker {
     /// Most requests under way; no limit when it is 0.
     window: u32,
     under_way: u32,
@@ -256,6 +257,8 @@ pub fn plan(clients: u32, connections: u32, requests: Option<u64>) -> ShardPlan 
         warmup_ns: 0,
         ignore_first: 0,
         connections,
+        warm_connections: None,
+        connection_limit: ConnectionLimit::None,
         admission: AdmissionModel::Direct,
         timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
         targets: Arc::new(vec![target(vec![SocketAddr::from(([127, 0, 0, 1], 80))])]),

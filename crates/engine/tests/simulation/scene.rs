@@ -10,6 +10,7 @@ use plimsoll_core::schedule::{
 };
 use plimsoll_core::seek::plant::Window;
 use plimsoll_core::units::Span;
+use plimsoll_core::verdict::ConnectionLimit;
 use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
@@ -257,6 +258,8 @@ impl Scene {
             warmup_ns: if separate == 0 { rng.below(duration_ns) } else { 0 },
             ignore_first: if separate == 1 { rng.below(10) as u32 } else { 0 },
             connections,
+            warm_connections: None,
+            connection_limit: ConnectionLimit::None,
             admission: draw_admission(rng),
             timeouts,
             targets: Arc::new(targets),
@@ -296,6 +299,8 @@ impl Scene {
                 warmup_ns: 0,
                 ignore_first: 0,
                 connections,
+                warm_connections: None,
+                connection_limit: ConnectionLimit::None,
                 admission: AdmissionModel::Direct,
                 timeouts: Timeouts { connect_ns: timeout_ns, request_ns: timeout_ns },
                 targets: Arc::new(vec![target(vec![address(0, 1)])]),

@@ -4,6 +4,7 @@ use crate::scene::{Cast, Outcome, address, target};
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
+use plimsoll_core::verdict::ConnectionLimit;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts};
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer};
 use plimsoll_engine::tls::{Tls, TlsOptions, Trust};
@@ -215,6 +216,8 @@ pub fn closed_plan(clients: u32, requests: u64, timeouts: Timeouts, tls: bool) -
         warmup_ns: 0,
         ignore_first: 0,
         connections: clients,
+        warm_connections: None,
+        connection_limit: ConnectionLimit::None,
         admission: AdmissionModel::Direct,
         timeouts,
         targets: Arc::new(vec![target(vec![address(0, 1)])]),

@@ -9,6 +9,7 @@ mod page;
 pub(crate) mod search;
 mod seek;
 pub(crate) mod tables;
+mod verdict;
 mod visit;
 pub mod voter;
 
@@ -41,9 +42,21 @@ impl Default for Style {
 /// An open schedule that achieves less than this share of its rate has fallen behind.
 const FELL_BEHIND_BELOW: f64 = 0.98;
 
-/// The whole page. `folder` is where the record lies, when it was kept.
+/// The whole page. `folder` is where the record lies, when it was kept. The last line is the outcome that decides the exit
+/// code.
 #[must_use]
 pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
+    let body = body(record, folder, style);
+    // Nothing was run for a table that somebody else printed.
+    if search::result(record).is_some_and(|search| search.origin != "measured") {
+        return body;
+    }
+    let mut page = Page::new(style);
+    verdict::result(&mut page, record);
+    body + &page.finish()
+}
+
+fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let mut page = Page::new(style);
     let mut what = printable(&record.job);
     if !record.target.url.is_empty() {
@@ -88,7 +101,7 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
         visit::documents(&mut page, &visit);
         return page.finish() + &books(record, folder, style);
     }
-    headline(&mut page, record);
+    verdict::headline(&mut page, record);
     page.blank();
     if let (Some(feed), Some(mix)) = (&feed, &mix) {
         feed::beside(&mut page, mix, feed);
@@ -124,6 +137,9 @@ pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Stri
     let mut page = Page::new(style);
     tables::latency(&mut page, record);
     page.note("response: due to last byte; service: sent to last byte; lag: due to sent");
+    if record.latency_ms.judged.is_some() {
+        page.note("judged: every scheduled request, as limits judge it; one that did not succeed is late for all of them");
+    }
     page.blank();
     if record.phases.len() > 1 {
         tables::phases(&mut page, record);
@@ -145,12 +161,7 @@ pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Stri
         network_floor(&mut page, network, &record.latency_ms.service);
     }
     generator(&mut page, record);
-    for (name, slo) in &record.slo {
-        let measured = format!("{} {}", significant(slo.measured), slo.unit);
-        let held = if slo.held { "held" } else { "MISSED" };
-        let tone = if slo.held { Tone::Good } else { Tone::Bad };
-        page.entry("SLO", &format!("{name} {}: {measured}, {held}", slo.limit), tone);
-    }
+    verdict::limits(&mut page, record);
     asserted(&mut page, record);
     ending(&mut page, record, folder);
     page.finish()
@@ -168,7 +179,7 @@ fn remarks(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
 /// What a reader should know before the figures are used, and where the rest is.
 fn ending(page: &mut Page<'_>, record: &RunRecord, folder: Option<&Path>) {
     warnings(page, record);
-    verdict(page, record);
+    verdict::verdict(page, record);
     place(page, folder);
 }
 
@@ -185,67 +196,16 @@ fn place(page: &mut Page<'_>, folder: Option<&Path>) {
     }
 }
 
-/// Rate and response time in one line; it says less than a number when there is no number to be had.
-fn headline(page: &mut Page<'_>, record: &RunRecord) {
-    let response = &record.latency_ms.response;
-    if record.ledger.ok == 0 {
-        let text = match record.ledger.sent {
-            0 => "  no request was sent".to_owned(),
-            sent => format!("  none of {} requests succeeded", count(sent)),
-        };
-        page.line(&text, Tone::Bad);
-        return;
-    }
-    let rate = format!("{} requests/s", significant(record.rate.ok_per_s));
-    let rate = match record.verdict.kind {
-        VerdictKind::GeneratorLimited => format!("at least {rate}: the generator was the limit"),
-        VerdictKind::Void => format!("{rate}: VOID, do not use"),
-        VerdictKind::Partial => format!("{rate} until it was cut short"),
-        VerdictKind::Unstable => format!("{rate} from a target that did not stay the same"),
-        VerdictKind::Valid | VerdictKind::TargetFailed | VerdictKind::Infeasible => rate,
-    };
-    let points = headline_points(response)
-        .iter()
-        .map(|(name, ms)| format!("{name} {}", time(*ms)))
-        .collect::<Vec<_>>()
-        .join("   ");
-    let one_line = format!("  {rate}     response {points}");
-    if one_line.chars().count() <= page.width() {
-        page.line(&one_line, Tone::Strong);
-    } else {
-        page.line(&format!("  {rate}"), Tone::Strong);
-        page.line(&format!("  response {points}"), Tone::Strong);
-    }
-}
-
-fn headline_points(response: &LatencySummary) -> Vec<(&'static str, f64)> {
-    let all = [("p50", response.p50), ("p95", response.p95), ("p99", response.p99)];
-    let mut points: Vec<_> =
-        all.into_iter().filter(|(name, _)| response.count >= samples_needed(name)).collect();
-    if points.len() < 3 {
-        points.push(("max", response.max));
-    }
-    points
-}
-
-/// How many samples a percentile needs before it says more than the maximum does.
-fn samples_needed(percentile: &str) -> u64 {
-    match percentile {
-        "p50" => 2,
-        "p90" => 10,
-        "p95" | "p99" => 100,
-        "p99.9" => 1_000,
-        _ => 1,
-    }
-}
-
 fn rate(page: &mut Page<'_>, record: &RunRecord) {
     let rates = &record.rate;
     let refused = record.ledger.refused.queue_full + record.ledger.refused.queue_timeout;
     let admitted = record.ledger.scheduled.saturating_sub(refused) as f64;
-    // A run that was cut short or that its generator held back says so in its verdict.
-    let behind = record.verdict.kind == VerdictKind::Valid
-        && rates.achieved_per_s * record.duration_s < admitted * FELL_BEHIND_BELOW;
+    // What is in flight at the end of a run is no backlog: it is as much as was in flight at its beginning.
+    let in_flight = rates.achieved_per_s * record.latency_ms.response.mean / 1e3;
+    let behind = verdict::is_open(record)
+        && record.verdict.kind == VerdictKind::Valid
+        && rates.achieved_per_s * record.duration_s + 2.0 * in_flight
+            < admitted * FELL_BEHIND_BELOW;
     let mut text = format!(
         "offered {}/s, achieved {}/s, ok {}/s",
         significant(rates.offered_per_s),
@@ -253,7 +213,7 @@ fn rate(page: &mut Page<'_>, record: &RunRecord) {
         significant(rates.ok_per_s)
     );
     if behind {
-        text += ": more was asked than was answered, so response times hold the backlog";
+        text += ": the target fell behind, and response times include the wait";
     }
     page.entry("Rate", &text, if behind { Tone::Warn } else { Tone::Plain });
     let counters = &record.counters;
@@ -370,26 +330,17 @@ fn generator(page: &mut Page<'_>, record: &RunRecord) {
     if !generator.wait.is_empty() {
         text += &format!(", wait mode {}", generator.wait);
     }
-    page.entry("Generator", &text, Tone::Plain);
-}
-
-fn verdict(page: &mut Page<'_>, record: &RunRecord) {
-    let verdict = &record.verdict;
-    let (meaning, tone) = match verdict.kind {
-        VerdictKind::Valid => ("the numbers are the target's", Tone::Good),
-        VerdictKind::GeneratorLimited => {
-            ("the numbers are the generator's limit, not the target's", Tone::Warn)
+    let health = &generator.health;
+    for (share, what) in [
+        (health.starved, "waiting for a processor"),
+        (health.throttled, "held back by a CPU quota"),
+        (health.stolen, "taken by the hypervisor"),
+    ] {
+        if share >= 0.005 {
+            text += &format!(", {} of the time {what}", percent(share));
         }
-        VerdictKind::TargetFailed => ("the target did not serve, so it has no speed", Tone::Bad),
-        VerdictKind::Partial => ("the numbers cover what was done until it ended", Tone::Warn),
-        VerdictKind::Infeasible => ("no rate holds the limits", Tone::Bad),
-        VerdictKind::Unstable => ("the target did not stay the same", Tone::Warn),
-        VerdictKind::Void => ("do not use these numbers", Tone::Bad),
-    };
-    page.entry("Verdict", &format!("{}: {meaning}", verdict.kind.name()), tone);
-    for reason in &verdict.reasons {
-        page.entry("", &printable(reason), Tone::Plain);
     }
+    page.entry("Generator", &text, Tone::Plain);
 }
 
 #[cfg(test)]

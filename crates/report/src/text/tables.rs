@@ -2,7 +2,7 @@
 
 use super::number::{count, millis, percent, significant, time};
 use super::page::{Column, Page, Tone};
-use super::samples_needed;
+use super::verdict::samples_needed;
 use crate::plain::{clip, heart_of_request, printable};
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::record::{AssertionResult, ClassRecord, RunRecord};
@@ -72,6 +72,9 @@ pub fn latency(page: &mut Page<'_>, record: &RunRecord) {
     ];
     if times.failed.count > 0 {
         rows.push(row("failed", &times.failed, Tone::Bad));
+    }
+    if let Some(judged) = &times.judged {
+        rows.push(row("judged", judged, Tone::Bad));
     }
     rows.push(row("lag", &record.generator.lag_ms, Tone::Plain));
     page.table(&columns, &rows);

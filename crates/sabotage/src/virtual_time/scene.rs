@@ -7,8 +7,9 @@ use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::Interval;
+use plimsoll_core::record::Rates;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice};
-use plimsoll_core::verdict::{Evidence, judge};
+use plimsoll_core::verdict::{ConnectionLimit, Evidence, judge};
 use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
 use plimsoll_engine::sim::thread::Thread;
 use plimsoll_engine::sim::{Link, SimNet};
@@ -97,6 +98,8 @@ impl Scene {
             warmup_ns: self.warmup_ns,
             ignore_first: 0,
             connections: self.connections,
+            warm_connections: None,
+            connection_limit: ConnectionLimit::None,
             admission: self.admission,
             timeouts: Timeouts { connect_ns: self.timeout_ns, request_ns: self.timeout_ns },
             targets: Arc::new(vec![target]),
@@ -148,25 +151,44 @@ impl Scene {
         Ended { totals, end, over_ns: clock.now_ns() }
     }
 
+    /// What bounds the number of connections.
+    fn connection_limit(&self) -> ConnectionLimit {
+        if self.admission == AdmissionModel::Direct
+            && self.model.clients() != Some(self.connections)
+        {
+            return ConnectionLimit::Asked(self.connections);
+        }
+        ConnectionLimit::None
+    }
+
     /// What the run says of itself.
     #[must_use]
     pub fn reported(&self, ended: &Ended) -> Reported {
+        let (from_ns, to_ns) = ended.end.measured_ns;
+        let measured_s = to_ns.saturating_sub(from_ns) as f64 / 1e9;
         let verdict = judge(&Evidence {
-            totals: &ended.totals,
+            rates: Rates {
+                offered_per_s: ended.totals.ledger.scheduled as f64 / measured_s.max(1e-9),
+                achieved_per_s: ended.totals.counters.ended_in_time as f64 / measured_s.max(1e-9),
+                ok_per_s: ended.totals.counters.ok_in_time as f64 / measured_s.max(1e-9),
+            },
+            measured_s,
             open: self.model.is_open(),
             full_speed: is_full_speed(&self.model),
+            clients: self.model.clients(),
+            connections: self.connection_limit(),
             interrupted: ended.end.interrupted,
-            busiest: ended.end.busy,
-            same_host: false,
-            repeats: 1.0,
-            cacheable: true,
+            health: ended.end.health,
+            ..Evidence::of(&ended.totals)
         });
         Reported {
             kind: verdict.kind.name().to_owned(),
             reasons: verdict.reasons,
             ok: ended.totals.ledger.ok,
             figures: figures(ended),
-            bounds: None,
+            bounds: verdict.bounds.map(|b| {
+                [b.p50_ms, b.p95_ms, b.p99_ms, b.ok_per_s].map(|[low, high]| Range { low, high })
+            }),
             balances: ended.totals.ledger.balance().is_ok(),
             limits: Vec::new(),
         }

@@ -6,9 +6,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::search::record::{Cell, CellKey, QueryCell, Repeat};
 use plimsoll_core::search::statistics::{Gain, implied_ms, interval, mean};
-
-/// A generator thread that is busier than this may have been the limit.
-const BUSY: f64 = 0.97;
+use plimsoll_core::verdict::{Evidence, Health, VerdictKind, judge};
 
 /// What one repeat left behind.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +25,8 @@ pub struct Measured {
     pub server_cpu_s: Option<f64>,
     /// CPU time of this program, s.
     pub generator_cpu_s: f64,
-    /// Share of its time that the generator's thread had work.
-    pub busiest: f64,
+    /// What the generator measured of itself.
+    pub health: Health,
     /// The first failure: its kind, and what the engine said.
     pub first_failure: Option<String>,
     /// Why it was given up before its end.
@@ -153,7 +151,7 @@ pub fn cell(about: &CellAbout, repeats: &[Measured]) -> Cell {
         server_cpu_s: cpu_s,
         server_cpu_ms_per_request: cpu_s.filter(|_| ok > 0).map(|s| s * 1e3 / ok as f64),
         generator_cpu_s: repeats.iter().map(|one| one.generator_cpu_s).sum(),
-        generator_busiest: repeats.iter().map(|one| one.busiest).fold(0.0, f64::max),
+        generator_busiest: repeats.iter().map(|one| one.health.busy).fold(0.0, f64::max),
         queries: queries(about, repeats, &all),
         elapsed_s: each.iter().map(|one| one.elapsed_s).sum(),
         repeats: each,
@@ -256,7 +254,7 @@ fn own_marks(about: &CellAbout, repeats: &[Measured], cell: &Cell) -> Vec<String
     if seen < asked {
         marks.push(format!("only {seen} of {asked} queries came up"));
     }
-    if repeats.iter().any(|one| one.busiest > BUSY) {
+    if repeats.iter().any(|one| generator_limited(about, one)) {
         marks.push("generator busy".to_owned());
     }
     // Where requests are filled with rows, each asks something else.
@@ -271,6 +269,20 @@ fn own_marks(about: &CellAbout, repeats: &[Measured], cell: &Cell) -> Vec<String
         marks.push(format!("second half {:.0} % faster: not warm yet", most * 100.0));
     }
     marks
+}
+
+/// Whether the generator was the limit of a repeat, as in any run.
+fn generator_limited(about: &CellAbout, one: &Measured) -> bool {
+    let clients = Some(about.key.users);
+    let evidence = Evidence {
+        open: false,
+        full_speed: true,
+        clients,
+        health: one.health,
+        measured_s: one.elapsed_s,
+        ..Evidence::of(&one.totals)
+    };
+    judge(&evidence).kind == VerdictKind::GeneratorLimited
 }
 
 fn queries(about: &CellAbout, repeats: &[Measured], all: &Interval) -> Vec<QueryCell> {
@@ -412,7 +424,7 @@ mod tests {
         let mut partial = run(400);
         partial.tally.queries[1] = QueryTally::default();
         partial.tally.queries[0].hits_max = Some(9);
-        partial.busiest = 0.99;
+        partial.health.busy = 0.99;
         let cell = cell(&about(), &[partial]);
         assert_eq!(cell.marks, ["only 1 of 2 queries came up", "generator busy", "hits varied"]);
     }

@@ -125,6 +125,8 @@ impl Scene {
             warmup_ns: 0,
             ignore_first: 0,
             connections: 4,
+            warm_connections: None,
+            connection_limit: plimsoll_core::verdict::ConnectionLimit::None,
             admission: AdmissionModel::Direct,
             timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
             targets: Arc::new(vec![target(21_212), target(21_213)]),

@@ -125,7 +125,7 @@ fn unread(task: &Task, position: &Position) -> Option<InputPlace> {
 /// Whether every operation was accepted.
 pub fn verdict(result: &FeedResult, stopped: bool) -> Verdict {
     if result.complete {
-        return Verdict { kind: VerdictKind::Valid, reasons: Vec::new() };
+        return Verdict::new(VerdictKind::Valid, Vec::new());
     }
     let mut reasons: Vec<String> = result.trouble.iter().cloned().collect();
     if stopped {
@@ -150,5 +150,5 @@ pub fn verdict(result: &FeedResult, stopped: bool) -> Verdict {
         (0, false) if tried => VerdictKind::TargetFailed,
         _ => VerdictKind::Partial,
     };
-    Verdict { kind, reasons }
+    Verdict::new(kind, reasons)
 }

@@ -203,15 +203,15 @@ pub fn verdict(of_search: Verdict, rows: &[Row], end: &RunEnd, goal: &Goal) -> V
     };
     let mut of_rows = rows
         .iter()
-        .map(|row| (row, judged(&row.stretch.totals, row.stretch.interrupted, end.busiest)))
+        .map(|row| (row, judged(&row.stretch.totals, row.stretch.interrupted, end.health)))
         .filter(|(row, verdict)| verdict.kind != VerdictKind::GeneratorLimited || !on_time(row));
     let wrong = of_rows.find(|(_, verdict)| verdict.kind != VerdictKind::Valid);
-    let Some((row, Verdict { kind, mut reasons })) = wrong else { return of_search };
+    let Some((row, Verdict { kind, mut reasons, .. })) = wrong else { return of_search };
     if let Some(reason) = reasons.first_mut() {
         *reason = format!("the run at {:.1}/s: {reason}", row.requested_per_s);
     }
     reasons.extend(of_search.reasons);
-    Verdict { kind, reasons }
+    Verdict::new(kind, reasons)
 }
 
 /// What the record holds under `rank`: the last run by instance and as a whole, and all runs.

@@ -358,7 +358,7 @@ fn one(
         warming_s: 0.0,
         server_cpu_s,
         generator_cpu_s: end.cpu_s,
-        busiest: end.busiest,
+        health: end.health,
         first_failure,
         given_up: turned_out.or(given_up),
     })

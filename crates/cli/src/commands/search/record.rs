@@ -286,12 +286,12 @@ fn verdict(result: &SearchResult, stopped: Option<&Stopped>) -> Verdict {
             "stopped {}, with {done} of {all} cells; the same command goes on from there",
             stopped.during
         );
-        return Verdict { kind: VerdictKind::Partial, reasons: vec![reason] };
+        return Verdict::new(VerdictKind::Partial, vec![reason]);
     }
     if result.cells.iter().all(|cell| cell.ok_per_s.is_none()) {
         let first = result.cells.iter().find_map(|cell| cell.reason.clone()).unwrap_or_default();
         let reasons = vec![format!("no cell has a number; the first: {first}")];
-        return Verdict { kind: VerdictKind::TargetFailed, reasons };
+        return Verdict::new(VerdictKind::TargetFailed, reasons);
     }
     Verdict::default()
 }

@@ -140,14 +140,12 @@ pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8>
         // Every cell is cut off when its time is over.
         end.interrupted = crate::signals::is_stopped();
         let verdict = match (&result.trouble, end.interrupted, end.totals.ledger.ok) {
-            (Some(trouble), ..) => {
-                Verdict { kind: VerdictKind::TargetFailed, reasons: vec![trouble.clone()] }
-            }
+            (Some(trouble), ..) => Verdict::new(VerdictKind::TargetFailed, vec![trouble.clone()]),
             (None, true, _) => {
                 let reason = "stopped before every way was measured".to_owned();
-                Verdict { kind: VerdictKind::Partial, reasons: vec![reason] }
+                Verdict::new(VerdictKind::Partial, vec![reason])
             }
-            _ => Verdict { kind: VerdictKind::Valid, reasons: Vec::new() },
+            _ => Verdict::new(VerdictKind::Valid, Vec::new()),
         };
         let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings: Vec::new() })

@@ -95,5 +95,5 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, unwritten: bool) -> Verdict {
     } else {
         VerdictKind::Valid
     };
-    Verdict { kind, reasons }
+    Verdict::new(kind, reasons)
 }

@@ -356,5 +356,5 @@ pub fn verdict(
     if end.interrupted {
         reasons.push("the run was stopped before its end".to_owned());
     }
-    Some(Verdict { kind, reasons })
+    Some(Verdict::new(kind, reasons))
 }

@@ -7,13 +7,14 @@ use crate::keeping::JobEnd;
 use crate::signals;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
+use plimsoll_core::delays::Delays;
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::record::{RunRecord, SlowRequest};
 use plimsoll_core::recorder::Times;
-use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::verdict::{Health, Verdict, VerdictKind};
 use plimsoll_core::voter::{ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::Slow;
@@ -41,7 +42,7 @@ pub fn together(
         ..VoterResult::default()
     };
     let mut server = Histogram::new();
-    let mut health = Health::default();
+    let mut health = Generators::default();
     let mut slowest = Vec::new();
     for one in ended {
         let record = match &one.record {
@@ -81,7 +82,9 @@ pub fn together(
         client_elapsed_ns: 0,
         start_ns: 0,
         cpu_s: health.cpu_s,
-        busiest: health.busiest,
+        health: health.worst,
+        since_success: (0.0, 0),
+        connections: health.connections,
         rss_max_bytes: health.rss_bytes,
         interrupted: signals::is_stopped(),
         drain_cut: false,
@@ -110,18 +113,20 @@ fn slow(kept: &SlowRequest) -> Slow {
     }
 }
 
-/// The generators' own health: CPU and memory add up, and the busiest thread is the busiest of all.
+/// The generators' own health: CPU and memory add up, and the thread that fared worst stands for all.
 #[derive(Default)]
-struct Health {
+struct Generators {
     cpu_s: f64,
-    busiest: f64,
+    worst: Health,
     rss_bytes: u64,
+    connections: u32,
 }
 
-impl Health {
+impl Generators {
     fn add(&mut self, record: &RunRecord) {
         self.cpu_s += record.generator.cpu_s;
-        self.busiest = self.busiest.max(record.generator.busiest_thread);
+        self.worst.absorb(&record.generator.health);
+        self.connections += record.counters.connects as u32;
         self.rss_bytes += record.generator.rss_max_bytes;
     }
 }
@@ -198,6 +203,13 @@ fn interval(record: &RunRecord, class: &str) -> Result<Interval> {
         ledger: record.ledger,
         counters: record.counters,
         lag: histogram("lag")?,
+        delays: Delays {
+            receive: histogram("receive-lag")?,
+            starved: histogram("starved")?,
+            connection: histogram("connection-wait")?,
+            disturbed: record.generator.disturbed,
+        },
+        unserved: histogram("unserved")?,
         statuses: record.statuses.clone(),
         classes: vec![part],
         ..Interval::default()
@@ -236,5 +248,5 @@ fn verdict(
             },
         }
     }
-    (!reasons.is_empty()).then_some(Verdict { kind, reasons })
+    (!reasons.is_empty()).then_some(Verdict::new(kind, reasons))
 }

@@ -1,0 +1,282 @@
+//! Was the generator, or a limit of connections, what was measured?
+
+use super::effects::{Bounds, Marginal, least_quantile_ns, mean_delay_ns, own_delays};
+use super::{ConnectionLimit, Evidence};
+use crate::histogram::Histogram;
+
+/// What the judgement of the generator comes to.
+#[derive(Debug, Default)]
+pub(super) struct Judgement {
+    /// Why the figures are not the target's; nothing where they are.
+    pub limits: Vec<String>,
+    /// How a limit of connections shaped the figures, if it did.
+    pub connections: Option<String>,
+    /// How far figures may be off that are the target's all the same.
+    pub effects: Vec<String>,
+    /// The same as numbers, always.
+    pub bounds: Bounds,
+}
+
+/// A thread with less than this share of the stretch left has no time to be on time.
+const LEFT: f64 = 0.03;
+/// Share of the stretch for which the process may be kept from a processor before the result is no longer the target's.
+const WITHHELD: f64 = 0.2;
+/// Share of p50 or p95 that may be the generator's own.
+const OWN_SHARE: f64 = 0.5;
+/// An effect below this is tolerated whatever its share, ns. The generator's own timers and a wake-up cost as much.
+const OWN_FLOOR_NS: f64 = 1e6;
+/// Share of a figure from which on an effect is worth a sentence.
+const NOTICEABLE_SHARE: f64 = 0.1;
+/// The same as a time, ns.
+const NOTICEABLE_NS: f64 = 100_000.0;
+/// Share of the due requests that may be missing before a rate is called short.
+const SHORT: f64 = 0.02;
+/// Share of requests that admission may refuse because the generator was late.
+const REFUSED_LATE: f64 = 0.01;
+/// A machine that was suspended for longer measured something else, s.
+const SUSPENDED_S: f64 = 0.1;
+/// A percentile needs this many requests beyond it before half of it can be called the generator's.
+const TAIL: f64 = 5.0;
+
+pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
+    let measured = evidence.totals.all_classes().response;
+    let bounds = bounds(evidence, &measured);
+    let mut judgement =
+        Judgement { limits: limits(evidence, &measured), bounds, ..Judgement::default() };
+    judgement.limits.extend(late(evidence, &bounds, &measured));
+    judgement.connections = waiting(evidence, &measured);
+    judgement.effects.extend(latency_effect(evidence, &bounds));
+    judgement.effects.extend(rate_effect(evidence, &bounds));
+    judgement
+}
+
+/// The bounds of the headline figures.
+fn bounds(evidence: &Evidence<'_>, measured: &Histogram) -> Bounds {
+    let totals = evidence.totals;
+    let delays = own_delays(totals, evidence.connections == ConnectionLimit::Grown);
+    let disturbed = totals.delays.disturbed as f64 / totals.ledger.ok.max(1) as f64;
+    let of = |quantile: f64| {
+        let low = least_quantile_ns(measured, quantile, &delays, disturbed);
+        [low / 1e6, measured.quantile_ns(quantile) as f64 / 1e6]
+    };
+    Bounds {
+        p50_ms: of(0.5),
+        p95_ms: of(0.95),
+        p99_ms: of(0.99),
+        ok_per_s: [evidence.rates.ok_per_s, fastest_per_s(evidence)],
+    }
+}
+
+/// The most successful requests per second that the target may have done for an ideal generator.
+fn fastest_per_s(evidence: &Evidence<'_>) -> f64 {
+    let ok_per_s = evidence.rates.ok_per_s;
+    let ledger = &evidence.totals.ledger;
+    match evidence.clients {
+        Some(clients) if ok_per_s > 0.0 && !evidence.open => {
+            // Little's law: each client goes round in this time, of which a part was this process's.
+            let achieved_per_s = evidence.rates.achieved_per_s.max(ok_per_s);
+            let round_ns = f64::from(clients) * 1e9 / achieved_per_s;
+            let own_ns = mean_delay_ns(evidence.totals) + round_ns * evidence.health.withheld();
+            let left_ns = (round_ns - own_ns).max(round_ns * LEFT);
+            ok_per_s * round_ns / left_ns
+        }
+        _ if shortfall(evidence) > SHORT && is_saturated(evidence) => {
+            evidence.rates.offered_per_s * ledger.ok as f64 / ledger.finished().max(1) as f64
+        }
+        _ => ok_per_s,
+    }
+}
+
+/// Share of the requests that were due, admission's refusals left out, and did not end within the stretch.
+fn shortfall(evidence: &Evidence<'_>) -> f64 {
+    let ledger = &evidence.totals.ledger;
+    let refused = ledger.refused.queue_full + ledger.refused.queue_timeout;
+    let due = ledger.scheduled.saturating_sub(refused) as f64;
+    let ended = evidence.totals.counters.ended_in_time as f64;
+    if due > 0.0 { 1.0 - (ended / due).min(1.0) } else { 0.0 }
+}
+
+fn is_saturated(evidence: &Evidence<'_>) -> bool {
+    evidence.health.left() < LEFT
+}
+
+/// What makes the figures not the target's, whatever they are.
+fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
+    let (health, totals) = (&evidence.health, evidence.totals);
+    let percent = |share: f64| share * 100.0;
+    let mut limits = Vec::new();
+    if totals.counters.exhausted > 0 {
+        limits.push(format!(
+            "this machine had no file descriptor, local port or memory left {} times (ulimit -n, \
+             net.ipv4.ip_local_port_range): these failures are not the target's",
+            totals.counters.exhausted
+        ));
+    }
+    if is_saturated(evidence) {
+        let waiting = if health.withheld() > LEFT {
+            format!(", and it waited for a processor for {:.0} %", percent(health.withheld()))
+        } else {
+            String::new()
+        };
+        limits.push(format!(
+            "generator CPU saturated ({:.0} % busy{waiting}): the target may hold more; use more --threads, \
+             cheaper checks or another machine",
+            percent(health.busy)
+        ));
+    } else if health.withheld() > WITHHELD && !measured.is_empty() {
+        limits.push(format!(
+            "{}: the figures are those of a generator that was held up; give it a core of its own or another machine",
+            withheld(evidence)
+        ));
+    }
+    if health.suspended_s > SUSPENDED_S {
+        limits.push(format!(
+            "the machine was suspended for {:.1} s during the run",
+            health.suspended_s
+        ));
+    }
+    let refused = totals.counters.refused_late as f64;
+    if refused > totals.ledger.scheduled as f64 * REFUSED_LATE {
+        limits.push(format!(
+            "{refused} requests were refused when the generator was late and offered several at once: the queue \
+             would have taken them one by one"
+        ));
+    }
+    limits
+}
+
+/// Who kept the process from a processor, in words.
+fn withheld(evidence: &Evidence<'_>) -> String {
+    let health = &evidence.health;
+    let parts = [
+        (health.starved, "other programs had its core", "starved"),
+        (health.throttled, "a CPU quota held it back", "throttled"),
+        (health.stolen, "the hypervisor ran other machines", "stolen"),
+    ];
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(share, ..)| *share >= 0.005)
+        .map(|(share, what, _)| format!("{what} for {:.0} % of the time", share * 100.0))
+        .collect();
+    if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
+}
+
+/// Whether the bulk of the response times is the generator's own. One hiccup in the tail is not: it is an effect.
+fn late(evidence: &Evidence<'_>, bounds: &Bounds, measured: &Histogram) -> Option<String> {
+    let count = measured.count() as f64;
+    let (name, _, [low, high]) =
+        bounds.percentiles().into_iter().find(|(name, quantile, bound)| {
+            let effect_ns = (bound[1] - bound[0]) * 1e6;
+            *name != "p99"
+                && count * (1.0 - quantile) >= TAIL
+                && effect_ns > OWN_FLOOR_NS
+                && effect_ns > bound[1] * 1e6 * OWN_SHARE
+        })?;
+    Some(format!(
+        "the generator itself was late: up to {:.2} of the {high:.2} ms of {name} are its own ({}); give it a core \
+         of its own, more --threads or another machine",
+        high - low,
+        cause(evidence)
+    ))
+}
+
+/// The largest delay, in words.
+fn cause(evidence: &Evidence<'_>) -> String {
+    let totals = evidence.totals;
+    let tail = |times: &Histogram| {
+        let marginal = Marginal { times, count: totals.ledger.ok.max(1) };
+        marginal.exceeded_by_one_percent()
+    };
+    let lag = tail(&totals.lag);
+    let receive = tail(&totals.delays.receive);
+    let starved = tail(&totals.delays.starved);
+    let worst = lag.max(receive).max(starved);
+    let mut said = if totals.delays.disturbed * 50 > totals.ledger.sent {
+        format!(
+            "it was held up, and {} requests went out at once or soon after",
+            totals.delays.disturbed
+        )
+    } else if worst == starved && starved > 0.0 {
+        format!("replies waited up to {:.2} ms for it to get a processor", starved / 1e6)
+    } else if worst == receive && receive > 0.0 {
+        format!("replies waited up to {:.2} ms to be read", receive / 1e6)
+    } else {
+        format!("p99 of its lag is {:.2} ms", lag / 1e6)
+    };
+    if evidence.health.withheld() >= 0.02 {
+        said += &format!("; {}", withheld(evidence));
+    } else {
+        said += &format!("; busy {:.0} %", evidence.health.busy * 100.0);
+    }
+    if evidence.health.stops > 0 {
+        said += &format!("; stopped by a signal {} times", evidence.health.stops);
+    }
+    said
+}
+
+/// How far the percentiles may be too high.
+fn latency_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
+    let moved: Vec<String> = bounds
+        .percentiles()
+        .into_iter()
+        .filter(|(_, _, [low, high])| {
+            let effect_ns = (high - low) * 1e6;
+            effect_ns > NOTICEABLE_NS && effect_ns > high * 1e6 * NOTICEABLE_SHARE
+        })
+        .map(|(name, _, [low, high])| format!("{name} may be {:.2} ms too high", high - low))
+        .collect();
+    (!moved.is_empty()).then(|| format!("{}: {}", moved.join(", "), cause(evidence)))
+}
+
+/// How far the rate may be too low.
+fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
+    let [shown, fastest] = bounds.ok_per_s;
+    (shown > 0.0 && fastest > shown * (1.0 + NOTICEABLE_SHARE)).then(|| {
+        let own = evidence.health.busy * 100.0;
+        format!(
+            "an ideal generator may have got up to {:.0} % more requests through: that share of the time replies \
+             waited for plimsoll ({own:.0} % busy{})",
+            (fastest / shown - 1.0) * 100.0,
+            if evidence.health.withheld() >= 0.02 {
+                format!("; {}", withheld(evidence))
+            } else {
+                String::new()
+            }
+        )
+    })
+}
+
+/// Whether a limit of connections shaped the result, and whose it was.
+fn waiting(evidence: &Evidence<'_>, measured: &Histogram) -> Option<String> {
+    let totals = evidence.totals;
+    let waits = &totals.delays.connection;
+    let (limit, whose) = match evidence.connections {
+        ConnectionLimit::None | ConnectionLimit::Grown => return None,
+        ConnectionLimit::Asked(limit) => (limit, "that --connections allows"),
+        ConnectionLimit::Own(limit) => (limit, "that plimsoll opens by itself"),
+        ConnectionLimit::Machine(limit) => (limit, "that this process may open"),
+    };
+    let delays = [Marginal { times: waits, count: totals.ledger.ok.max(1) }];
+    let moved =
+        [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)].into_iter().find_map(|(name, quantile)| {
+            let shown_ns = measured.quantile_ns(quantile) as f64;
+            let own_ns = shown_ns - least_quantile_ns(measured, quantile, &delays, 0.0);
+            let shaped = own_ns > OWN_FLOOR_NS && own_ns > shown_ns * NOTICEABLE_SHARE;
+            shaped.then(|| {
+                format!("up to {:.2} of the {:.2} ms of {name}", own_ns / 1e6, shown_ns / 1e6)
+            })
+        });
+    let unsent = totals.ledger.unsent.stopped;
+    let missing = unsent as f64 > totals.ledger.scheduled as f64 * SHORT && waits.count() > 0;
+    let what = match (moved, missing) {
+        (Some(moved), _) => format!("waiting for one is {moved}"),
+        (None, true) => format!("{unsent} requests that were due never got one"),
+        (None, false) => return None,
+    };
+    Some(format!(
+        "all {limit} connections {whose} were in use: {what}; with more, the target would have been asked more at once"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

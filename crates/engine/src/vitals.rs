@@ -1,0 +1,368 @@
+//! What kept a thread of the generator from its work, as the kernel counts it.
+//!
+//! | what | where |
+//! |---|---|
+//! | ready to run, and other programs had the core | `/proc/thread-self/schedstat`, second field |
+//! | a quota of the control group | `cpu.stat` of the group, `throttled_usec` (version 1: `throttled_time`, ns) |
+//! | the hypervisor ran other machines | `/proc/stat`, `steal`, of all processors |
+//! | stopped and continued | SIGCONT, which is delivered whenever a stopped process goes on |
+//! | suspended | `CLOCK_BOOTTIME` runs on, `CLOCK_MONOTONIC` does not |
+
+use crate::health::thread_cpu_ns;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Sums since some moment in the past; only differences mean anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VitalSigns {
+    /// CPU time of the thread, ns.
+    pub cpu_ns: u64,
+    /// Ready to run and not running, ns.
+    pub run_delay_ns: u64,
+    /// How often it was given a processor.
+    pub timeslices: u64,
+    /// Held back by a quota, ns.
+    pub throttled_ns: u64,
+    /// Times that the process was stopped and continued.
+    pub stops: u64,
+}
+
+impl VitalSigns {
+    /// What has come to it since `earlier`.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            run_delay_ns: self.run_delay_ns.saturating_sub(earlier.run_delay_ns),
+            timeslices: self.timeslices.saturating_sub(earlier.timeslices),
+            throttled_ns: self.throttled_ns.saturating_sub(earlier.throttled_ns),
+            stops: self.stops.saturating_sub(earlier.stops),
+        }
+    }
+
+    /// How long a reply that came at the wrong moment may have waited for the thread, ns: what is more than the usual
+    /// cost of being woken.
+    #[must_use]
+    pub const fn kept_ns(&self) -> u64 {
+        let held_ns = self.run_delay_ns + self.throttled_ns;
+        let usual_ns = USUAL_NS + self.timeslices * WAKE_UP_NS;
+        if held_ns > usual_ns { held_ns } else { 0 }
+    }
+}
+
+/// Run delay of a stretch that is not worth mentioning, ns.
+const USUAL_NS: u64 = 50_000;
+/// Run delay of a wake-up on a core that nobody else uses, ns.
+const WAKE_UP_NS: u64 = 4_000;
+/// A wait that took longer slept; a poll that finds something at once takes less, ns.
+const SLEPT_NS: u64 = 4_000;
+/// A wait that ended so much later than it should was kept from its end, ns.
+const OVERSLEPT_NS: u64 = 300_000;
+
+/// From when on what a wait found can have been there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Looks {
+    /// When the last wait had looked, ns.
+    looked_ns: u64,
+    stops: u64,
+}
+
+impl Looks {
+    /// The earliest moment at which what a wait found can have arrived, ns.
+    ///
+    /// A thread that slept was woken by it; one that did not may have had it before itself since it looked last. One that
+    /// was stopped, or woke later than it wanted to, may have been kept from it during all of its sleep.
+    pub fn arrived_after(&mut self, wait: &Waited) -> u64 {
+        let was_stopped = wait.stops != std::mem::replace(&mut self.stops, wait.stops);
+        let looked_ns = std::mem::replace(&mut self.looked_ns, wait.to_ns);
+        let overslept = wait.to_ns > wait.until_ns.saturating_add(OVERSLEPT_NS);
+        if let (Some(in_vain_ns), false) = (wait.in_vain_ns, was_stopped) {
+            in_vain_ns
+        } else if wait.gathered || wait.to_ns - wait.from_ns <= SLEPT_NS {
+            looked_ns
+        } else if was_stopped || overslept {
+            wait.from_ns
+        } else {
+            wait.to_ns
+        }
+    }
+}
+
+/// A wait that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited {
+    /// When it began, ns.
+    pub from_ns: u64,
+    /// When it ended, ns.
+    pub to_ns: u64,
+    /// When it should have ended at the latest, ns.
+    pub until_ns: u64,
+    /// Whether it gathered a batch before it looked.
+    pub gathered: bool,
+    /// When it had looked in vain last, ns, if it looked again and again.
+    pub in_vain_ns: Option<u64>,
+    /// How often the process had been stopped when it ended.
+    pub stops: u64,
+}
+
+static CONTINUED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn count_continued(_signal: libc::c_int) {
+    CONTINUED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often this process was stopped and continued since this was first asked.
+pub fn stops() -> u64 {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        // SAFETY: the structure is zeroed, which is a valid value of it, and the handler only adds to an atomic.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = count_continued as *const () as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(libc::SIGCONT, &raw const action, std::ptr::null_mut());
+        }
+    });
+    CONTINUED.load(Ordering::Relaxed)
+}
+
+/// Reads the vital signs of the thread that made it.
+#[derive(Debug)]
+pub struct ThreadFiles {
+    schedstat: Option<File>,
+    quota: Option<Quota>,
+}
+
+impl ThreadFiles {
+    /// Opens the files of the calling thread; one that is not there counts as nothing.
+    #[must_use]
+    pub fn open() -> Self {
+        stops();
+        Self { schedstat: File::open("/proc/thread-self/schedstat").ok(), quota: Quota::own() }
+    }
+
+    /// Reads them.
+    #[must_use]
+    pub fn read(&self) -> VitalSigns {
+        let (run_delay_ns, timeslices) =
+            self.schedstat.as_ref().and_then(|file| schedstat(file)).unwrap_or_default();
+        VitalSigns {
+            cpu_ns: thread_cpu_ns(),
+            run_delay_ns,
+            timeslices,
+            throttled_ns: self.quota.as_ref().map_or(0, Quota::throttled_ns),
+            stops: stops(),
+        }
+    }
+}
+
+/// Second and third field: run delay, ns, and timeslices.
+fn schedstat(file: &File) -> Option<(u64, u64)> {
+    let mut buffer = [0; 96];
+    let length = file.read_at(&mut buffer, 0).ok()?;
+    let text = std::str::from_utf8(&buffer[..length]).ok()?;
+    let mut fields = text.split_whitespace().skip(1);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// A control group that may be held back.
+#[derive(Debug)]
+struct Quota {
+    stat: File,
+    /// What one of its units is, ns.
+    unit_ns: u64,
+}
+
+impl Quota {
+    /// That of this process; none where no quota is set, so that nothing need be read.
+    fn own() -> Option<Self> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':');
+            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+            if controllers.is_empty() {
+                return Self::of_version_2(Path::new("/sys/fs/cgroup"), path);
+            }
+            let is_cpu = controllers.split(',').any(|one| one == "cpu");
+            is_cpu.then(|| Self::of_version_1(path)).flatten()
+        })
+    }
+
+    /// The group that has a quota may stand above the process's own.
+    fn of_version_2(root: &Path, path: &str) -> Option<Self> {
+        let mut folder: PathBuf = root.join(path.trim_start_matches('/'));
+        loop {
+            let limit = std::fs::read_to_string(folder.join("cpu.max")).unwrap_or_default();
+            if !limit.is_empty() && !limit.starts_with("max") {
+                let stat = File::open(folder.join("cpu.stat")).ok()?;
+                return Some(Self { stat, unit_ns: 1_000 });
+            }
+            if folder == root || !folder.pop() {
+                return None;
+            }
+        }
+    }
+
+    fn of_version_1(path: &str) -> Option<Self> {
+        let roots = ["/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"];
+        roots.iter().find_map(|root| {
+            let folder = Path::new(root).join(path.trim_start_matches('/'));
+            let quota = std::fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?;
+            if quota.trim().starts_with('-') {
+                return None;
+            }
+            Some(Self { stat: File::open(folder.join("cpu.stat")).ok()?, unit_ns: 1 })
+        })
+    }
+
+    fn throttled_ns(&self) -> u64 {
+        let mut buffer = [0; 1024];
+        let length = self.stat.read_at(&mut buffer, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
+        let value = text.lines().find_map(|line| {
+            let (name, value) = line.split_once(' ')?;
+            (name == "throttled_usec" || name == "throttled_time").then_some(value)
+        });
+        value.and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(0) * self.unit_ns
+    }
+}
+
+/// What concerns the machine as a whole, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MachineSigns {
+    /// Time of all processors that the hypervisor gave to others, s.
+    stolen_s: f64,
+    /// Processors.
+    cpus: f64,
+    /// How long the machine was suspended since it started, ns.
+    suspended_ns: i64,
+    /// The wall clock less the monotonic one, suspends left out, ns.
+    wall_ns: i64,
+}
+
+/// What has happened to the machine between two moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MachineEvents {
+    /// Share of its processors' time that the hypervisor gave to others.
+    pub stolen: f64,
+    /// How long it was suspended, s.
+    pub suspended_s: f64,
+    /// By how much the wall clock was set, s.
+    pub clock_step_s: f64,
+}
+
+impl MachineSigns {
+    /// Reads them.
+    #[must_use]
+    pub fn read() -> Self {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let cpus = stat.lines().filter(|line| line.starts_with("cpu")).count().saturating_sub(1);
+        let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
+        let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
+        let steal: f64 = steal.and_then(|ticks| ticks.parse().ok()).unwrap_or(0.0);
+        let at = |clock| {
+            let time = rustix::time::clock_gettime(clock);
+            time.tv_sec * 1_000_000_000 + time.tv_nsec as i64
+        };
+        use rustix::time::ClockId;
+        let (monotonic_ns, boot_ns) = (at(ClockId::Monotonic), at(ClockId::Boottime));
+        Self {
+            stolen_s: steal / ticks,
+            cpus: cpus.max(1) as f64,
+            suspended_ns: boot_ns - monotonic_ns,
+            wall_ns: at(ClockId::Realtime) - boot_ns,
+        }
+    }
+
+    /// What has happened in the `seconds` since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self, seconds: f64) -> MachineEvents {
+        let stolen_s = (self.stolen_s - earlier.stolen_s).max(0.0);
+        let suspended_s = (self.suspended_ns - earlier.suspended_ns) as f64 / 1e9;
+        MachineEvents {
+            stolen: if seconds > 0.0 { (stolen_s / self.cpus / seconds).min(1.0) } else { 0.0 },
+            // The two clocks are read one after the other.
+            suspended_s: if suspended_s > 1e-3 { suspended_s } else { 0.0 },
+            clock_step_s: (self.wall_ns - earlier.wall_ns) as f64 / 1e9,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::clock::{MILLISECOND_NS as MS, now_ns};
+
+    fn waited(from_ns: u64, to_ns: u64) -> Waited {
+        Waited { from_ns, to_ns, until_ns: 100 * MS, gathered: false, in_vain_ns: None, stops: 0 }
+    }
+
+    #[test]
+    fn a_reply_that_did_not_wake_anybody_may_have_waited_since_the_last_look() {
+        let mut looks = Looks::default();
+        assert_eq!(looks.arrived_after(&waited(MS, 5 * MS)), 5 * MS, "it woke the thread");
+        // Two milliseconds of work, then a look that finds something at once.
+        assert_eq!(looks.arrived_after(&waited(7 * MS, 7 * MS + 900)), 5 * MS);
+        let gathering = Waited { gathered: true, ..waited(8 * MS, 8 * MS + 50_000) };
+        assert_eq!(looks.arrived_after(&gathering), 7 * MS + 900);
+        // A stop in the sleep, and a sleep that ended too late.
+        let stopped = Waited { stops: 1, ..waited(10 * MS, 30 * MS) };
+        assert_eq!(looks.arrived_after(&stopped), 10 * MS);
+        let late = Waited { until_ns: 35 * MS, stops: 1, ..waited(31 * MS, 60 * MS) };
+        assert_eq!(looks.arrived_after(&late), 31 * MS);
+        let on_time = Waited { until_ns: 65 * MS, stops: 1, ..waited(61 * MS, 65 * MS + 60_000) };
+        assert_eq!(looks.arrived_after(&on_time), 65 * MS + 60_000);
+        let polled = Waited { in_vain_ns: Some(69 * MS), stops: 1, ..waited(66 * MS, 70 * MS) };
+        assert_eq!(looks.arrived_after(&polled), 69 * MS);
+    }
+
+    #[test]
+    fn the_usual_cost_of_waking_is_no_delay() {
+        let quiet = VitalSigns { run_delay_ns: 300_000, timeslices: 100, ..VitalSigns::default() };
+        assert_eq!(quiet.kept_ns(), 0);
+        let shared = VitalSigns { run_delay_ns: 6_000_000, timeslices: 3, ..VitalSigns::default() };
+        assert_eq!(shared.kept_ns(), 6_000_000);
+        assert_eq!(shared.since(&quiet).run_delay_ns, 5_700_000);
+    }
+
+    #[test]
+    fn this_thread_has_vital_signs() {
+        let files = ThreadFiles::open();
+        let before = files.read();
+        let machine = MachineSigns::read();
+        let end_ns = now_ns() + 5 * MS;
+        while now_ns() < end_ns {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+        let passed = files.read().since(&before);
+        assert!(passed.timeslices >= 5, "{passed:?}: it slept several times");
+        let events = MachineSigns::read().since(&machine, 0.005);
+        assert!(events.suspended_s < 0.001 && events.clock_step_s.abs() < 1.0, "{events:?}");
+    }
+
+    /// The handler counts, and the default of SIGCONT stays what it is.
+    #[test]
+    fn a_process_that_goes_on_knows_that_it_was_stopped() {
+        let before = stops();
+        // SAFETY: the signal goes to this process, which handles it.
+        unsafe { libc::raise(libc::SIGCONT) };
+        assert!(stops() > before);
+    }
+
+    #[test]
+    fn a_quota_above_the_own_group_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("a/b");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(own.join("cpu.max"), "max 100000\n").unwrap();
+        assert!(Quota::of_version_2(root.path(), "/a/b").is_none());
+        std::fs::write(root.path().join("a/cpu.max"), "50000 100000\n").unwrap();
+        let stat = "usage_usec 5\nnr_periods 3\nnr_throttled 2\nthrottled_usec 1234\n";
+        std::fs::write(root.path().join("a/cpu.stat"), stat).unwrap();
+        let quota = Quota::of_version_2(root.path(), "/a/b").unwrap();
+        assert_eq!(quota.throttled_ns(), 1_234_000);
+    }
+}

@@ -1,0 +1,136 @@
+//! What a shard notices of itself, against what its thread really went through; and connections that come when they are
+//! needed.
+
+use crate::multiplex::{Asker, Many, Server, answer, plan};
+use plimsoll_core::clock::{Clock, MILLISECOND_NS as MS, SECOND_NS, VirtualClock};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
+use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
+use plimsoll_engine::sim::thread::{Absence, Thread, Why};
+use plimsoll_engine::sim::{Act, Link, SimNet};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+const START_NS: u64 = SECOND_NS;
+
+/// Requests at even distances for two seconds, over as many connections as they need.
+fn open(rate_per_s: f64) -> ShardPlan {
+    ShardPlan {
+        model: LoadModel::Open { rate_per_s, arrivals: Arrivals::Uniform },
+        limits: Limits { duration_ns: 2 * SECOND_NS, requests: None },
+        connections: 4096,
+        warm_connections: Some(64),
+        ..plan(1, 1, None)
+    }
+}
+
+/// Runs it against a server that takes `service_ns` whatever it is asked, driven by this thread.
+fn run(plan: ShardPlan, service_ns: u64, thread: Thread) -> ShardEnd {
+    let clock = VirtualClock::new();
+    clock.advance_to(START_NS);
+    let server = Server::new(move |_, tag| {
+        let mut acts = answer(tag);
+        acts.iter_mut().for_each(|(after_ns, _): &mut (u64, Act)| *after_ns = service_ns);
+        acts
+    });
+    let net = SimNet::new(clock.clone(), server, Link::default(), 1).driven_by(thread);
+    let seconds = Rc::new(RefCell::new(Interval::new(1)));
+    let all = seconds.clone();
+    let outbox = Box::new(move |message| {
+        if let Message::Second(second) = message {
+            all.borrow_mut().merge(&second);
+        }
+        None
+    });
+    let asker = Box::new(Asker::default());
+    let shard = Shard::new(plan, Many(1), net, clock.clone(), asker, outbox, Arc::default());
+    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
+    end.rest.merge(&seconds.borrow());
+    end
+}
+
+fn absent(from_ms: u64, for_ms: u64, why: Why) -> Thread {
+    let absence = Absence { from_ns: START_NS + from_ms * MS, for_ns: for_ms * MS, why };
+    Thread { absences: vec![absence], ..Thread::default() }
+}
+
+fn quantile_ms(end: &ShardEnd, quantile: f64) -> f64 {
+    end.rest.all_classes().response.quantile_ns(quantile) as f64 / 1e6
+}
+
+/// 500 requests a second of 200 ms each are 100 in flight: more than there are connections at first, and nobody waits.
+#[test]
+fn open_load_has_the_connections_that_it_needs() {
+    let end = run(open(500.0), 200 * MS, Thread::default());
+    assert_eq!((end.rest.ledger.ok, end.rest.counters.waited), (1000, 0));
+    assert!((199.0..201.0).contains(&quantile_ms(&end, 0.99)), "{}", quantile_ms(&end, 0.99));
+    // Half more than 100, and not all that there may be.
+    assert!((101..250).contains(&end.connections), "{}", end.connections);
+    let few = ShardPlan { connections: 64, warm_connections: None, ..open(500.0) };
+    let end = run(few, 200 * MS, Thread::default());
+    assert!(end.rest.counters.waited > 500 && quantile_ms(&end, 0.5) > 400.0);
+    assert_eq!(end.rest.delays.connection.count(), end.rest.counters.waited);
+}
+
+/// A generator that has no time left sees more in flight than there are; more connections would not help it.
+#[test]
+fn a_saturated_generator_opens_no_more_connections() {
+    let busy = Thread { completion_ns: 100_000, ..Thread::default() };
+    let end = run(open(20_000.0), MS, busy);
+    assert!(end.connections < 150, "{} connections", end.connections);
+    assert!(end.health.busy > 0.97, "{:?}", end.health);
+}
+
+/// The thread is away for 30 ms of every 100: replies wait for it, and so do requests.
+#[test]
+fn what_keeps_the_thread_is_in_its_health_and_in_its_delays() {
+    for (why, starved, throttled) in [(Why::Neighbour, true, false), (Why::Throttled, false, true)]
+    {
+        let absences = (0..20)
+            .map(|i| Absence { from_ns: START_NS + (50 + i * 100) * MS, for_ns: 30 * MS, why })
+            .collect();
+        let end = run(open(1000.0), 5 * MS, Thread { absences, ..Thread::default() });
+        let (health, delays) = (end.health, &end.rest.delays);
+        assert_eq!((health.starved > 0.2, health.throttled > 0.2), (starved, throttled));
+        assert!(delays.starved.count() > 100, "{}", delays.starved.count());
+        // A third of the requests came due while it was away, or soon after in the crowd that it let go.
+        assert!((400..1400).contains(&delays.disturbed), "{}", delays.disturbed);
+    }
+    let quiet = run(open(1000.0), 5 * MS, Thread::default());
+    assert!(quiet.rest.delays.is_empty(), "{:?}", quiet.rest.delays.disturbed);
+    assert_eq!(quiet.health.withheld(), 0.0);
+}
+
+/// No count of the kernel shows a stop; the signal that ends it does, and the replies that came meanwhile are late.
+#[test]
+fn a_stop_is_seen_in_replies_and_in_lag() {
+    let end = run(open(1000.0), 5 * MS, absent(500, 40, Why::Stopped));
+    assert_eq!(end.health.stops, 1);
+    assert!(end.rest.lag.max_ns() > 35 * MS);
+    assert!(end.rest.delays.disturbed >= 38, "{}", end.rest.delays.disturbed);
+    // Closed load has no intended times: its replies wait, and that is all that can be seen.
+    let closed = ShardPlan {
+        limits: Limits { duration_ns: 2 * SECOND_NS, requests: None },
+        ..plan(8, 8, None)
+    };
+    let end = run(closed, 5 * MS, absent(500, 40, Why::Stopped));
+    let receive = &end.rest.delays.receive;
+    assert!(receive.count() >= 8 && receive.max_ns() >= 35 * MS, "{}", receive.max_ns());
+    assert!(end.rest.all_classes().response.max_ns() >= 35 * MS);
+}
+
+/// Replies of one batch wait for those before them to be judged.
+#[test]
+fn replies_wait_while_others_are_judged() {
+    let costly = Thread { completion_ns: 200_000, ..Thread::default() };
+    let together =
+        ShardPlan { model: LoadModel::Burst { size: 32, every_ns: 50 * MS }, ..open(1.0) };
+    let end = run(together.clone(), MS, costly);
+    let receive = &end.rest.delays.receive;
+    // Up to 31 times 0.2 ms, in every burst.
+    assert!((5_900_000..6_600_000).contains(&receive.max_ns()), "{}", receive.max_ns());
+    assert!(receive.count() > 32 * 35, "{}", receive.count());
+    let end = run(together, MS, Thread::default());
+    assert!(end.rest.delays.receive.is_empty());
+}

@@ -1,0 +1,119 @@
+//! The outcome of a run in one line: what decides its exit code.
+
+use crate::plain::printable;
+use crate::text::number::significant;
+use plimsoll_core::exit::of_record;
+use plimsoll_core::record::{AssertionResult, RunRecord, SloResult};
+use plimsoll_core::units::Span;
+use plimsoll_core::verdict::VerdictKind;
+
+/// `valid, exit 0`, `MISSED p95: 0.39 ms > 0.1 ms, exit 2`, `NOT VALID: generator-limited, exit 3`.
+#[must_use]
+pub fn line(record: &RunRecord) -> String {
+    format!("{}, exit {}", words(record), of_record(record))
+}
+
+fn words(record: &RunRecord) -> String {
+    let missed = missed(record);
+    let kind = record.verdict.kind;
+    let head = match kind {
+        VerdictKind::Valid if missed.is_empty() => {
+            let within = if record.verdict.reasons.is_empty() { "" } else { " within its bounds" };
+            let judged = record.slo.len() + record.assertions.len();
+            return match judged {
+                0 => format!("valid{within}"),
+                1 => format!("valid{within}, 1 limit met"),
+                _ => format!("valid{within}, {judged} limits met"),
+            };
+        }
+        VerdictKind::Valid => String::new(),
+        VerdictKind::TargetFailed => "FAILED: target-failed".to_owned(),
+        VerdictKind::Infeasible => "MISSED: infeasible".to_owned(),
+        _ => format!("NOT VALID: {}", kind.name()),
+    };
+    match (head.is_empty(), missed.is_empty()) {
+        (true, _) => format!("MISSED {}", missed.join("; ")),
+        (false, true) => head,
+        (false, false) => format!("{head}; MISSED {}", missed.join("; ")),
+    }
+}
+
+fn missed(record: &RunRecord) -> Vec<String> {
+    let limits = record.slo.iter().filter(|(_, slo)| !slo.held).map(|(name, slo)| limit(name, slo));
+    let assertions = record.assertions.iter().filter(|one| !one.held).map(assertion);
+    limits.chain(assertions).collect()
+}
+
+/// `p95: 0.39 ms > 0.1 ms`.
+fn limit(name: &str, slo: &SloResult) -> String {
+    let unit = &slo.unit;
+    let allowed = slo.limit.parse::<Span>().ok().filter(|_| unit == "ms");
+    let allowed = match allowed {
+        Some(span) => format!("{} ms", significant(span.ns as f64 / 1e6)),
+        None => slo.limit.clone(),
+    };
+    let (sign, least) = match (name, slo.at_least) {
+        ("rate", _) => ("<", ""),
+        (_, true) => (">", "at least "),
+        (_, false) => (">", ""),
+    };
+    let gap = if unit == "%" || unit == "/s" { "" } else { " " };
+    if slo.at_least {
+        let lost = "depends on requests that did not succeed";
+        return format!(
+            "{name}: {least}{}{gap}{unit}, limit {allowed} ({lost})",
+            significant(slo.measured)
+        );
+    }
+    format!("{name}: {}{gap}{unit} {sign} {allowed}", significant(slo.measured))
+}
+
+fn assertion(one: &AssertionResult) -> String {
+    let actual = match one.actual {
+        Some(value) => format!("{} {}", significant(value), one.unit),
+        None => "unknown".to_owned(),
+    };
+    format!("{} {} {}: {}", printable(&one.scope), one.metric, one.condition, actual.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_last_line_names_what_decided() {
+        let mut record = samples::good();
+        assert_eq!(line(&record), "valid, 1 limit met, exit 0");
+        record.verdict.reasons.push("p99 may be 3 ms too high".to_owned());
+        assert_eq!(line(&record), "valid within its bounds, 1 limit met, exit 0");
+        let missed = SloResult {
+            limit: "100us".to_owned(),
+            measured: 0.39,
+            unit: "ms".to_owned(),
+            ..SloResult::default()
+        };
+        record.slo.insert("p95".to_owned(), missed.clone());
+        assert_eq!(line(&record), "MISSED p95: 0.390 ms > 0.100 ms, exit 2");
+        let rate = SloResult {
+            limit: "500/s".to_owned(),
+            measured: 45.0,
+            unit: "/s".to_owned(),
+            ..SloResult::default()
+        };
+        record.slo = [("rate".to_owned(), rate)].into();
+        assert_eq!(line(&record), "MISSED rate: 45.0/s < 500/s, exit 2");
+        record.verdict.kind = VerdictKind::GeneratorLimited;
+        assert_eq!(
+            line(&record),
+            "NOT VALID: generator-limited; MISSED rate: 45.0/s < 500/s, exit 3"
+        );
+        record.slo = [("p95".to_owned(), SloResult { at_least: true, ..missed })].into();
+        record.verdict.kind = VerdictKind::Valid;
+        assert!(
+            line(&record).contains("at least 0.390 ms, limit 0.100 ms (depends on"),
+            "{}",
+            line(&record)
+        );
+    }
+}
