@@ -22,6 +22,8 @@ use thread::{Absent, Running, Thread};
 /// Waits that end with nothing learnt and no time passed, one after the other, before the
 /// simulation says that its caller hangs.
 const IDLE_WAITS_MAX: u32 = 1_000;
+/// Completions that one wait finds, as many as epoll is asked for.
+const BATCH: usize = 512;
 /// Most pieces that one piece of a peer's bytes is split into.
 const PIECES_MAX: u64 = 6;
 /// A send is never accepted in a smaller part than this, bytes.
@@ -466,7 +468,8 @@ impl<P: Peer> Net for SimNet<P> {
         }
         // It wakes when it may run again.
         self.work(0);
-        self.batch.append(&mut self.ready);
+        let found = self.ready.len().min(BATCH.saturating_sub(self.batch.len()));
+        self.batch.extend(self.ready.drain(..found));
         let passed_ns = self.clock.now_ns() - start_ns;
         self.idle_ns += passed_ns;
         let to_ns = self.clock.now_ns();
@@ -503,7 +506,9 @@ impl<P: Peer> Net for SimNet<P> {
                     Completion::Received(taken)
                 }
             };
-            self.owed_ns = self.thread.completion_ns();
+            if matches!(completion, Completion::Received(_)) {
+                self.owed_ns = self.thread.completion_ns();
+            }
             return Some((key, completion));
         }
         None

@@ -6,7 +6,7 @@
 /// What the thread's work costs, and when others have its core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// CPU time to take a completion and to judge it, ns.
+    /// CPU time to take received bytes and to judge them, ns.
     pub completion_ns: u64,
     /// CPU time to send, ns.
     pub send_ns: u64,

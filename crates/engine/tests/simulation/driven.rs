@@ -66,9 +66,7 @@ fn without_costs_everything_happens_at_once() {
 #[test]
 fn replies_wait_while_the_one_before_is_judged() {
     let (sent, taken, _) = three(Thread { completion_ns: 400_000, ..Thread::default() });
-    // The connects cost as much, and are judged before anything is sent.
-    assert_eq!(sent, [1_200; 3]);
-    assert_eq!(taken, [2_200, 2_600, 3_000]);
+    assert_eq!((sent, taken), (vec![0; 3], vec![1_000, 1_400, 1_800]));
     let (sent, taken, _) = three(Thread { send_ns: 100_000, ..Thread::default() });
     assert_eq!((sent, taken), (vec![100, 200, 300], vec![1_100, 1_200, 1_300]));
 }
@@ -86,8 +84,8 @@ fn a_thread_that_is_absent_wakes_and_works_late() {
     assert_eq!(absent, Absent { run_delay_ns: 4_500_000, ..Absent::default() });
     let (_, taken, absent) = three(away(Why::Stopped));
     assert_eq!((taken, absent), (vec![5_500; 3], Absent { stops: 1, ..Absent::default() }));
-    // In the middle of its work, too: it has 1.2 ms to do and is away from 0.5 to 5.5 ms.
-    let working = Thread { completion_ns: 400_000, ..away(Why::Throttled) };
+    // In the middle of its work, too: sending takes it until 0.5 ms, and another 0.7 ms after that.
+    let working = Thread { send_ns: 400_000, ..away(Why::Throttled) };
     let (sent, _, absent) = three(working);
-    assert_eq!((sent, absent.throttled_ns), (vec![6_200; 3], 5_000_000));
+    assert_eq!((sent, absent.throttled_ns), (vec![400, 5_800, 6_200], 5_000_000));
 }

@@ -214,7 +214,9 @@ fn sabotage(kind: &'static str, scene: &mut Scene, rng: &mut Rng) {
         "target never answers a share" => ills.hanging = 1 + rng.below(100),
         "target answers a share late" => {
             ills.late = share;
-            scene.behaviour.late_ns = rng.below(2 * scene.timeout_ns);
+            // Far from the timeout, so that it is no matter of luck which side of it an answer falls on.
+            let percent = [20, 40, 60, 150, 200][rng.below(5) as usize];
+            scene.behaviour.late_ns = scene.timeout_ns * percent / 100;
         }
         "target closes or cuts" => (ills.closed, ills.cut) = (share / 2, share / 2),
         "reconnect storm" => ills.last = [20, 200, 1000][rng.below(3) as usize],

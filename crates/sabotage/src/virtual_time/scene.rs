@@ -202,7 +202,9 @@ impl Scene {
         let coupled = !self.model.has_askers();
         let count = response.count() as f64;
         let figures: Four<Option<Range>> = [0, 1, 2, 3].map(|i| {
-            if self.stop_ns.is_some() || count == 0.0 {
+            // What an end cuts off is as long as the end was early or late.
+            let cut_off = self.stop_ns.is_some() || self.behaviour.dies_ns.is_some();
+            if cut_off || count == 0.0 {
                 return None;
             }
             let exact = Range::exact(measured[i]);
