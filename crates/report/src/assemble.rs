@@ -252,8 +252,13 @@ pub fn assemble(
     generator.receive_lag_ms = totals.delays.receive.summary();
     generator.disturbed = totals.delays.disturbed;
     generator.connection_wait_ms = totals.delays.connection.summary();
-    if totals.ledger.finished() > 0 {
-        generator.cpu_us_per_request = generator.cpu_s * 1e6 / totals.ledger.finished() as f64;
+    // The CPU time is that of the measured stretch, and so are the ends. A record of another kind counts no ends.
+    let ended = match totals.counters.ended_in_time {
+        0 => totals.ledger.finished(),
+        in_time => in_time,
+    };
+    if ended > 0 {
+        generator.cpu_us_per_request = generator.cpu_s * 1e6 / ended as f64;
     }
     let mut slowest = ending.slowest;
     for slow in &mut slowest {
