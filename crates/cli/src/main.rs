@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod commands;
+mod contact;
 mod embedded;
 mod engines;
 mod execute;

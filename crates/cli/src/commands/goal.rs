@@ -1,6 +1,7 @@
 //! The goal of a search, as the commands that search read it from their flags.
 
 use super::method::Method;
+use crate::prepare::one_of_each;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::seek::goal::{Goal, Limit};
@@ -37,6 +38,7 @@ impl Wish<'_> {
     /// # Errors
     /// When a limit, a share or the budget cannot be sought.
     pub fn goal(&self) -> Result<(Goal, Vec<u64>)> {
+        one_of_each(self.slo)?;
         let (limits, limits_ns) = limits(self.slo)?;
         if self.budget.ns == 0 || self.budget.ns > BUDGET_MAX.ns {
             return Err(usage("--budget: use a time above 0 and at most 24h, such as 5m"));

@@ -13,7 +13,6 @@ mod task;
 
 use crate::embedded::Embedded;
 use crate::execute::{Output, code, print_out, style, write_json};
-use crate::exit;
 use crate::keeping::Finished;
 use anyhow::Result;
 use clap::Args;
@@ -103,7 +102,7 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     if flags.gate {
         // Whoever started this process tells what came of it.
         write_json(&output, &finished.record)?;
-        return Ok(exit::of_record(&finished.record));
+        return Ok(code(&finished));
     }
     print(&finished, &output)
 }
