@@ -204,7 +204,8 @@ fn converse(mut stream: TcpStream, connection: usize, shared: &Shared) {
         on_connection += 1;
         let steps = (shared.script)(&seen);
         shared.seen.lock().unwrap().push(seen);
-        if !act(&mut stream, &steps, shared) {
+        // A connection that is always busy must not outlive the test.
+        if !act(&mut stream, &steps, shared) || shared.stop.load(Ordering::SeqCst) {
             return;
         }
     }

@@ -13,6 +13,7 @@ use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_report::RecordError;
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
@@ -31,17 +32,21 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes sure that the JSON can be written, before any load: a run whose result is lost was for nothing.
+    /// Makes sure that record and JSON can be written, before any load: a run whose result is lost was for nothing.
     ///
     /// # Errors
-    /// When the file cannot be opened for writing.
+    /// When the folder cannot be made or written, or the file cannot be opened for writing.
     pub fn check(&self) -> Result<()> {
+        if let Some(runs) = &self.runs {
+            can_be_written(runs)
+                .map_err(|source| RecordError::Create { path: runs.clone(), source })?;
+        }
         let Some(path) = self.json.as_deref().filter(|path| *path != Path::new("-")) else {
             return Ok(());
         };
         let is_new = !path.exists();
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        opened.map_err(|error| usage(written_json(path, &error)))?;
+        opened.map_err(|error| usage(unwritten("--json", path, &error)))?;
         if is_new {
             // An empty file would look like a result until there is one.
             let _ = std::fs::remove_file(path);
@@ -50,8 +55,19 @@ impl Output {
     }
 }
 
-fn written_json(path: &Path, error: &std::io::Error) -> String {
-    format!("--json {}: {error}; check the path", path.display())
+/// Tries a folder, and leaves nothing behind where it was not there.
+fn can_be_written(folder: &Path) -> std::io::Result<()> {
+    let is_new = !folder.exists();
+    std::fs::create_dir_all(folder)?;
+    let tried = tempfile::tempdir_in(folder).map(drop);
+    if is_new {
+        let _ = std::fs::remove_dir(folder);
+    }
+    tried
+}
+
+fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("{flag} {}: {error}; check the path", path.display())
 }
 
 /// Runs to the end. `each_second` sees every finished second; `job_results` makes what the job adds.
@@ -130,16 +146,16 @@ pub fn write_json(output: &Output, record: &RunRecord) -> Result<bool> {
             Ok(true)
         }
         Some(path) => {
-            put_json(path, &plimsoll_report::json::pretty(record));
+            put_result("--json", path, &plimsoll_report::json::pretty(record));
             Ok(false)
         }
     }
 }
 
-/// Writes a file of JSON; that it cannot be written is said and remembered.
-pub fn put_json(path: &Path, text: &str) {
+/// Writes a file of the result that a flag names; that it cannot be written is said and remembered.
+pub fn put_result(flag: &str, path: &Path, text: &str) {
     if let Err(error) = put_file(path, text) {
-        note(&format!("plimsoll: {}", written_json(path, &error)));
+        note(&format!("plimsoll: {}", unwritten(flag, path, &error)));
         LOST_A_FILE.store(true, Ordering::Relaxed);
     }
 }

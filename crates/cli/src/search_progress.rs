@@ -1,6 +1,7 @@
 //! The lines on stderr that show a search closing in.
 
 use crate::progress::{Heartbeat, Line, told};
+use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::finding::{Event, Measured, Phase};
 use plimsoll_core::seek::goal::Goal;
@@ -10,14 +11,21 @@ pub struct SearchProgress {
     line: Line,
     budget_s: f64,
     heartbeat: Heartbeat,
+    began_ns: u64,
 }
 
 impl SearchProgress {
     /// For a search with this goal.
     #[must_use]
     pub fn new(goal: &Goal, quiet: bool) -> Self {
-        let line = Line::new(goal.budget_s.ceil() as u64, quiet);
-        Self { line, budget_s: goal.budget_s, heartbeat: Heartbeat::new(quiet) }
+        Self::lasting(goal.budget_s, goal.budget_s, quiet)
+    }
+
+    /// For a whole of so many seconds, of which the search may take `budget_s`.
+    #[must_use]
+    pub fn lasting(seconds: f64, budget_s: f64, quiet: bool) -> Self {
+        let line = Line::new(seconds.ceil() as u64, quiet);
+        Self { line, budget_s, heartbeat: Heartbeat::new(quiet), began_ns: now_ns() }
     }
 
     /// Shows one finished second.
@@ -25,7 +33,9 @@ impl SearchProgress {
         let state = || told(second, ("p95", 0.95));
         self.heartbeat.beat(state);
         if !self.line.is_hidden() {
-            self.line.show(second.to_ns / 1_000_000_000, &state());
+            // The seconds of each part of a search begin anew.
+            let elapsed_ns = now_ns().saturating_sub(self.began_ns);
+            self.line.show(elapsed_ns / 1_000_000_000, &state());
         }
     }
 

@@ -5,17 +5,18 @@ use super::hooks::{FOLDER, Hooks};
 use super::install::install;
 use super::plan::Plan;
 use crate::engines::Engine;
-use crate::execute::{Output, note, print_out, put_json, style, with_files, write_json};
+use crate::execute::{Output, note, print_out, put_result, style, with_files, write_json};
 use crate::keeping::{Finished, nothing_measured};
 use crate::signals::Stopped;
 use crate::{exit, signals};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_report::RecordError;
 use plimsoll_report::catalogue::HOOKS_KEY;
-use plimsoll_report::folder::{RECORDS_TO, amend};
+use plimsoll_report::folder::{RECORDS_FOR, RECORDS_TO, amend};
 use plimsoll_report::text::number::significant;
 use plimsoll_report::window::measured;
 use rustix::process::Signal;
@@ -45,9 +46,8 @@ impl Staging {
     fn new(runs: Option<&Path>, job: &str) -> Result<Self> {
         let place = runs.map_or_else(std::env::temp_dir, Path::to_owned);
         let path = place.join(format!(".{job}-{}-{}", std::process::id(), now_ns()));
-        std::fs::create_dir_all(path.join(FOLDER)).with_context(|| {
-            format!("cannot create {}; name another place with --runs DIR", path.display())
-        })?;
+        let failed = |source| RecordError::Create { path: path.clone(), source };
+        std::fs::create_dir_all(path.join(FOLDER)).map_err(failed)?;
         std::fs::write(path.join("records"), "")?;
         Ok(Self { path })
     }
@@ -289,6 +289,7 @@ fn command(
     let arguments = [plan.command()?, passed_on(output)].concat();
     let mut command = plimsoll(&arguments)?;
     command.stdin(Stdio::null()).env(RECORDS_TO, staging.records());
+    command.env(RECORDS_FOR, &plan.job.name);
     if json_to_stdout(output) {
         command.stdout(Stdio::null());
     }
@@ -343,7 +344,7 @@ fn finish(
         if json_to_stdout(output) {
             print_out(&text)?;
         } else {
-            put_json(json, &text);
+            put_result("--json", json, &text);
         }
     }
     Ok(with_files(match end {
