@@ -61,6 +61,8 @@ struct Shared {
     seen: Mutex<Vec<Seen>>,
     requests: AtomicUsize,
     connections: AtomicUsize,
+    /// Connections that are open.
+    open: AtomicUsize,
     stop: AtomicBool,
 }
 
@@ -106,6 +108,7 @@ impl Server {
             seen: Mutex::new(Vec::new()),
             requests: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
         });
         let own = shared.clone();
@@ -133,7 +136,7 @@ impl Server {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// Connections that were accepted.
+    /// Connections that were accepted, the look at whether the server is there left out.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
@@ -161,13 +164,30 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if shared.stop.load(Ordering::SeqCst) {
             break;
         }
+        // A run looks for its target before it opens connections of its own.
+        if shared.open.load(Ordering::SeqCst) == 0 && is_a_look(&stream) {
+            continue;
+        }
         let connection = shared.connections.fetch_add(1, Ordering::SeqCst);
+        shared.open.fetch_add(1, Ordering::SeqCst);
         let own = shared.clone();
-        threads.push(std::thread::spawn(move || converse(stream, connection, &own)));
+        threads.push(std::thread::spawn(move || {
+            converse(stream, connection, &own);
+            own.open.fetch_sub(1, Ordering::SeqCst);
+        }));
     }
     for thread in threads {
         let _ = thread.join();
     }
+}
+
+/// Whether a connection is closed again without a byte.
+fn is_a_look(stream: &TcpStream) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut looked_at = [PollFd::new(stream, PollFlags::IN)];
+    let patience = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let told = poll(&mut looked_at, Some(&patience)).unwrap_or(0) > 0;
+    told && stream.peek(&mut [0]).map_or(true, |bytes| bytes == 0)
 }
 
 fn converse(mut stream: TcpStream, connection: usize, shared: &Shared) {
@@ -184,7 +204,8 @@ fn converse(mut stream: TcpStream, connection: usize, shared: &Shared) {
         on_connection += 1;
         let steps = (shared.script)(&seen);
         shared.seen.lock().unwrap().push(seen);
-        if !act(&mut stream, &steps, shared) {
+        // A connection that is always busy must not outlive the test.
+        if !act(&mut stream, &steps, shared) || shared.stop.load(Ordering::SeqCst) {
             return;
         }
     }

@@ -36,6 +36,14 @@ fn wrong_jobs_and_inputs_are_one_line_before_any_load() {
         "roles.toml",
         "[job]\nname = \"x\"\ndescription = \"d\"\n[job.roles.client]\ncommand = [\"load\"]\n",
     );
+    let with = |line: &str| format!("[job]\nname = \"x\"\ndescription = \"d\"\n\n{line}\n");
+    place.file("word.toml", with("command = [\"laod\", \"http://127.0.0.1:1/\"]"));
+    place.file(
+        "flag.toml",
+        with("prepare = [[\"load\", \"{target_url}\", \"--durration\", \"1s\"]]\ncommand = [\"list\"]\n\
+              [job.target]\nserve = [\"null\"]"),
+    );
+    place.file("scenario.toml", "targets = [\"http://127.0.0.1:1/\"]\n");
     let auto = "feedsim_autoscale";
     for (args, word) in [
         (&["run", "feedsim_autoscal"][..], "did you mean 'feedsim_autoscale'?"),
@@ -55,6 +63,12 @@ fn wrong_jobs_and_inputs_are_one_line_before_any_load() {
         (&["run", auto, "-k", "cpu-limit"], "cpu-limit"),
         (&["run", "fbench", "-r", "remot"], "did you mean 'remote'?"),
         (&["run", "fbench", "-r", "remote", "-i", "host=x"], "needs port"),
+        (
+            &["run", "word.toml"],
+            "word.toml:5: command: there is no command 'laod'; did you mean 'load'?",
+        ),
+        (&["run", "flag.toml"], "flag.toml:5: prepare: there is no argument '--durration' here"),
+        (&["info", "scenario.toml"], "scenario.toml: no job"),
         (&["run", "roles.toml"], "needs a role; give one with -r: client"),
         (&["run", "shape.toml"], "shape.toml:4: unknown field `comand`"),
         (&["run", "syntax.toml"], "syntax.toml:2"),

@@ -27,6 +27,10 @@ fn files(place: &Place) {
     place.file("open.csv", "a,b\n1,2\n\"3,4\n5,6\n7,8\n");
     place.file("unknown.txt", "/?{{a}}\n/?{{c}}\n");
     place.file("raw.txt", "/?{{{b}}}\n");
+    place.file("foreign.txt", "/a\nhttp://example.org/b\n");
+    place.file("bare.txt", "/a\nok\n");
+    place.file("methods.txt", "GET /a\n");
+    place.file("array.ndjson", "[{\"path\":\"/a\"}]\n");
     place.file("space.txt", "/a\n/b c\n");
     place.file("bad.ndjson", "{\"path\":\"/a\"}\n{\"pat\":\"/b\"}\n");
     place.file("cut.ndjson", "{\"path\":\"/a\"}\n{\"path\":\n");
@@ -169,6 +173,12 @@ fn load_files_and_requests() {
             "open.csv:3: a quotation mark that opens a value is not closed",
         ),
         (&["--rows-order", "queue"], "--rows FILE"),
+        (&["--header", "X: {{term}}"], "{{term}} is filled from rows, and there are none"),
+        (&["--queries", "unknown.txt"], "unknown.txt:1: {{a}} is filled from rows"),
+        (&["--queries", "foreign.txt"], "foreign.txt:2: 'http://example.org/b' is not at http://"),
+        (&["--queries", "bare.txt"], "bare.txt:2: 'ok' does not begin with '/'; write /ok"),
+        (&["--queries", "methods.txt"], "methods.txt:1: 'GET /a' begins with a method"),
+        (&["--queries", "array.ndjson"], "array.ndjson:1: "),
         (&["--check", "hits>=1", "--hits", "off"], "--hits off"),
         (&["--check", "time<5"], "time<500ms"),
         (&["--runs", "good.txt"], "--runs"),
@@ -227,6 +237,11 @@ fn load_models_and_limits() {
         (&["--profile", "5"], "--profile '5'"),
         (&["--profile", "5:fast"], "5:fast"),
         (&["--slo", "p95"], "p95"),
+        (&["--slo", "p95=100"], "p95=100ms"),
+        (&["--slo", "mean=5"], "mean=5ms"),
+        (&["--slo", "errors=1"], "errors=1%"),
+        (&["--slo", "p95=1us", "--slo", "p95=10s"], "both limits of p95"),
+        (&["--slo", "avg=1ms", "--slo", "mean=2ms"], "both limits of mean"),
         (&["--slo", "p0=5ms"], "p0"),
         (&["--slo", "p101=5ms"], "p101"),
         (&["--slo", "median=5ms"], "median"),
@@ -291,6 +306,8 @@ fn scenarios_and_jobs() {
     for (name, line) in [
         ("time.toml", "duration = \"0s\""),
         ("count.toml", "requests = 0"),
+        ("unit.toml", "slo = [\"p95=100\"]"),
+        ("twice.toml", "slo = [\"p95=100ms\", \"p95=1s\"]"),
         ("connections.toml", "connections = 0"),
         (
             "slots.toml",
@@ -308,6 +325,14 @@ fn scenarios_and_jobs() {
         (&["run", "none.toml"], "none.toml: no target"),
         (&["run", "time.toml"], "time.toml: --duration 0s"),
         (&["run", "count.toml"], "--requests 0"),
+        (
+            &["run", "unit.toml"],
+            "unit.toml:2: 'p95=100' is no limit: a time needs its unit: p95=100ms",
+        ),
+        (&["run", "twice.toml"], "both limits of p95"),
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=100"], "p95=100ms"),
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--slo", "p95=2s"], "both limits"),
+        (&["rank", "--slo", "p95=500"], "p95=500ms"),
         (&["run", "connections.toml"], "--connections 0"),
         (&["run", "slots.toml"], "--slots 0"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
@@ -317,6 +342,16 @@ fn scenarios_and_jobs() {
         (&["serve", "null", "--threads", "0"], "thread"),
         (&["serve", "queue", "--service", "sometimes"], "sometimes"),
         (&["serve", "queue", "--rate", "0"], "--rate 0"),
+        (&["serve", "queue", "--service", "exponential:0"], "the mean in ns"),
+        (&["serve", "queue", "--service", "gamma:2,0s"], "the mean in ns"),
+        (&["load", "ftp://127.0.0.1/"], "write http://, https:// or postgres://"),
+        (&["load", "unix:/x.sock"], "sockets of this machine are not supported"),
+        (
+            &["seek", "postgres://127.0.0.1/", "--slo", "p95=1s", "--body", "SELECT 1"],
+            "only plimsoll load and search ask SQL",
+        ),
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--confidence", "100"], "such as 95%"),
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--rate", "10"], "--start-rate"),
         (&["serve", "queue", "--stall", "1s"], "--stall-every"),
         (&["serve", "queue", "--stall", "2s", "--stall-every", "1s"], "stall"),
         (&["serve", "queue", "--reject-status", "200"], "200"),

@@ -2,6 +2,7 @@
 
 use super::{on_time_or_late, record, record_on_time_or_late};
 use crate::process::Place;
+use crate::record::Record;
 use crate::server::{Server, Step, ok};
 use std::time::Duration;
 
@@ -127,18 +128,21 @@ fn a_name_whose_other_address_nobody_listens_on() {
 #[test]
 fn a_server_that_comes_back_is_asked_again() {
     let place = Place::new();
-    let port = crate::server::closed_port();
-    let url = format!("http://127.0.0.1:{port}/");
+    let first = Server::ok();
+    let (port, url) = (first.port(), first.url());
     let args = ["load", &url, "--rate", "50", "--duration", "4s", "--json", "-"];
     let running = place.start(args);
-    std::thread::sleep(Duration::from_millis(1200));
+    crate::process::until("the first requests", Duration::from_secs(20), || first.requests() > 5);
+    // Its connections go with it: what is asked next finds nobody.
+    drop(first);
+    std::thread::sleep(Duration::from_millis(1000));
     let server = Server::on(&format!("127.0.0.1:{port}"), |_| vec![Step::Send(ok("x"))]);
     let record = on_time_or_late(running.wait(Duration::from_secs(20)), 0);
     assert_eq!(record.count("/ledger/scheduled"), 200);
-    assert_eq!(record.ok(), server.requests() as u64);
-    assert!(record.ok() >= 100, "{:#}", record.0["ledger"]);
+    assert!(server.requests() >= 50, "{:#}", record.0["ledger"]);
+    assert!(record.ok() >= server.requests() as u64 + 5, "{:#}", record.0["ledger"]);
     let failed = record.failures();
-    assert!(failed.len() == 1 && failed[0].0 == "connect", "{failed:?}");
+    assert!(failed.iter().any(|(kind, count)| kind == "connect" && *count > 10), "{failed:?}");
 }
 
 #[test]
@@ -185,8 +189,11 @@ fn each_connection_tells_its_round_trips() {
 #[test]
 fn without_a_connection_there_is_no_round_trip() {
     let place = Place::new();
-    let url = format!("http://127.0.0.1:{}/", crate::server::closed_port());
-    let record = record(&place, &url, &TEN, 4);
+    place.file("q.txt", "/a\n");
+    let port = crate::server::closed_port();
+    let args = ["fbench", "-n", "1", "-s", "1", "-q", "q.txt", "--json", "run.json"];
+    place.run(args.into_iter().chain(["127.0.0.1", &port])).expect(4);
+    let record = Record(serde_json::from_str(&place.read("run.json")).unwrap());
     assert!(record.0.get("network").is_none_or(serde_json::Value::is_null));
     let text = place.run(["report"]).expect(0).stdout;
     assert!(!text.contains("round-trip"), "{text}");

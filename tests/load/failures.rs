@@ -5,6 +5,7 @@ use crate::certificates::Authority;
 use crate::nginx::Nginx;
 use crate::process::Place;
 use crate::server::{Server, Step, closed_port, ok, reply, send};
+use std::time::Duration;
 
 const MANY: [&str; 4] = ["--clients", "4", "--requests", "40"];
 
@@ -37,9 +38,42 @@ fn each_in_its_class() {
 #[test]
 fn nobody_to_connect_to() {
     let place = Place::new();
-    let url = format!("http://127.0.0.1:{}/", closed_port());
-    record(&place, &url, &MANY, 4).expect_failed("connect", 40);
-    record(&place, "http://no-such-host.invalid/", &MANY, 4).expect_failed("connect", 40);
+    let there = Server::ok();
+    place.file("q.txt", "/a\n");
+    place.file(
+        "dead.toml",
+        format!("targets = [\"http://127.0.0.1:{}/\"]\nduration = \"60s\"\n", closed_port()),
+    );
+    let dead = format!("http://127.0.0.1:{}", closed_port());
+    let alive = there.url();
+    for (args, word) in [
+        (&["load", &dead, "--duration", "60s"][..], "nothing is listening there"),
+        (&["load", &dead, "--rate", "10", "--duration", "60s", "--http2"], "nothing is listening"),
+        (&["load", &alive, &dead, "--duration", "60s"], "nothing is listening there"),
+        (&["load", "http://no-such-host.invalid/", "--duration", "60s"], "cannot be resolved"),
+        (&["seek", &dead, "--slo", "p95=1s"], "nothing is listening there"),
+        (&["run", "dead.toml"], "nothing is listening there"),
+        (&["load", "postgres://me@127.0.0.1:1/db", "--body", "SELECT 1"], "127.0.0.1:1"),
+    ] {
+        let ended = place.start(args).wait(Duration::from_secs(20)).expect(4);
+        assert!(ended.stderr.starts_with("plimsoll: "), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains(word) && ended.stderr.lines().count() == 1,
+            "{}",
+            ended.stderr
+        );
+        assert_eq!(ended.stdout, "");
+        assert!(ended.took < Duration::from_secs(15), "{args:?} took {:?}", ended.took);
+    }
+    assert_eq!(there.requests(), 0, "a part of the targets was loaded");
+    assert!(!place.path().join("runs").exists(), "a record of nothing");
+}
+
+#[test]
+fn a_target_that_goes_away_is_a_result_and_not_an_error() {
+    let place = Place::new();
+    let server = Server::start(|_| vec![Step::Reset]);
+    record(&place, &server.url(), &MANY, 4).expect_failed("reset", 40);
 }
 
 #[test]

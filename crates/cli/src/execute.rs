@@ -1,5 +1,6 @@
 //! Runs what was prepared and prints the result.
 
+use crate::contact::reach;
 use crate::exit;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::postgres;
@@ -12,10 +13,12 @@ use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_report::RecordError;
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where results go, beside stdout.
 #[derive(Clone, Debug, Default)]
@@ -29,19 +32,42 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes sure that the JSON can be written, before any load: a run whose result is lost was for nothing.
+    /// Makes sure that record and JSON can be written, before any load: a run whose result is lost was for nothing.
     ///
     /// # Errors
-    /// When the file cannot be opened for writing.
+    /// When the folder cannot be made or written, or the file cannot be opened for writing.
     pub fn check(&self) -> Result<()> {
+        if let Some(runs) = &self.runs {
+            can_be_written(runs)
+                .map_err(|source| RecordError::Create { path: runs.clone(), source })?;
+        }
         let Some(path) = self.json.as_deref().filter(|path| *path != Path::new("-")) else {
             return Ok(());
         };
+        let is_new = !path.exists();
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        opened
-            .map(drop)
-            .map_err(|error| usage(format!("--json {}: {error}; check the path", path.display())))
+        opened.map_err(|error| usage(unwritten("--json", path, &error)))?;
+        if is_new {
+            // An empty file would look like a result until there is one.
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(())
     }
+}
+
+/// Tries a folder, and leaves nothing behind where it was not there.
+fn can_be_written(folder: &Path) -> std::io::Result<()> {
+    let is_new = !folder.exists();
+    std::fs::create_dir_all(folder)?;
+    let tried = tempfile::tempdir_in(folder).map(drop);
+    if is_new {
+        let _ = std::fs::remove_dir(folder);
+    }
+    tried
+}
+
+fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("{flag} {}: {error}; check the path", path.display())
 }
 
 /// Runs to the end. `each_second` sees every finished second; `job_results` makes what the job adds.
@@ -57,7 +83,7 @@ pub fn execute(
 ) -> Result<Finished> {
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
-    let progress = Progress::new(scenario.expected_length(), output.quiet);
+    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
     let http = http_of(scenario);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| {
@@ -90,6 +116,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     }
     let prepared = prepare(scenario)?;
     output.check()?;
+    reach(&prepared.plan.targets, scenario.connect_timeout)?;
     // How many requests each user has is known when the source has been read.
     let mut scenario = scenario.clone();
     scenario.load.clone_from(&prepared.plan.model);
@@ -101,10 +128,16 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     Ok(code(&finished))
 }
 
+/// Set when a file of the result could not be written, which [`code`] makes an exit code of.
+static LOST_A_FILE: AtomicBool = AtomicBool::new(false);
+
 /// Writes the JSON that was asked for and says whether stdout was taken by it.
 ///
+/// A file that cannot be written is said on stderr, and [`code`] counts it as a failure: what was measured is still there to
+/// be printed.
+///
 /// # Errors
-/// When the file cannot be written.
+/// When stdout cannot be written.
 pub fn write_json(output: &Output, record: &RunRecord) -> Result<bool> {
     match output.json.as_deref() {
         None => Ok(false),
@@ -113,12 +146,51 @@ pub fn write_json(output: &Output, record: &RunRecord) -> Result<bool> {
             Ok(true)
         }
         Some(path) => {
-            std::fs::write(path, plimsoll_report::json::pretty(record)).map_err(|error| {
-                anyhow::anyhow!("--json {}: {error}; check the path", path.display())
-            })?;
+            put_result("--json", path, &plimsoll_report::json::pretty(record));
             Ok(false)
         }
     }
+}
+
+/// Writes a file of the result that a flag names; that it cannot be written is said and remembered.
+pub fn put_result(flag: &str, path: &Path, text: &str) {
+    if let Err(error) = put_file(path, text) {
+        note(&format!("plimsoll: {}", unwritten(flag, path, &error)));
+        LOST_A_FILE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The exit code with the files in mind: one that could not be written outranks what was measured.
+#[must_use]
+pub fn with_files(code: u8) -> u8 {
+    if LOST_A_FILE.load(Ordering::Relaxed) { exit::FAILED } else { code }
+}
+
+/// Puts a whole file in its place or leaves what was there: it is written beside and renamed. What is no regular file,
+/// or lies where no file can be made beside it, is written as it is.
+fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
+    // A link stays one: the file that it leads to is replaced.
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let other_kind = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let Some(name) = path.file_name().filter(|_| !other_kind) else {
+        return std::fs::write(path, text);
+    };
+    let mut beside = name.to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let mut file = match std::fs::File::create(&beside) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return std::fs::write(path, text);
+        }
+        Err(error) => return Err(error),
+    };
+    let written = file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        // Half a file helps nobody.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
 }
 
 /// Writes to stdout. A reader that went away is no error of ours.
@@ -142,15 +214,21 @@ fn may_colour(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
 #[must_use]
 pub fn style() -> plimsoll_report::text::Style {
     let terminal = std::io::stdout().is_terminal();
-    let width = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100);
     plimsoll_report::text::Style {
         colour: terminal
             && may_colour(
                 std::env::var_os("NO_COLOR").as_deref(),
                 std::env::var_os("TERM").as_deref(),
             ),
-        width: if terminal { width } else { 100 },
+        width: if terminal { width(std::io::stdout()).unwrap_or(100) } else { 100 },
     }
+}
+
+/// How many columns a terminal has: what `COLUMNS` says, else what the terminal itself says.
+pub fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let own = || rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
+    told.or_else(own).filter(|&columns| columns > 0)
 }
 
 /// The exit code of a finished run. Where stdout is a file or a pipe, an outcome that is not fine is also one line on
@@ -166,12 +244,28 @@ pub fn code(finished: &Finished) -> u8 {
         }
         note(&line);
     }
-    code
+    with_files(code)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_put_whole_in_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a.json"), dir.path().join("link.json"));
+        put_file(&path, "one").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        put_file(&link, "two").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "two");
+        assert!(link.is_symlink());
+        put_file(Path::new("/dev/null"), "nowhere").unwrap();
+        // A device that is always full: nothing is renamed over it.
+        assert!(put_file(Path::new("/dev/full"), "text").is_err());
+        assert!(put_file(&dir.path().join("no/such/folder"), "text").is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside");
+    }
 
     #[test]
     fn colours_are_for_terminals_that_have_them() {

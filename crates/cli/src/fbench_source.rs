@@ -68,7 +68,11 @@ impl Sources {
     /// The first file or line that cannot be used.
     pub fn open(asked: &SourceOptions<'_>, forms: &[Form]) -> Result<Self> {
         let kind = if asked.post { RecordKind::Post } else { RecordKind::Get };
-        let options = ReadOptions { kind, line_max_bytes: asked.max_line, base64: asked.base64 };
+        let options = ReadOptions {
+            line_max_bytes: asked.max_line,
+            base64: asked.base64,
+            ..ReadOptions::new(kind)
+        };
         let pattern = FilePattern::parse(asked.pattern)?;
         let outputs = asked.output.map(FilePattern::parse).transpose()?;
         if let Some(outputs) = &outputs

@@ -2,6 +2,7 @@
 
 use crate::execute::{Output, note};
 use crate::prepare::{check_assertions, plan_of};
+use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
@@ -20,7 +21,7 @@ use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
-use plimsoll_report::folder::RunFolder;
+use plimsoll_report::folder::{FAILURES, RunFolder};
 use plimsoll_report::journal::Journal;
 use plimsoll_workloads::http::Troubles;
 use serde_json::{Map, Value};
@@ -45,6 +46,7 @@ impl Sink for Nowhere {
 struct Named<'a> {
     inner: &'a mut (dyn Sink + Send),
     names: &'a [String],
+    scenario: &'a Scenario,
     /// Kind and reason of the first failure, to say why a run came to nothing.
     first: Option<String>,
 }
@@ -57,8 +59,7 @@ impl Sink for Named<'_> {
     fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
         let mut named = sample.clone();
         if self.first.is_none() {
-            self.first =
-                Some(format!("the first failure was '{}': {}", sample.kind, sample.reason));
+            self.first = Some(first_failure(sample, self.scenario));
         }
         if let Some(name) = sample.class.parse().ok().and_then(|index: usize| self.names.get(index))
         {
@@ -130,9 +131,12 @@ pub fn carry_out(
         Some(journal) => journal,
         None => &mut nowhere,
     };
-    let mut sink = Named { inner, names, first: None };
+    let mut sink = Named { inner, names, scenario, first: None };
     let ended = job(Keeping { sink: &mut sink, stop });
-    let first_failure = sink.first.take();
+    let mut first_failure = sink.first.take();
+    if let (Some(first), Some(folder)) = (&mut first_failure, &folder) {
+        *first += &format!("; more of them: {}", folder.path().join(FAILURES).display());
+    }
     let JobEnd { end, results, verdict, warnings } = ended?;
     notes.extend(warnings);
     if let Some(error) = &end.sink_error {
@@ -254,9 +258,10 @@ fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
             measured: true,
             // The engine's seconds count from the start of the measured stretch.
             from_s: 0.0,
-            // Users end when the last one has left.
-            duration_s: (scenario.load.most_users().is_none() || scenario.duration.is_some())
-                .then(|| scenario.length().as_seconds()),
+            // Users end when the last one has left, and so many requests when they are answered.
+            duration_s: (scenario.duration.is_some()
+                || (scenario.load.most_users().is_none() && scenario.requests.is_none()))
+            .then(|| scenario.length().as_seconds()),
             schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
         }],
     }
@@ -317,14 +322,15 @@ fn conclude(
         .map(|slo: &Slo| (slo.name(), slo.judge(&every_one, &totals.ledger, &rate)))
         .collect();
     let mut verdict = conclusion.verdict.unwrap_or_else(|| judge(&evidence));
-    if verdict.kind == VerdictKind::TargetFailed {
-        verdict.reasons.extend(conclusion.first_failure);
-    }
     // A search leaves requests unsent on purpose, and asks the same ones again and again.
     let mut warned = match job_judged {
         true => same_host_warning(&evidence),
-        false => warnings(&evidence),
+        false => [warnings(&evidence), remarks(scenario, end)].concat(),
     };
+    match verdict.kind {
+        VerdictKind::TargetFailed => verdict.reasons.extend(conclusion.first_failure),
+        _ => warned.extend(conclusion.first_failure),
+    }
     warned.extend(conclusion.notes);
     let ending = Ending {
         generator: generator_of(scenario, end),

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod commands;
+mod contact;
 mod embedded;
 mod engines;
 mod execute;
@@ -13,6 +14,7 @@ mod postgres;
 mod prepare;
 mod progress;
 mod quickstart;
+mod remarks;
 mod search_progress;
 mod signals;
 mod system_check;
@@ -26,6 +28,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use commands::{fbench, jobs, load, report, result_filter, run, serve, split_file};
 use plimsoll_report::plain::printable;
+use plimsoll_workloads::edit_distance::near_miss;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -152,9 +155,25 @@ fn complaint(error: &clap::Error, command: &clap::Command) -> String {
             if is_number {
                 return format!("'{flag}' is no flag, and no value may begin with '-' here");
             }
-            let near = told(ContextKind::SuggestedArg);
+            let near = ending_in(&flag, command).or_else(|| told(ContextKind::SuggestedArg));
             let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
             format!("there is no argument '{flag}' here{near}")
+        }
+        (ErrorKind::InvalidSubcommand, _) => {
+            let word = told(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let names: Vec<&str> = names.filter(|&name| name != "help").collect();
+            // Two letters that changed places are two edits, which is much of a short word.
+            let letters = |word: &str| {
+                let mut letters: Vec<char> = word.chars().collect();
+                letters.sort_unstable();
+                letters
+            };
+            let mixed = || names.iter().copied().find(|name| letters(name) == letters(&word));
+            match near_miss(&word, &names).or_else(mixed) {
+                Some(near) => format!("there is no command '{word}'; did you mean '{near}'?"),
+                None => format!("there is no command '{word}'; there are {}", names.join(", ")),
+            }
         }
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
             let names = command.get_subcommands().map(clap::Command::get_name);
@@ -171,6 +190,31 @@ fn complaint(error: &clap::Error, command: &clap::Command) -> String {
             .join(" ")
             .trim_start_matches("error: ")
             .to_owned(),
+    }
+}
+
+/// The flag that the word is the end of, as `--rate` is of `--start-rate`: nearer than one of similar letters.
+fn ending_in(flag: &str, command: &clap::Command) -> Option<String> {
+    let word = flag.strip_prefix("--").filter(|word| word.len() > 2)?;
+    let tail = format!("-{word}");
+    let mut longer = command.get_arguments().filter_map(clap::Arg::get_long);
+    longer.find(|long| long.ends_with(&tail)).map(|long| format!("--{long}"))
+}
+
+/// Says what is wrong with arguments that a job has for this program, before anything is started.
+///
+/// # Errors
+/// The line about them.
+pub fn check_words(arguments: &[String]) -> Result<(), String> {
+    let words: Vec<OsString> =
+        std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
+    match Cli::try_parse_from(&words) {
+        Err(error)
+            if !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
+        {
+            Err(bounded(printable(&complaint(&error, &called(&words)))))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A feed and a query load at the same time, from one file: what searches feel while documents arrive.
 
 use crate::commands::feed::{Ended, Task, feed_result, feed_verdict};
+use crate::contact::reach;
 use crate::execute::{Output, code, print_out, style, write_json};
 use crate::exit;
 use crate::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
@@ -111,6 +112,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
     let prepared = prepare(&mix.queries)?;
     let mut task = Task::new(&mix.feed, mix.until == Until::Queries)?;
     output.check()?;
+    reach(&prepared.plan.targets, mix.queries.connect_timeout)?;
     let plan = prepared.plan.clone();
     // How many requests each user has is known when the source has been read.
     let mut mix = mix.clone();
@@ -122,7 +124,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         distinct_requests: prepared.distinct_requests,
         troubles: prepared.troubles.clone(),
     };
-    let progress = Progress::new(mix.queries.expected_length(), output.quiet);
+    let progress = Progress::new(mix.queries.expected_length(), mix.queries.requests, output.quiet);
     let finished = carry_out(&mix.queries, &about, output, |keeping| {
         let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
         progress.done();

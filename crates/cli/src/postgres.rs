@@ -11,7 +11,7 @@ use crate::execute::{Output, code, print_out, style, write_json};
 use crate::keeping::{About, JobEnd, carry_out};
 use crate::prepare::{check_assertions, check_limits, check_users, order_of, plan_of, script_of};
 use crate::progress::Progress;
-use crate::usage::usage;
+use crate::usage::{unreachable, usage};
 use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
@@ -66,8 +66,12 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     for (target, address) in targets.iter().zip(&addresses) {
         match log_in(target, address, scenario.timeout, scenario.connect_timeout)? {
             Ok(is_secure) => secure.push(is_secure),
-            // A result as with HTTP: requests fail and are counted.
-            Err(NoLogin::Nobody(_)) => {}
+            Err(NoLogin::Nobody(error)) => {
+                let place = address.shown();
+                return Err(unreachable(format!(
+                    "{place}: {error}; check the address, or start the server. Nothing was sent"
+                )));
+            }
             Err(refused) => return Err(refused.told(address)),
         }
     }
@@ -154,7 +158,7 @@ fn measure(
         troubles: Troubles::default(),
     };
     let sessions = sessions(scenario, set, script)?;
-    let progress = Progress::new(scenario.expected_length(), output.quiet);
+    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| progress.show(second);
         let end = run(plan, || protocol.clone(), sessions, keeping.sink, &mut show, &keeping.stop);

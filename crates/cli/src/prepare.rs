@@ -15,6 +15,7 @@ use plimsoll_core::assertion::Scope;
 use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Slice};
+use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::health::openable_connections;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
@@ -114,6 +115,7 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
 /// The first of them.
 pub fn check_limits(scenario: &Scenario) -> Result<()> {
     scenario.load.validate()?;
+    one_of_each(&scenario.slo)?;
     let slots = match scenario.admission {
         AdmissionModel::Direct => None,
         AdmissionModel::Managed { slots, .. } => Some(slots),
@@ -176,6 +178,22 @@ fn check_openable(scenario: &Scenario) -> Result<()> {
         "{wanted} connections need more files than this process may open ({openable} are left for connections); raise \
          the limit (ulimit -n, ulimit -Hn as root), or use fewer --clients or --connections"
     )))
+}
+
+/// Refuses two limits on the same figure: a record holds them by name, so one of them would not be judged.
+///
+/// # Errors
+/// The first that comes twice.
+pub fn one_of_each(limits: &[Slo]) -> Result<()> {
+    for (index, limit) in limits.iter().enumerate() {
+        let name = limit.name();
+        if let Some(first) = limits[..index].iter().find(|first| first.name() == name) {
+            return Err(usage(format!(
+                "--slo {first} and --slo {limit} are both limits of {name}; give one of them"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn profile_is_all_warmup(scenario: &Scenario) -> bool {
@@ -342,7 +360,7 @@ impl Source {
                 if is_ndjson(path)? {
                     ndjson(path, forms, &mut classes, &mut search)?
                 } else {
-                    records(scenario, path, forms, &mut classes, &mut search)?
+                    records(scenario, path, (urls, forms), &mut classes, &mut search)?
                 }
             }
         };
@@ -400,12 +418,14 @@ fn single(
 fn records(
     scenario: &Scenario,
     path: &Path,
-    forms: &[Form],
+    (urls, forms): (&[Url], &[Form]),
     classes: &mut Classes,
     search: &mut SearchDetector,
 ) -> Result<SourceKind> {
     let kind = if scenario.post { RecordKind::Post } else { RecordKind::Get };
-    let options = ReadOptions::new(kind);
+    let mut own: Vec<_> = urls.iter().map(|url| url.authority.clone()).collect();
+    own.dedup();
+    let options = ReadOptions { own: Some(own.into()), ..ReadOptions::new(kind) };
     match Queries::open(path, &options)? {
         Queries::Preloaded(set) => {
             set.iter().take(100).for_each(|request| search.look(request.target));

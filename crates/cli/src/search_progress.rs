@@ -1,59 +1,54 @@
 //! The lines on stderr that show a search closing in.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::{Heartbeat, Line, told};
+use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::finding::{Event, Measured, Phase};
 use plimsoll_core::seek::goal::Goal;
 
 /// A status line under the lines of what was found; hidden when stderr is not a terminal or `--quiet` was given.
 pub struct SearchProgress {
-    bar: ProgressBar,
+    line: Line,
     budget_s: f64,
+    heartbeat: Heartbeat,
+    began_ns: u64,
 }
 
 impl SearchProgress {
     /// For a search with this goal.
     #[must_use]
     pub fn new(goal: &Goal, quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(4)
-        };
-        let bar = ProgressBar::with_draw_target(Some(goal.budget_s.ceil() as u64), target);
-        if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} [{bar:28}] {msg}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_message("connecting");
-        Self { bar, budget_s: goal.budget_s }
+        Self::lasting(goal.budget_s, goal.budget_s, quiet)
+    }
+
+    /// For a whole of so many seconds, of which the search may take `budget_s`.
+    #[must_use]
+    pub fn lasting(seconds: f64, budget_s: f64, quiet: bool) -> Self {
+        let line = Line::new(seconds.ceil() as u64, quiet);
+        Self { line, budget_s, heartbeat: Heartbeat::new(quiet), began_ns: now_ns() }
     }
 
     /// Shows one finished second.
     pub fn second(&self, second: &Interval) {
-        if self.bar.is_hidden() {
-            return;
+        let state = || told(second, ("p95", 0.95));
+        self.heartbeat.beat(state);
+        if !self.line.is_hidden() {
+            // The seconds of each part of a search begin anew.
+            let elapsed_ns = now_ns().saturating_sub(self.began_ns);
+            self.line.show(elapsed_ns / 1_000_000_000, &state());
         }
-        self.bar.set_position(second.to_ns / 1_000_000_000);
-        let all = second.all_classes();
-        self.bar.set_message(format!(
-            "{:>9.0}/s   p50 {:>8.2} ms   p95 {:>8.2} ms   failed {}",
-            second.ledger.ok as f64 / second.seconds().max(1e-9),
-            all.response.quantile_ns(0.5) as f64 / 1e6,
-            all.response.quantile_ns(0.95) as f64 / 1e6,
-            second.ledger.failed.total()
-        ));
     }
 
     /// Shows what the search tells.
     pub fn event(&self, event: &Event) {
         if let Some(line) = line(event, self.budget_s) {
-            self.bar.println(line);
+            self.line.println(&line);
         }
     }
 
     /// Takes the status line away.
     pub fn done(&self) {
-        self.bar.finish_and_clear();
+        self.line.done();
     }
 }
 

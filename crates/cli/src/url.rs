@@ -19,14 +19,24 @@ impl Url {
     /// A usage error that names what is missing.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let Some((scheme, rest)) = text.split_once("://") else {
+            if text.starts_with("unix:") || text.starts_with('/') {
+                return Err(usage(format!(
+                    "'{text}': sockets of this machine are not supported; write http://HOST:PORT/"
+                )));
+            }
             return Err(usage(format!("'{text}' has no scheme; write http://{text}")));
         };
         let tls = match scheme.to_ascii_lowercase().as_str() {
             "http" => false,
             "https" => true,
+            "postgres" | "postgresql" => {
+                return Err(usage(format!(
+                    "'{scheme}://': only plimsoll load and search ask SQL, and not together with HTTP; write http:// or https://"
+                )));
+            }
             other => {
                 return Err(usage(format!(
-                    "'{text}': scheme '{other}' is not known; write http:// or https://"
+                    "'{text}': scheme '{other}' is not known; write http://, https:// or postgres://"
                 )));
             }
         };

@@ -42,7 +42,7 @@ pub struct Scenario {
     pub hits: String,
     /// How load is offered.
     pub load: LoadModel,
-    /// Length of the measured stretch; without it a profile's own, or 10 s.
+    /// Length of the measured stretch; without it a profile's own, as long as `requests` take, or 10 s.
     pub duration: Option<Span>,
     /// Load of the same kind before it, not measured.
     pub warmup: Span,
@@ -180,10 +180,12 @@ const SECRET_HEADERS: [&str; 7] =
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey"];
 
 impl Scenario {
+    /// What records have in the place of the value of a secret header.
+    pub const LEFT_OUT: &str = "(left out)";
     /// Most connections of users when none were asked for.
     pub const USER_CONNECTIONS: u32 = 1000;
-    /// Longest run of users of whom no duration was asked.
-    pub const USERS_LONGEST: Span = Span::seconds(40 * 24 * 3600);
+    /// Longest run of users, or of so many requests, of which no duration was asked.
+    pub const LONGEST: Span = Span::seconds(40 * 24 * 3600);
     /// Connections when none were asked for: one a client, or this many.
     pub const CONNECTIONS: u32 = 64;
     /// Most connections that open, burst and profile load grows to by itself.
@@ -191,7 +193,8 @@ impl Scenario {
     /// Requests at a time that a connection of HTTP/2 is given, unless the connections were named.
     pub const STREAMS: u32 = 32;
 
-    /// Length of the measured stretch: what was asked for, a profile's own, or 10 s. A profile ends with its last
+    /// Length of the measured stretch: what was asked for, a profile's own, without limit where a number of requests was
+    /// asked for, or 10 s. A profile ends with its last
     /// step even when more was asked for, and its first part is the warm-up. Users end when the last one has left: of them this is the longest time that
     /// it can take, unless a duration was asked for.
     #[must_use]
@@ -202,7 +205,7 @@ impl Scenario {
             let request_ns = self.timeout.ns.saturating_add(self.connect_timeout.ns);
             let request_ns = request_ns.saturating_mul(in_turn);
             let longest_ns = self.load.longest_run_ns(request_ns).unwrap_or(u64::MAX);
-            return self.duration.unwrap_or(Span { ns: longest_ns.min(Self::USERS_LONGEST.ns) });
+            return self.duration.unwrap_or(Span { ns: longest_ns.min(Self::LONGEST.ns) });
         }
         // Behind its last step a profile offers nothing: seconds there would be measured as seconds without load.
         let own_ns = self.load.own_duration_ns().map(|ns| ns.saturating_sub(self.warmup.ns));
@@ -210,6 +213,8 @@ impl Scenario {
             (Some(asked), Some(own_ns)) => Span { ns: asked.ns.min(own_ns) },
             (Some(asked), None) => asked,
             (None, Some(own_ns)) => Span { ns: own_ns },
+            // Who asks for so many requests gets them, however long they take.
+            (None, None) if self.requests.is_some() => Self::LONGEST,
             (None, None) => Span::seconds(10),
         }
     }
@@ -304,7 +309,7 @@ impl Scenario {
             let (name, _) = header.split_once(':').unwrap_or((header, ""));
             let lower = name.to_ascii_lowercase();
             if SECRET_HEADERS.iter().any(|secret| lower.contains(secret)) {
-                *header = format!("{name}: (left out)");
+                *header = format!("{name}: {}", Self::LEFT_OUT);
             }
         }
         let texts = shown.headers.iter_mut().chain(&mut shown.targets).chain(&mut shown.body);
@@ -392,6 +397,17 @@ mod tests {
         };
         assert_eq!((length(None, 0), length(None, 3)), (10.0, 7.0));
         assert_eq!((length(Some(5), 3), length(Some(60), 3), length(None, 11)), (5.0, 7.0, 0.0));
+    }
+
+    #[test]
+    fn so_many_requests_take_the_time_they_need() {
+        let length = |duration: Option<u64>, requests| {
+            let duration = duration.map(Span::seconds);
+            Scenario { duration, requests, ..Scenario::default() }.length()
+        };
+        assert_eq!(length(None, None), Span::seconds(10));
+        assert_eq!(length(None, Some(100_000)), Scenario::LONGEST);
+        assert_eq!(length(Some(3), Some(100_000)), Span::seconds(3));
     }
 
     #[test]

@@ -14,6 +14,9 @@ use thiserror::Error;
 /// Latencies are response times (from the intended start) of every scheduled request: one that did not succeed is
 /// late for every limit ([`crate::judged`]). `errors` is the share of scheduled requests that did not succeed; `rate`
 /// is the fewest successful requests per second.
+///
+/// A number without its unit is refused, since `p95=100` was nearly always meant as 100 ms, and `errors=1` as 1 %. Only
+/// `errors=0` can mean one thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slo {
     /// The response time that this share (0 to 1) of requests must not exceed.
@@ -51,7 +54,15 @@ impl FromStr for Slo {
         let (name, value) =
             text.split_once('=').ok_or_else(|| wrong("there is no '='".to_owned()))?;
         let (name, value) = (name.trim(), value.trim());
-        let span = || value.parse::<Span>().map_err(|e| wrong(e.to_string()));
+        let span = || {
+            let bare = value.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+            if bare && value.parse::<f64>().is_ok() {
+                return Err(wrong(format!(
+                    "a time needs its unit: {name}={value}ms or {name}={value}s"
+                )));
+            }
+            value.parse::<Span>().map_err(|e| wrong(e.to_string()))
+        };
         let number = |text: &str| {
             let number: Option<f64> = text.trim().parse().ok();
             number
@@ -65,7 +76,10 @@ impl FromStr for Slo {
             "errors" => {
                 let share = match value.strip_suffix('%') {
                     Some(percent) => number(percent)? / 100.0,
-                    None => number(value)?,
+                    None => match number(value)? {
+                        0.0 => 0.0,
+                        _ => return Err(wrong(format!("a share needs its unit: errors={value}%"))),
+                    },
                 };
                 if share > 1.0 {
                     return Err(wrong("a share of errors is at most 100%".to_owned()));
@@ -188,8 +202,24 @@ mod tests {
         for text in ["p95=500ms", "p99.9=2s", "mean=50ms", "max=1s", "errors=0.1%", "rate=1000"] {
             assert_eq!(text.parse::<Slo>().unwrap().to_string(), text);
         }
+        assert_eq!("errors=0".parse::<Slo>(), Ok(Slo::Errors(0.0)));
         for wrong in ["p95", "p0=1s", "p101=1s", "p95=fast", "q=1s", "errors=200%", "rate=-1"] {
             assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_its_unit_is_refused_with_what_to_write() {
+        for (wrong, instead) in [
+            ("p95=100", "p95=100ms"),
+            ("p99.9=0.5", "p99.9=0.5s"),
+            ("mean=5", "mean=5ms"),
+            ("max=1e3", "max=1e3ms"),
+            ("errors=1", "errors=1%"),
+            ("errors=0.01", "errors=0.01%"),
+        ] {
+            let told = wrong.parse::<Slo>().unwrap_err().to_string();
+            assert!(told.contains(instead), "{wrong}: {told}");
         }
     }
 

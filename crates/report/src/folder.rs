@@ -28,6 +28,10 @@ pub const NOT_ENDED: &str = "the run has not ended";
 /// names one: how `plimsoll run JOB` learns where the commands of a job keep their records.
 pub const RECORDS_TO: &str = "PLIMSOLL_RECORDS_TO";
 
+/// The job whose name new records are to have in the names of their folders, when this variable of the environment names
+/// one: a job's commands are called otherwise.
+pub const RECORDS_FOR: &str = "PLIMSOLL_RECORDS_FOR";
+
 /// Longest part of a folder's name that a job's name takes, characters.
 const JOB_CHARS_MAX: usize = 64;
 /// How many other ids are tried when a folder exists already.
@@ -59,7 +63,12 @@ impl RunFolder {
             move |source| RecordError::Create { path, source }
         };
         fs::create_dir_all(runs_dir).map_err(failed(runs_dir))?;
-        let stem = format!("{}-{}", folder_time(started_wall_us), folder_job(job));
+        let named = std::env::var(RECORDS_FOR).ok();
+        let stem = format!(
+            "{}-{}",
+            folder_time(started_wall_us),
+            folder_job(named.as_deref().unwrap_or(job))
+        );
         let salt = splitmix64(started_wall_us ^ (u64::from(std::process::id()) << 32));
         for attempt in 0..ATTEMPTS_MAX {
             let run_id = format!("{:08x}", splitmix64(salt.wrapping_add(attempt)) >> 32);
@@ -67,7 +76,14 @@ impl RunFolder {
             match fs::create_dir(&path) {
                 Ok(()) => {
                     let folder = RunFolder { path, run_id, job: job.to_owned(), started_wall_us };
-                    folder.begin(&folder.header())?;
+                    // Nothing was sent yet, so there is no result that could be printed all the same.
+                    if let Err(error) = folder.begin(&folder.header()) {
+                        let _ = fs::remove_dir_all(&folder.path);
+                        return Err(match error {
+                            RecordError::Write { source, .. } => failed(&folder.path)(source),
+                            other => other,
+                        });
+                    }
                     announce(&folder.path);
                     return Ok(folder);
                 }

@@ -4,7 +4,7 @@ use crate::catalogue::CatalogueEntry;
 use crate::error::RecordError;
 use crate::folder::RUN_JSON;
 use crate::text::number::significant;
-use plimsoll_core::record::Rates;
+use plimsoll_core::record::{Rates, TargetInfo};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -24,6 +24,8 @@ pub struct PastRun {
     pub run_id: String,
     /// The name of its job in the catalogue, or the command.
     pub job: String,
+    /// What was measured, where the run has no name of its own: figures of several targets are not one figure's spread.
+    pub target: Option<String>,
     /// UTC.
     pub started_at: String,
     /// May it be believed? Only `valid` runs are counted.
@@ -81,17 +83,48 @@ impl Spread {
     }
 }
 
-/// The runs of one job.
+/// The runs of one job; of a command without a name of its own, those on one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobHistory {
     /// Its name.
     pub job: String,
+    /// The target, where runs of other targets stand apart.
+    pub target: Option<String>,
     /// All its runs, oldest first, also those that do not count.
     pub runs: Vec<PastRun>,
     /// The raw figures of those that count.
     pub values: Option<Spread>,
     /// Their scores, when the job has a baseline.
     pub scores: Option<Spread>,
+}
+
+impl JobHistory {
+    /// The runs of a job, those of each target by themselves where the job has no name of its own.
+    fn of(job: &str, past: &[PastRun], newest_only: bool) -> Vec<Self> {
+        let mut runs: Vec<PastRun> = past.iter().filter(|run| run.job == job).cloned().collect();
+        if newest_only {
+            runs.drain(..runs.len().saturating_sub(1));
+        }
+        let mut targets: Vec<Option<String>> = Vec::new();
+        for run in &runs {
+            if !targets.contains(&run.target) {
+                targets.push(run.target.clone());
+            }
+        }
+        if targets.is_empty() {
+            targets.push(None);
+        }
+        let one = |target: Option<String>| {
+            let of_target = runs.iter().filter(|run| run.target == target).cloned();
+            let runs: Vec<PastRun> = of_target.collect();
+            let counted = || runs.iter().filter(|run| run.counts());
+            let values: Vec<f64> = counted().map(|run| run.value).collect();
+            let scores: Vec<f64> = counted().filter_map(|run| run.score).collect();
+            let (values, scores) = (Spread::of(&values), Spread::of(&scores));
+            Self { job: job.to_owned(), target, values, scores, runs }
+        };
+        targets.into_iter().map(one).collect()
+    }
 }
 
 /// Several jobs.
@@ -115,7 +148,12 @@ struct Head {
     rate: Rates,
     verdict: Verdict,
     catalogue: Option<CatalogueEntry>,
+    #[serde(default)]
+    target: TargetInfo,
 }
+
+/// Jobs that are called so because nobody gave them a name.
+const UNNAMED: [&str; 4] = ["load", "fbench", "seek", "feed"];
 
 /// All runs in a folder of runs, oldest first. Folders without a readable record are left out.
 ///
@@ -144,6 +182,8 @@ fn past_run(folder: PathBuf) -> Option<PastRun> {
     let file = fs::File::open(folder.join(RUN_JSON)).ok()?;
     let head: Head = serde_json::from_reader(BufReader::new(file)).ok()?;
     let plain = (PLAIN_METRIC.to_owned(), head.rate.ok_per_s);
+    let unnamed = head.catalogue.is_none() && UNNAMED.contains(&head.job.as_str());
+    let target = unnamed.then_some(head.target.url);
     let (job, (metric, value), score) = match head.catalogue {
         Some(entry) => (entry.name, entry.metric.zip(entry.value).unwrap_or(plain), entry.score),
         None => (head.job, plain, None),
@@ -153,6 +193,7 @@ fn past_run(folder: PathBuf) -> Option<PastRun> {
         folder,
         run_id,
         job,
+        target,
         started_at,
         verdict: head.verdict.kind,
         metric,
@@ -165,21 +206,8 @@ impl History {
     /// The history of these jobs. With `newest_only`, of each only the last run.
     #[must_use]
     pub fn of(jobs: &[String], past: &[PastRun], newest_only: bool) -> Self {
-        let jobs: Vec<JobHistory> = jobs
-            .iter()
-            .map(|job| {
-                let mut runs: Vec<PastRun> =
-                    past.iter().filter(|run| &run.job == job).cloned().collect();
-                if newest_only {
-                    runs.drain(..runs.len().saturating_sub(1));
-                }
-                let counted = || runs.iter().filter(|run| run.counts());
-                let values: Vec<f64> = counted().map(|run| run.value).collect();
-                let scores: Vec<f64> = counted().filter_map(|run| run.score).collect();
-                let (values, scores) = (Spread::of(&values), Spread::of(&scores));
-                JobHistory { job: job.clone(), values, scores, runs }
-            })
-            .collect();
+        let jobs: Vec<JobHistory> =
+            jobs.iter().flat_map(|job| JobHistory::of(job, past, newest_only)).collect();
         let medians: Vec<f64> =
             jobs.iter().filter_map(|job| job.scores).map(|score| score.median).collect();
         let logs: f64 = medians.iter().map(|median| median.ln()).sum();
@@ -212,7 +240,8 @@ impl History {
 }
 
 fn render_job(out: &mut String, job: &JobHistory) {
-    let _ = writeln!(out, "{}", job.job);
+    let target = job.target.as_ref().map_or(String::new(), |target| format!("  {target}"));
+    let _ = writeln!(out, "{}{target}", job.job);
     let metric = job.runs.last().map_or(PLAIN_METRIC, |run| &run.metric).trim_start_matches('/');
     if job.runs.is_empty() {
         let _ = writeln!(out, "  no run in this folder\n");
@@ -261,6 +290,7 @@ mod tests {
             folder: PathBuf::from("runs/x"),
             run_id: "1a2b3c4d".to_owned(),
             job: job.to_owned(),
+            target: None,
             started_at: "2026-11-21T20:48:22Z".to_owned(),
             verdict,
             metric: PLAIN_METRIC.to_owned(),
@@ -307,6 +337,22 @@ mod tests {
         assert_eq!(last.jobs[0].scores.unwrap().median, 4.0);
         let none = History::of(&names(&["d"]), &past, false);
         assert!(none.geometric_mean.is_none() && none.partial);
+    }
+
+    #[test]
+    fn runs_without_a_name_are_compared_with_those_on_the_same_target() {
+        let on = |target: &str, value| PastRun {
+            target: Some(target.to_owned()),
+            ..run("load", value, None, VerdictKind::Valid)
+        };
+        let past = [on("http://a/", 100.0), on("http://b/", 9000.0), on("http://a/", 110.0)];
+        let history = History::of(&["load".to_owned()], &past, false);
+        let spreads: Vec<_> = history.jobs.iter().map(|job| job.values.unwrap()).collect();
+        assert_eq!(spreads.len(), 2);
+        assert_eq!((spreads[0].runs, spreads[0].max, spreads[1].runs), (2, 110.0, 1));
+        assert!(history.render().contains("load  http://a/\n"), "{}", history.render());
+        let newest = History::of(&["load".to_owned()], &past, true);
+        assert_eq!((newest.jobs.len(), newest.jobs[0].runs[0].value), (1, 110.0));
     }
 
     #[test]

@@ -11,20 +11,25 @@
 //! | `body=~REGEX` | the regular expression matches in the body |
 //! | `hits>=1`, `hits=0` | the reply tells so many hits ([`HitCounter`]) |
 //! | `time<500ms` | it took so long from sending to the last byte |
-//! | `vespa` | status 200, no `root.errors`, and a full `root.coverage` if one is given |
-//! | `elasticsearch` | status 200, not `timed_out`, no failed shards, no bulk `errors` |
+//! | `vespa` | status 200, a `root` (or a document's `pathId`), no `root.errors`, and a full `root.coverage` if one is given |
+//! | `elasticsearch` | status 200, a reply of that API ([`ELASTICSEARCH_REPLIES`]), not `timed_out`, no failed shards, no bulk `errors` |
 //!
 //! A pointer may also be written with `json:` before it. Its keys cannot hold `=`, `<`, `>` or `!` here. Unless a status is
 //! asked for, 2xx is.
+//!
+//! An absence (`!/pointer`, `body!~TEXT`, the presets) is known only of a whole body: it does not hold of one that was cut
+//! because it is too long, or that is in a content coding which is not decoded.
 
+mod rule;
+
+use crate::json_scan::{Pointer, unsigned};
+use rule::{Rule, parse_rule};
 use std::fmt;
 
-use crate::json_scan::{Pointer, number, unsigned};
-use plimsoll_core::units::Span;
-use regex::bytes::Regex;
-
-/// Where Elasticsearch says whether the number of hits is all of them (`eq`), or where it stopped counting (`gte`).
-const RELATION: &str = "/hits/total/relation";
+/// Members of which a reply of Vespa has one: of a search, and of the document API.
+const VESPA_REPLIES: [&str; 2] = ["/root", "/pathId"];
+/// Members of which a reply of Elasticsearch or OpenSearch has one: of a search or bulk, of a document, of an index.
+const ELASTICSEARCH_REPLIES: [&str; 5] = ["/took", "/timed_out", "/_shards", "/_index", "/hits"];
 
 /// What is wrong with a check as written.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -73,30 +78,16 @@ impl StatusSet {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
-    Equal,
-    Unequal,
-    AtLeast,
-    Above,
-    AtMost,
-    Below,
-}
-
-#[derive(Clone, Debug)]
-enum Rule {
-    Exists(Pointer),
-    Absent(Pointer),
-    /// If there is a value, it must be this one.
-    EqualIfThere(Pointer, serde_json::Value),
-    Equal(Pointer, serde_json::Value, bool),
-    Number(Pointer, Comparison, f64),
-    Contains(memchr::memmem::Finder<'static>, bool),
-    Matches(Box<Regex>),
-    /// How many hits, as a number to compare with; at the pointer a reply says whether it has counted them all.
-    Hits(Comparison, u64, Pointer),
-    /// How long it may take, ns.
-    Time(Comparison, u64),
+/// How much of a reply's body can be looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its beginning: it was too long to be kept.
+    Cut,
+    /// Bytes in a content coding that was not decoded.
+    Coded,
 }
 
 /// What checks look at.
@@ -106,6 +97,8 @@ pub struct Seen<'a> {
     pub status: u16,
     /// The body, decoded: neither chunked nor gzip.
     pub body: &'a [u8],
+    /// How much of the body that is.
+    pub shown: Shown,
     /// How many hits the reply told of, if it did.
     pub hits: Option<u64>,
     /// From sending to the last byte, ns.
@@ -156,6 +149,14 @@ impl Checks {
         Ok(checks)
     }
 
+    /// The same for replies of a system that are neither a search's nor a document's, such as that of a new index: which
+    /// server said so is known.
+    #[must_use]
+    pub fn of_any_reply(mut self) -> Self {
+        self.rules.retain(|(_, rule)| !matches!(rule, Rule::ExistsAny(_)));
+        self
+    }
+
     fn add(&mut self, text: &str) -> Result<(), CheckError> {
         let fail = |problem| CheckError { text: text.escape_debug().to_string(), problem };
         if let Some(codes) = text.strip_prefix("status=") {
@@ -176,6 +177,7 @@ impl Checks {
 
     fn add_vespa(&mut self) {
         self.status = StatusSet(vec![(200, 200)]);
+        self.of_system("vespa: a reply of Vespa (/root or /pathId)", &VESPA_REPLIES);
         self.preset("vespa: no errors (/root/errors)", "/root/errors", Rule::Absent);
         let full = |p| Rule::EqualIfThere(p, true.into());
         self.preset("vespa: full coverage (/root/coverage/full)", "/root/coverage/full", full);
@@ -185,9 +187,19 @@ impl Checks {
         self.status = StatusSet(vec![(200, 200)]);
         let never = |p| Rule::EqualIfThere(p, false.into());
         let none = |p| Rule::EqualIfThere(p, 0.into());
+        self.of_system(
+            "elasticsearch: a reply of its API (/took, /timed_out, /_shards, /_index or /hits)",
+            &ELASTICSEARCH_REPLIES,
+        );
         self.preset("elasticsearch: in time (/timed_out)", "/timed_out", never);
         self.preset("elasticsearch: all shards (/_shards/failed)", "/_shards/failed", none);
         self.preset("elasticsearch: all bulk items (/errors)", "/errors", never);
+    }
+
+    /// Any server says 200 to something: only a reply of the system itself may then be looked through for errors.
+    fn of_system(&mut self, text: &str, pointers: &[&str]) {
+        let pointers = pointers.iter().filter_map(|pointer| Pointer::parse(pointer)).collect();
+        self.rules.push((text.to_owned(), Rule::ExistsAny(pointers)));
     }
 
     fn preset(&mut self, text: &str, pointer: &str, rule: impl FnOnce(Pointer) -> Rule) {
@@ -221,159 +233,17 @@ impl Checks {
             None => Ok(()),
         }
     }
-}
 
-/// What a text is compared by, and where the value to compare with begins.
-fn comparison_at(text: &str, at: usize) -> Result<(Comparison, usize), &'static str> {
-    let signs = [
-        (">=", Comparison::AtLeast),
-        ("<=", Comparison::AtMost),
-        ("!=", Comparison::Unequal),
-        ("==", Comparison::Equal),
-        ("=", Comparison::Equal),
-        (">", Comparison::Above),
-        ("<", Comparison::Below),
-    ];
-    let found = signs.iter().find(|(sign, _)| text[at..].starts_with(sign));
-    let (sign, comparison) = found.ok_or("compare with =, !=, >=, >, <= or <")?;
-    Ok((*comparison, at + sign.len()))
-}
-
-/// Checks that are not about a place in JSON; `None` if this is one of those.
-fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
-    let needles = [("body!~", false), ("body~", true)];
-    for (prefix, wanted) in needles {
-        let Some(needle) = text.strip_prefix(prefix) else { continue };
-        if needle.is_empty() {
-            return Err("write the text that the body must contain after '~'");
-        }
-        let finder = memchr::memmem::Finder::new(needle.as_bytes()).into_owned();
-        return Ok(Some(Rule::Contains(finder, wanted)));
-    }
-    if let Some(expression) = text.strip_prefix("body=~") {
-        let regex = Regex::new(expression);
-        let regex = regex.map_err(|_| "no regular expression; see the regex crate's syntax")?;
-        return Ok(Some(Rule::Matches(Box::new(regex))));
-    }
-    let after =
-        |name: &str| text.strip_prefix(name).is_some_and(|t| t.starts_with(['=', '<', '>', '!']));
-    if after("hits") {
-        let (comparison, at) = comparison_at(text, "hits".len())?;
-        let hits =
-            unsigned(&text.as_bytes()[at..]).ok_or("write a number of hits, as in hits>=1")?;
-        let relation = Pointer::parse(RELATION).ok_or("this is a defect of plimsoll")?;
-        return Ok(Some(Rule::Hits(comparison, hits, relation)));
-    }
-    if after("time") {
-        let (comparison, at) = comparison_at(text, "time".len())?;
-        if matches!(comparison, Comparison::Equal | Comparison::Unequal) {
-            return Err("compare a time with <, <=, > or >=");
-        }
-        let span = text[at..].parse::<Span>().ok().filter(|_| text.ends_with(char::is_alphabetic));
-        let span = span.ok_or("write a time with its unit, as in time<500ms")?;
-        return Ok(Some(Rule::Time(comparison, span.ns)));
-    }
-    Ok(None)
-}
-
-fn parse_rule(text: &str) -> Result<Rule, &'static str> {
-    if let Some(rule) = parse_whole(text)? {
-        return Ok(rule);
-    }
-    let negated = text.strip_prefix("!json:").map(|rest| format!("!{rest}"));
-    let text = negated.as_deref().or(text.strip_prefix("json:")).unwrap_or(text);
-    let pointer = |text: &str| {
-        let wrong = "a JSON pointer starts with '/' and has no '~' but ~0 and ~1";
-        Pointer::parse(text).filter(|_| text.starts_with('/')).ok_or(wrong)
-    };
-    if let Some(absent) = text.strip_prefix('!') {
-        return Ok(Rule::Absent(pointer(absent)?));
-    }
-    if !text.starts_with('/') {
-        return Err(
-            "write status=2xx, /json/pointer>=1, !/json/pointer, body~TEXT, hits>=1, time<500ms or vespa",
-        );
-    }
-    let Some(at) = text.find(['=', '<', '>', '!']) else {
-        return Ok(Rule::Exists(pointer(text)?));
-    };
-    let (comparison, value_at) = comparison_at(text, at)?;
-    let (pointer, value) = (pointer(&text[..at])?, &text[value_at..]);
-    match comparison {
-        Comparison::Equal | Comparison::Unequal => {
-            // What is not JSON is a text, so that names need no quotes in a shell.
-            let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-            Ok(Rule::Equal(pointer, value, comparison == Comparison::Equal))
-        }
-        _ => {
-            let limit = number(value.as_bytes()).ok_or("write a number after the comparison")?;
-            Ok(Rule::Number(pointer, comparison, limit))
-        }
-    }
-}
-
-impl Comparison {
-    fn holds<T: PartialOrd>(self, found: &T, limit: &T) -> bool {
-        match self {
-            Self::AtLeast => found >= limit,
-            Self::Above => found > limit,
-            Self::AtMost => found <= limit,
-            Self::Below => found < limit,
-            Self::Equal => found == limit,
-            Self::Unequal => found != limit,
-        }
-    }
-}
-
-impl Rule {
-    fn holds(&self, seen: &Seen<'_>) -> bool {
-        let body = seen.body;
-        match self {
-            Self::Exists(pointer) => pointer.find(body).is_some(),
-            Self::Absent(pointer) => pointer.find(body).is_none() && looks_like_json(body),
-            Self::EqualIfThere(pointer, value) => {
-                pointer.find(body).map_or(looks_like_json(body), |found| equal(found, value))
+    /// Why a reply failed, with what was found instead; `None` where it did not fail.
+    #[must_use]
+    pub fn explain(&self, seen: &Seen<'_>) -> Option<String> {
+        match self.judge(seen).err()? {
+            status @ Failure::Status(_) => Some(status.to_string()),
+            check @ Failure::Check(_) => {
+                let failed = self.rules.iter().find(|(_, rule)| !rule.holds(seen))?;
+                Some(format!("{check}: {}", failed.1.found(seen)))
             }
-            Self::Equal(pointer, value, wanted) => {
-                pointer.find(body).is_some_and(|found| equal(found, value) == *wanted)
-            }
-            Self::Number(pointer, comparison, limit) => {
-                let found = pointer.find(body).and_then(number);
-                found.is_some_and(|found| comparison.holds(&found, limit))
-            }
-            Self::Contains(needle, wanted) => needle.find(body).is_some() == *wanted,
-            Self::Matches(regex) => regex.is_match(body),
-            Self::Hits(comparison, hits, relation) => {
-                let at_least = relation.find(body).is_some_and(|told| told == br#""gte""#);
-                let holds = |found: &u64| match comparison {
-                    // More than were counted may be there: only what is true of any number above is known.
-                    Comparison::Unequal if at_least => found > hits,
-                    Comparison::Equal | Comparison::AtMost | Comparison::Below if at_least => false,
-                    _ => comparison.holds(found, hits),
-                };
-                seen.hits.as_ref().is_some_and(holds)
-            }
-            Self::Time(comparison, limit_ns) => comparison.holds(&seen.service_ns, limit_ns),
         }
-    }
-}
-
-/// An error page in HTML has no `root.errors` and no `timed_out` either; that must not count as an absence of
-/// errors.
-fn looks_like_json(body: &[u8]) -> bool {
-    matches!(body.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | b'['))
-}
-
-fn equal(found: &[u8], value: &serde_json::Value) -> bool {
-    match value {
-        serde_json::Value::Bool(true) => found == b"true",
-        serde_json::Value::Bool(false) => found == b"false",
-        serde_json::Value::Number(n) if n.is_f64() => number(found) == n.as_f64(),
-        _ => match serde_json::from_slice::<serde_json::Value>(found) {
-            Ok(parsed) if parsed.is_f64() => parsed.as_f64() == value.as_f64(),
-            Ok(parsed) => parsed == *value,
-            Err(_) => false,
-        },
     }
 }
 

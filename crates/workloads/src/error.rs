@@ -106,6 +106,9 @@ pub enum Problem {
         /// Counted in bytes from 1.
         column: usize,
     },
+    /// A line that is neither a path nor a URL of the server.
+    #[error("{0}")]
+    NotATarget(String),
     /// A control character in a request target would break the request line.
     #[error("control character 0x{byte:02x} in the URL at column {column}; percent-encode it")]
     ControlInUrl {

@@ -54,19 +54,25 @@ impl Pointer {
     #[must_use]
     pub fn find<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
         let mut scan = Scanner { json, at: 0 };
-        for token in &self.tokens {
-            scan.blanks();
-            match scan.byte()? {
-                b'{' => scan.enter_member(&token.key)?,
-                b'[' => scan.enter_element(token.index?)?,
-                _ => return None,
-            }
-        }
-        scan.blanks();
+        scan.enter(&self.tokens)?;
         let start = scan.at;
         scan.skip_value()?;
-        Some(&json[start..scan.at])
+        // Inside of an object or array something follows a number: one at the end of the text was cut, and may be longer.
+        let cut = scan.at == json.len() && !self.tokens.is_empty() && !ends_by_itself(json[start]);
+        (!cut).then(|| &json[start..scan.at])
     }
+
+    /// Whether the pointer leads to a value, of which only the first byte is looked at.
+    #[must_use]
+    pub fn leads_into(&self, json: &[u8]) -> bool {
+        let mut scan = Scanner { json, at: 0 };
+        scan.enter(&self.tokens).is_some() && scan.byte().is_some_and(|b| !b"}],:".contains(&b))
+    }
+}
+
+/// Whether the end of a value that begins so can be seen from itself: of texts, objects and arrays.
+fn ends_by_itself(first: u8) -> bool {
+    matches!(first, b'"' | b'{' | b'[')
 }
 
 /// The number that a value's text is, if it is one.
@@ -101,6 +107,20 @@ impl Scanner<'_> {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
             self.at += 1;
         }
+    }
+
+    /// To the first byte of the value that the tokens lead to.
+    fn enter(&mut self, tokens: &[Token]) -> Option<()> {
+        for token in tokens {
+            self.blanks();
+            match self.byte()? {
+                b'{' => self.enter_member(&token.key)?,
+                b'[' => self.enter_element(token.index?)?,
+                _ => return None,
+            }
+        }
+        self.blanks();
+        Some(())
     }
 
     /// From `{` to the value of `key`.

@@ -64,7 +64,10 @@ pub fn parse_line(line: &[u8]) -> Result<NdjsonRequest, Problem> {
         return Err(Problem::Json(what.into()));
     }
     if !request.path.starts_with('/') {
-        let what = format!("path '{}' does not start with '/'", request.path.escape_debug());
+        let what = format!(
+            "path '{}' does not start with '/'; write the path only, such as /search/?query=test",
+            request.path.escape_debug()
+        );
         return Err(Problem::Json(what));
     }
     check_target(request.path.as_bytes())?;
@@ -183,6 +186,7 @@ impl NdjsonReader {
             kind: RecordKind::Line,
             line_max_bytes: NDJSON_LINE_MAX_BYTES,
             base64: false,
+            own: None,
         };
         let records = RecordReader::open(&mut source, &options, range, passes)?;
         Ok(Self { records, source, record: Record::default() })

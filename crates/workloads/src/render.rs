@@ -78,6 +78,12 @@ impl HttpForm {
         all.push(("User-Agent".to_owned(), USER_AGENT.to_owned()));
         for (name, value) in headers {
             check_header(name, value)?;
+            // RFC 6265 has one such header a request, with all of its cookies.
+            let cookies = all.iter_mut().find(|(own, _)| own.eq_ignore_ascii_case("Cookie"));
+            if let Some(own) = cookies.filter(|_| name.eq_ignore_ascii_case("Cookie")) {
+                own.1 = format!("{}; {value}", own.1);
+                continue;
+            }
             match all[..2].iter_mut().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
                 Some(own) => value.clone_into(&mut own.1),
                 None => all.push((name.clone(), value.clone())),
@@ -385,6 +391,17 @@ mod tests {
         out.clear();
         form.render(&RequestParts { method: "PUT", target: b"/", ..Default::default() }, &mut out);
         assert!(String::from_utf8_lossy(&out).contains("\r\nContent-Length: 0\r\n"));
+    }
+
+    #[test]
+    fn headers_that_come_twice_are_sent_twice_and_cookies_together() {
+        let all = [("Cookie", "a=1"), ("X-A", "1"), ("cookie", "b=2"), ("X-A", "2")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let form = HttpForm::new(&authority("h", 80, false), &all, false).unwrap();
+        let mut out = Vec::new();
+        form.render(&RequestParts { method: "GET", target: b"/", ..Default::default() }, &mut out);
+        let text = String::from_utf8_lossy(&out).into_owned();
+        assert!(text.contains("\r\nCookie: a=1; b=2\r\nX-A: 1\r\nX-A: 2\r\n"), "{text}");
     }
 
     #[test]

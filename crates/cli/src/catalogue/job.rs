@@ -56,6 +56,9 @@ pub struct Job {
     pub metrics: Vec<String>,
     /// The raw figure that counts as score 1.
     pub baseline: Option<f64>,
+    /// The file's name for messages, and what it holds.
+    #[serde(skip)]
+    file: (String, String),
 }
 
 /// What runs in one role.
@@ -107,12 +110,25 @@ impl Job {
     /// Wrong TOML, a field that does not exist, a variable that is used and not declared, a wrong hook: one
     /// line each, with the line of the file where the form is wrong.
     pub fn parse(text: &str, shown: &str) -> Result<Self> {
-        let file: JobFile = toml::from_str(text).map_err(|error| {
+        let mut file: JobFile = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
         })?;
         file.job.check().map_err(|error| usage(format!("{shown}: {error}")))?;
+        file.job.file = (shown.to_owned(), text.to_owned());
         Ok(file.job)
+    }
+
+    /// Where in its file the word stands that a message quotes first: file and line, or the file alone.
+    #[must_use]
+    pub fn place_of(&self, message: &str) -> String {
+        let (shown, text) = &self.file;
+        let word = message.split('\'').nth(1).unwrap_or_default();
+        let quoted = format!("\"{word}\"");
+        match text.lines().position(|line| !word.is_empty() && line.contains(&quoted)) {
+            Some(index) => format!("{shown}:{}", index + 1),
+            None => shown.clone(),
+        }
     }
 
     fn check(&self) -> Result<()> {

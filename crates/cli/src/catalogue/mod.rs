@@ -74,6 +74,11 @@ pub fn read(path: &Path) -> Result<Job> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| usage(format!("{shown}: {error}; name a job file")))?;
+    if !is_job(&text) {
+        return Err(usage(format!(
+            "{shown}: no job, since it has no table [job]; plimsoll run --dry-run {shown} shows a scenario"
+        )));
+    }
     Job::parse(&text, &shown.to_string())
 }
 

@@ -3,6 +3,7 @@
 use super::hooks::{self, HookSpec};
 use super::job::{Job, TargetSpec};
 use super::vars::{Argument, Values, inputs, resolve, substitute, words};
+use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_report::catalogue::CatalogueEntry;
 use std::fmt::Write;
@@ -89,6 +90,27 @@ impl Plan {
         self.prepare.iter().map(|line| substitute(line, &self.values)).collect()
     }
 
+    /// Checks the words of all commands, as far as they are known before a target runs.
+    ///
+    /// # Errors
+    /// The first command that this program does not understand, by where it stands in the job.
+    pub fn check(&self) -> Result<()> {
+        let lists = [
+            ("install", self.install.clone()),
+            ("target", self.serve()?.into_iter().collect()),
+            ("prepare", self.prepare()?),
+            ("command", vec![self.command()?]),
+        ];
+        for (name, list) in lists {
+            for line in list {
+                let words: Vec<String> = line.iter().map(|word| stand_in(word)).collect();
+                crate::check_words(&words)
+                    .map_err(|why| usage(format!("{}: {name}: {why}", self.job.place_of(&why))))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Arguments of the embedded target, `serve` included.
     ///
     /// # Errors
@@ -139,6 +161,13 @@ impl Plan {
             ..CatalogueEntry::default()
         })
     }
+}
+
+/// A word with what is known of a target before it runs: that its port is a number.
+fn stand_in(word: &str) -> String {
+    word.replace("{target_url}", "http://127.0.0.1:1")
+        .replace("{target_host}", "127.0.0.1")
+        .replace("{target_port}", "1")
 }
 
 /// A word as a shell would have to be given it.

@@ -5,15 +5,18 @@ use super::hooks::{FOLDER, Hooks};
 use super::install::install;
 use super::plan::Plan;
 use crate::engines::Engine;
-use crate::execute::{Output, note, print_out, style, write_json};
+use crate::execute::{Output, note, print_out, put_result, style, with_files, write_json};
 use crate::keeping::{Finished, nothing_measured};
 use crate::signals::Stopped;
 use crate::{exit, signals};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
+use plimsoll_core::verdict::VerdictKind;
+use plimsoll_report::RecordError;
 use plimsoll_report::catalogue::HOOKS_KEY;
-use plimsoll_report::folder::{RECORDS_TO, amend};
+use plimsoll_report::folder::{RECORDS_FOR, RECORDS_TO, amend};
 use plimsoll_report::text::number::significant;
 use plimsoll_report::window::measured;
 use rustix::process::Signal;
@@ -43,9 +46,8 @@ impl Staging {
     fn new(runs: Option<&Path>, job: &str) -> Result<Self> {
         let place = runs.map_or_else(std::env::temp_dir, Path::to_owned);
         let path = place.join(format!(".{job}-{}-{}", std::process::id(), now_ns()));
-        std::fs::create_dir_all(path.join(FOLDER)).with_context(|| {
-            format!("cannot create {}; name another place with --runs DIR", path.display())
-        })?;
+        let failed = |source| RecordError::Create { path: path.clone(), source };
+        std::fs::create_dir_all(path.join(FOLDER)).map_err(failed)?;
         std::fs::write(path.join("records"), "")?;
         Ok(Self { path })
     }
@@ -146,7 +148,7 @@ fn install_and_run(
     let processors = hooks.processors();
     let _target = start_target(plan, staging, processors)?;
     for arguments in plan.prepare()? {
-        prepare(&arguments, processors)?;
+        prepare(&arguments, staging, processors)?;
     }
     signals::go_on("before its command began")?;
     command(plan, staging, processors, output)
@@ -213,18 +215,23 @@ fn start_target(
 }
 
 /// A step before the command: its figures are nobody's, so only its failures are told.
-fn prepare(arguments: &[String], processors: Option<CpuSet>) -> Result<()> {
+fn prepare(arguments: &[String], staging: &Staging, processors: Option<CpuSet>) -> Result<()> {
     let shown = arguments.join(" ");
     let mut all = arguments.to_vec();
+    let record = staging.path.join("prepared.json");
     if arguments.first().is_some_and(|word| word == "load") {
         all.extend(["--no-record", "--quiet", "--slo", "errors=0%"].map(str::to_owned));
+        if !arguments.iter().any(|word| word.starts_with("--json")) {
+            all.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
+        }
     }
     let mut command = plimsoll(&all)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = spawn_on(&mut command, processors)?;
     match follow(&mut child, PREPARE_LIMIT, PATIENCE) {
-        // "Not valid" is said of the figures; the work is done all the same.
-        End::Exit(Some(0 | 3)) => Ok(()),
+        End::Exit(Some(0)) => Ok(()),
+        // "Not valid" is said of the figures; whether the work is done, the books tell.
+        End::Exit(Some(3)) if all_was_done(&record) => Ok(()),
         End::Stopped => Err(Stopped { during: "while preparing".to_owned() }.into()),
         end => {
             let mut said = String::new();
@@ -234,6 +241,16 @@ fn prepare(arguments: &[String], processors: Option<CpuSet>) -> Result<()> {
             bail!("preparing failed ({end:?}): plimsoll {shown}: {}", said.trim())
         }
     }
+}
+
+/// Whether every request of a load was answered as it should be, though its figures are not the target's: a load whose
+/// generator was the limit has fed what a load of fewer requests a second would have fed.
+fn all_was_done(record: &Path) -> bool {
+    let text = std::fs::read(record).unwrap_or_default();
+    let Ok(record) = serde_json::from_slice::<RunRecord>(&text) else { return false };
+    let whole = !matches!(record.verdict.kind, VerdictKind::Partial | VerdictKind::Void);
+    let books = &record.ledger;
+    whole && books.scheduled > 0 && books.ok == books.scheduled
 }
 
 /// The arguments that pass this command's own flags on.
@@ -272,6 +289,7 @@ fn command(
     let arguments = [plan.command()?, passed_on(output)].concat();
     let mut command = plimsoll(&arguments)?;
     command.stdin(Stdio::null()).env(RECORDS_TO, staging.records());
+    command.env(RECORDS_FOR, &plan.job.name);
     if json_to_stdout(output) {
         command.stdout(Stdio::null());
     }
@@ -326,11 +344,10 @@ fn finish(
         if json_to_stdout(output) {
             print_out(&text)?;
         } else {
-            std::fs::write(json, text)
-                .map_err(|error| anyhow!("--json {}: {error}; check the path", json.display()))?;
+            put_result("--json", json, &text);
         }
     }
-    Ok(match end {
+    Ok(with_files(match end {
         End::Exit(Some(code)) => u8::try_from(code).unwrap_or(exit::FAILED),
         End::Exit(None) => {
             note("plimsoll: the command of the job was killed");
@@ -354,5 +371,5 @@ fn finish(
             ));
             exit::NOT_VALID
         }
-    })
+    }))
 }

@@ -21,13 +21,13 @@ pub enum ArrivalsFlag {
 /// What every run knows.
 #[derive(Args, Debug)]
 pub struct RunFlags {
-    /// Measure for this long, such as 500ms or 5m; by default 10s, or as long as a profile is.
+    /// Measure for this long, such as 500ms or 5m; by default 10s, as long as a profile is, or until --requests have ended.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub duration: Option<Span>,
     /// Load of the same kind before the measured stretch.
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Run")]
     pub warmup: Span,
-    /// End after this many requests, warm-up included, if the duration does not end the run before.
+    /// End after this many requests, warm-up included; with --duration, when that is over at the latest.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub requests: Option<u64>,
     /// Connections to keep; by default one a client, or 64 in open models.

@@ -50,7 +50,7 @@ pub struct SourceArgs {
     /// At most this many documents.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Synthetic: how much text, 10MB to 10GB.
+    /// Synthetic: how much text, 100kB to 10GB.
     #[arg(long, value_name = "SIZE", default_value = "10MB")]
     size: Size,
     /// Seed of everything random.

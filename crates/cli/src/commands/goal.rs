@@ -1,6 +1,7 @@
 //! The goal of a search, as the commands that search read it from their flags.
 
 use super::method::Method;
+use crate::prepare::one_of_each;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::seek::goal::{Goal, Limit};
@@ -37,6 +38,7 @@ impl Wish<'_> {
     /// # Errors
     /// When a limit, a share or the budget cannot be sought.
     pub fn goal(&self) -> Result<(Goal, Vec<u64>)> {
+        one_of_each(self.slo)?;
         let (limits, limits_ns) = limits(self.slo)?;
         if self.budget.ns == 0 || self.budget.ns > BUDGET_MAX.ns {
             return Err(usage("--budget: use a time above 0 and at most 24h, such as 5m"));
@@ -46,8 +48,8 @@ impl Wish<'_> {
             limits,
             limit_s: longest_ns.map_or(1.0, |ns| ns as f64 / 1e9),
             budget_s: self.budget.as_seconds(),
-            width: share("--width", self.width)?,
-            confidence: share("--confidence", self.confidence)?,
+            width: share("--width", self.width, "5%")?,
+            confidence: share("--confidence", self.confidence, "95%")?,
             seed: self.seed,
             start_per_s: self.start_per_s,
             most_per_s: self.most_per_s,
@@ -107,11 +109,11 @@ fn limits(slo: &[Slo]) -> Result<(Vec<Limit>, Vec<u64>)> {
 }
 
 /// Reads `5%` or `0.05`.
-fn share(flag: &str, text: &str) -> Result<f64> {
+fn share(flag: &str, text: &str, example: &str) -> Result<f64> {
     let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
     let share = digits.trim().parse::<f64>().ok().map(|value| value * scale);
     share.filter(|share| *share > 0.0 && *share < 1.0).ok_or_else(|| {
-        usage(format!("{flag} '{text}': write a share above 0% and below 100%, such as 5%"))
+        usage(format!("{flag} '{text}': write a share above 0% and below 100%, such as {example}"))
     })
 }
 
@@ -121,10 +123,10 @@ mod tests {
 
     #[test]
     fn shares_are_read_as_percent_or_fraction() {
-        assert!((share("--width", "5%").unwrap() - 0.05).abs() < 1e-12);
-        assert!((share("--width", "0.03").unwrap() - 0.03).abs() < 1e-12);
+        assert!((share("--width", "5%", "5%").unwrap() - 0.05).abs() < 1e-12);
+        assert!((share("--width", "0.03", "5%").unwrap() - 0.03).abs() < 1e-12);
         for wrong in ["", "5", "0%", "100%", "-1%", "x%"] {
-            assert!(share("--width", wrong).is_err(), "{wrong}");
+            assert!(share("--width", wrong, "5%").is_err(), "{wrong}");
         }
     }
 

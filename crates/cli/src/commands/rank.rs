@@ -6,7 +6,7 @@ mod runs;
 use super::common::OutputFlags;
 use super::goal::Wish;
 use super::method::{Method, results, search_as, verdict_of};
-use crate::execute::{code, print_out, style, write_json};
+use crate::execute::{code, print_out, put_result, style, with_files, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
 use crate::prepare::plan_of;
 use crate::search_progress::SearchProgress;
@@ -26,7 +26,7 @@ use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use plimsoll_workloads::rank::{RankSessions, payload};
-use runs::{Plant, Row, csv, table};
+use runs::{Plant, Row, csv};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 w
 /// Sizes of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
-    /// Two processors, 200 MB, about 10 ms of CPU a request.
+    /// Two processors, about 60 MB, about 13 ms of CPU a request.
     Mini,
     /// FeedSim's own.
     Feedsim,
@@ -104,15 +104,9 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     port: u16,
-    /// File for FeedSim's table of 15 columns.
-    #[arg(
-        short = 'o',
-        long,
-        value_name = "FILE",
-        default_value = "feedsim_results.txt",
-        help_heading = "FeedSim's flags"
-    )]
-    out: PathBuf,
+    /// File for FeedSim's table of 15 columns; by default feedsim_results.txt, and none with --no-record.
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "FeedSim's flags")]
+    out: Option<PathBuf>,
     /// Functions called in each request's instruction walk.
     #[arg(short = 'i', long, value_name = "N", help_heading = "FeedSim's flags")]
     icache: Option<u64>,
@@ -164,6 +158,9 @@ impl RankArgs {
         }
         if self.seconds == 0 || self.seconds > 86_400 || self.warmup > 86_400 {
             return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
+        }
+        if self.target.is_empty() {
+            crate::commands::serve_rank::check(&instances::arguments(self, 0)[1..])?;
         }
         Ok(())
     }
@@ -233,7 +230,11 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         distinct_requests: None,
         troubles: plimsoll_workloads::http::Troubles::default(),
     };
-    let progress = SearchProgress::new(&goal, output.quiet);
+    let seconds = match args.qps.len() {
+        0 => goal.budget_s + f64::from(args.seconds),
+        rates => f64::from(args.warmup) + rates as f64 * f64::from(args.seconds),
+    };
+    let progress = SearchProgress::lasting(seconds, goal.budget_s, output.quiet);
     let mut rows = Vec::new();
     let finished = carry_out(&scenario, &about, &output, |keeping| {
         let payload = payload(args.seed);
@@ -271,9 +272,12 @@ pub fn run(args: &RankArgs) -> Result<u8> {
     });
     progress.done();
     let finished = finished?;
-    std::fs::write(&args.out, csv(&rows))
-        .map_err(|error| usage(format!("-o {}: {error}; name a file", args.out.display())))?;
-    print(&finished, &output, &rows)
+    let code = print(&finished, &output, &rows)?;
+    let kept = output.runs.is_some().then(|| PathBuf::from("feedsim_results.txt"));
+    if let Some(path) = args.out.clone().or(kept) {
+        put_result("-o", &path, &csv(&rows));
+    }
+    Ok(with_files(code))
 }
 
 /// Searches or runs the fixed rates; returns what the record shall hold, and the verdict.
@@ -310,9 +314,8 @@ fn print(finished: &Finished, output: &crate::execute::Output, rows: &[Row]) -> 
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-        print_out(&table(rows))?;
     }
-    let missed = rows.last().is_some_and(|row| !row.held);
+    let missed = rows.last().is_some_and(|row| !row.held && !row.was_stopped());
     let code = code(finished);
     Ok(if code == crate::exit::FINE && missed { crate::exit::SLO_MISSED } else { code })
 }

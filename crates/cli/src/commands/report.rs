@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   The newest run, as text:        plimsoll report
-  A run of your choice, as JSON:  plimsoll report runs/20261121T203250Z-load-1a2b3c4d --format json
+  A run by its id:                plimsoll report 1a2b3c4d
+  A run of your choice, as JSON:  plimsoll report runs/20261121T203250.123Z-load-1a2b3c4d --format json
   As vespa-fbench prints it:      plimsoll report --format fbench
   For a build server, with what it must say:
     plimsoll report --format junit --assert 'global failed.percent is 0%'
@@ -27,13 +28,15 @@ Examples:
     plimsoll report feedsim_mini --all
     plimsoll report fbench feedsim_mini --all --format json
 
+Exit codes: 0 printed, 2 an assertion of --assert does not hold; with --exit-code that of the run itself.
+
 A run that was killed can be reported too: everything up to its last whole second is there, marked partial.";
 
 /// Print run records again: text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON; the history of a job.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
-    /// Folders of runs, or names of jobs; the newest run under --runs when left out.
+    /// Folders or ids of runs, or names of jobs; the newest run under --runs when left out.
     #[arg(value_name = "RUN|JOB")]
     runs_or_jobs: Vec<String>,
     /// All runs of the jobs, not only the newest of each; without a name, of every job there is.
@@ -49,6 +52,9 @@ pub struct ReportArgs {
     /// repeated.
     #[arg(long = "assert", value_name = "ASSERTION")]
     assertions: Vec<Assertion>,
+    /// End with the exit code that the run itself had; without it, 0 when the record could be printed.
+    #[arg(long)]
+    exit_code: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,7 +74,8 @@ enum Format {
 pub fn run(args: &ReportArgs) -> Result<u8> {
     let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
     let past = || past_runs(&args.runs).unwrap_or_default();
-    let (text, code) = match args.runs_or_jobs.as_slice() {
+    let by_id = with_ids(&args.runs_or_jobs, &args.runs);
+    let (text, code) = match by_id.as_slice() {
         [] if args.all => history(args, &past_runs(&args.runs)?)?,
         [] => one(args, &latest(&args.runs)?)?,
         [folder] if !args.all && !is_job(folder) => one(args, Path::new(folder))?,
@@ -87,9 +94,23 @@ pub fn run(args: &ReportArgs) -> Result<u8> {
     Ok(code)
 }
 
+/// The words that name runs, with ids of runs as `report --all` prints them made folders.
+fn with_ids(words: &[String], runs: &Path) -> Vec<String> {
+    let is_id = |word: &str| word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    if !words.iter().any(|word| is_id(word)) {
+        return words.to_owned();
+    }
+    let past = past_runs(runs).unwrap_or_default();
+    let folder = |word: &String| {
+        let found = past.iter().find(|run| is_id(word) && run.run_id == *word);
+        found.map_or(word.clone(), |run| run.folder.to_string_lossy().into_owned())
+    };
+    words.iter().map(folder).collect()
+}
+
 /// The runs of jobs; of one job without --all, its newest run.
 fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
-    let mut jobs = args.runs_or_jobs.clone();
+    let mut jobs = with_ids(&args.runs_or_jobs, &args.runs);
     let mut known: Vec<&str> = names();
     known.extend(past.iter().map(|run| run.job.as_str()));
     known.sort_unstable();
@@ -152,7 +173,11 @@ fn one(args: &ReportArgs, folder: &Path) -> Result<(String, u8)> {
         record.assertions = judged.collect();
     }
     let missed = !args.assertions.is_empty() && record.assertions.iter().any(|one| !one.held);
-    let code = if missed { exit::SLO_MISSED } else { exit::FINE };
+    let code = match (missed, args.exit_code) {
+        (_, true) => exit::of_record(&record),
+        (true, false) => exit::SLO_MISSED,
+        (false, false) => exit::FINE,
+    };
     let text = match args.format {
         Format::Text => plimsoll_report::text::render(&record, Some(&folder), &style()),
         Format::Json => plimsoll_report::json::pretty(&record),

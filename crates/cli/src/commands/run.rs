@@ -13,6 +13,8 @@ use crate::usage::usage;
 use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
+use plimsoll_report::folder::RUN_JSON;
+use plimsoll_report::load::load;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -22,11 +24,13 @@ Examples:
   A job of the catalogue, with two of its variables:
     plimsoll run fbench -i clients=16 -i seconds=20
   As DCPerf's benchpress is asked; --dry-run prints the command lines only:
-    $ plimsoll run feedsim_autoscale -i '{\"num_instances\": 2, \"extra_args\": \"-q 100\"}' --dry-run
+    plimsoll run feedsim_autoscale -i '{\"num_instances\": 2, \"extra_args\": \"-q 100\"}' --dry-run
   A job in another role, with one hook more:
     plimsoll run fbench -r remote -i host=10.0.0.5 -i port=8080 -i queries=q.txt -k perf
   A job or a scenario of your own (docs/jobs.md, docs/scenarios.md):
     plimsoll run my.toml
+  A load once more, from its record:
+    plimsoll run runs/20261121T203250.123Z-load-1a2b3c4d
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
@@ -34,8 +38,8 @@ Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 w
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// A job (plimsoll list tells them all), or the path of a TOML file.
-    #[arg(value_name = "JOB|FILE.toml")]
+    /// A job (plimsoll list tells them all), the path of a TOML file, or the record of a load to repeat.
+    #[arg(value_name = "JOB|FILE.toml|RUN")]
     job: String,
     /// A variable of the job, key=value or a JSON object of several; may be repeated.
     #[arg(
@@ -119,25 +123,64 @@ pub fn run(args: &RunArgs) -> Result<u8> {
         if mix::is_mix(&text) {
             return mix::run(path, &text, &output, args.dry_run);
         }
-        let scenario = read(path)?;
-        if args.dry_run {
-            print_out(&format!(
-                "{}\n",
-                serde_json::to_string_pretty(&scenario.without_secrets())?
-            ))?;
-            return Ok(exit::FINE);
-        }
-        return run_and_print(&scenario, &output).with_context(|| path.display().to_string());
+        return start(&read(path)?, path, &output, args.dry_run);
+    }
+    if path.is_dir() || path.extension().is_some_and(|extension| extension == "json") {
+        args.only_for_jobs("a run that is repeated has no variables, roles and hooks")?;
+        return repeat(path, &output, args.dry_run);
     }
     let job = catalogue::named(&args.job)?;
     let data = args.data.join(&job.name);
     let plan = Plan::new(&job, &args.choices(), &data)?;
+    plan.check()?;
     if args.dry_run {
         print_out(&plan.dry_run(&runner::passed_on(&output))?)?;
         return Ok(exit::FINE);
     }
     output.check()?;
     runner::run(plan, &data, &output)
+}
+
+/// Runs a scenario of a file, or shows it.
+fn start(scenario: &Scenario, path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
+    if dry_run {
+        let shown = serde_json::to_string_pretty(&scenario.without_secrets())?;
+        print_out(&format!("{shown}\n"))?;
+        return Ok(exit::FINE);
+    }
+    run_and_print(scenario, output).with_context(|| path.display().to_string())
+}
+
+/// Sections of records whose run was more than a load.
+const NOT_A_LOAD: [&str; 9] =
+    ["seek", "rival", "search", "rank", "voter", "visit", "feed", "mix", "fbench"];
+
+/// Runs the scenario of a record again, or one that was taken out of a record.
+fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
+    let shown = path.display();
+    let is_record = path.is_dir() || path.file_name().is_some_and(|name| name == RUN_JSON);
+    let scenario = if is_record {
+        let record = load(path)?.record;
+        if let Some(other) = NOT_A_LOAD.iter().find(|name| record.job_results.contains_key(**name))
+        {
+            return Err(usage(format!(
+                "{shown}: a run of plimsoll {other}; only those of plimsoll load can be repeated from their record"
+            )));
+        }
+        serde_json::from_value(record.scenario)
+    } else {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| usage(format!("{shown}: {error}; name a scenario or a record")))?;
+        serde_json::from_str(&text)
+    };
+    let scenario: Scenario = scenario.map_err(|error| usage(format!("{shown}: {error}")))?;
+    let left_out = |header: &&String| header.ends_with(Scenario::LEFT_OUT);
+    if let Some(header) = scenario.headers.iter().find(left_out) {
+        return Err(usage(format!(
+            "{shown}: header '{header}': records keep no secrets; write the scenario to a file (jq .scenario) and put it back"
+        )));
+    }
+    start(&scenario, path, output, dry_run)
 }
 
 fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {

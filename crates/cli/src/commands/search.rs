@@ -20,7 +20,7 @@ mod text;
 
 use super::common::OutputFlags;
 use super::requests::RowsFlags;
-use crate::execute::{note, print_out, style, write_json};
+use crate::execute::{note, print_out, style, with_files, write_json};
 use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
@@ -205,7 +205,7 @@ pub fn run(args: &SearchArgs) -> Result<u8> {
         let reasons = finished.record.verdict.reasons.join("; ");
         note(&format!("plimsoll: {}: {reasons}", finished.record.verdict.kind.name()));
     }
-    Ok(exit::of_record(&finished.record))
+    Ok(with_files(exit::of_record(&finished.record)))
 }
 
 fn print(record: &RunRecord, folder: Option<&Path>, args: &SearchArgs) -> Result<()> {

@@ -4,6 +4,7 @@ use super::common::{ArrivalsFlag, OutputFlags};
 use super::goal::{Wish, timeout};
 use super::method::{Method, results, search_as, unless_dead, verdict_of};
 use super::requests::RequestFlags;
+use crate::contact::reach;
 use crate::execute::{code, print_out, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::prepare::{SessionForm, http_of, open};
@@ -147,6 +148,7 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
     let (plan, form) = open(&task.scenario)?;
     let prepared = form.prepared(&task.scenario, plan)?;
     output.check()?;
+    reach(&prepared.plan.targets, task.scenario.connect_timeout)?;
     let about = About {
         plan: &prepared.plan,
         class_names: prepared.class_names,

@@ -46,7 +46,7 @@ pub struct ClusterArgs {
     /// A setting of the engine's own; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     setting: Vec<String>,
-    /// When a transaction is acknowledged: on the disk (sync), on the disk within a second (async), or whenever
+    /// When a transaction is acknowledged: on the disk (sync), on the disk some tenths of a second later (async), or whenever
     /// the system writes it, which a crash of the machine may damage (none).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
     durability: DurabilityFlag,

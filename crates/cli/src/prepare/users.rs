@@ -5,7 +5,7 @@ use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::scenario::{RowOrder, RowsPer, Scenario};
 use plimsoll_core::schedule::LoadModel;
-use plimsoll_workloads::rows::{Rows, TemplateError, TemplateSet};
+use plimsoll_workloads::rows::{Rows, TemplateError, TemplateSet, place_in_a_head};
 use plimsoll_workloads::script::{Script, UserOrder};
 use std::sync::Arc;
 
@@ -74,9 +74,27 @@ pub fn script_of(scenario: &Scenario, count: usize) -> Result<Option<Script>> {
     Script::new(order, &repeats, requests, scenario.seed).map(Some).map_err(usage)
 }
 
+/// Refuses a place for a value in a URL or header when there are no rows to fill it from.
+fn unfilled(scenario: &Scenario, source: &Source) -> Result<()> {
+    let SourceKind::Rendered(rendered) = &source.kind else { return Ok(()) };
+    let Some((line, place)) = rendered.per_target.first().and_then(place_in_a_head) else {
+        return Ok(());
+    };
+    let whence = match &scenario.queries {
+        Some(path) => format!("{}:{line}", path.display()),
+        None => "URL or --header".to_owned(),
+    };
+    Err(usage(format!(
+        "{whence}: {place} is filled from rows, and there are none; give --rows FILE, or write %7B%7B for braces"
+    )))
+}
+
 /// The rows of a scenario, with its requests cut for them; `None` where there are no rows.
 pub(super) fn filling(scenario: &Scenario, source: &Source) -> Result<Option<Filling>> {
-    let Some(wanted) = &scenario.rows else { return Ok(None) };
+    let Some(wanted) = &scenario.rows else {
+        unfilled(scenario, source)?;
+        return Ok(None);
+    };
     let SourceKind::Rendered(rendered) = &source.kind else {
         return Err(usage(
             "--rows: a file of requests of over 64 MiB is streamed and cannot be filled; use a smaller one",

@@ -6,11 +6,6 @@ use super::Evidence;
 const ZERO_HITS: f64 = 0.2;
 /// How often the same requests may come round before caches are a worry.
 const REPEATS: f64 = 10.0;
-/// Share of requests on a connection of their own from which on a warning is given.
-const FRESH: f64 = 0.5;
-/// Requests below which that share says nothing.
-const FRESH_REQUESTS: u64 = 100;
-
 /// The warning that holds for every kind of run.
 #[must_use]
 pub fn same_host_warning(evidence: &Evidence<'_>) -> Vec<String> {
@@ -65,13 +60,6 @@ pub fn warnings(evidence: &Evidence<'_>) -> Vec<String> {
         warnings.push(format!(
             "the wall clock was set by {:+.3} s during the run; times are measured by another clock and are right",
             evidence.health.clock_step_s
-        ));
-    }
-    let counters = &totals.counters;
-    if ledger.sent >= FRESH_REQUESTS && counters.connects as f64 > ledger.sent as f64 * FRESH {
-        warnings.push(format!(
-            "{} connections for {} requests: the target closes them, and the time to connect is in the response time",
-            counters.connects, ledger.sent
         ));
     }
     warnings

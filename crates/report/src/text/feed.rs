@@ -62,7 +62,7 @@ pub fn beside(page: &mut Page<'_>, mix: &MixResult, feed: &FeedResult) {
 /// How much was accepted and how fast, what was not, and how long the answers took.
 pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
     let head = format!(
-        "  {} operations accepted     {}/s   {} MB/s",
+        "  {} accepted     {}/s   {} MB/s",
         count(feed.accepted),
         significant(feed.accepted_per_s),
         significant(per_second(feed.body_bytes as f64 / 1e6, feed.seconds))

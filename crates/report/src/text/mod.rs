@@ -6,6 +6,7 @@
 mod feed;
 pub mod number;
 mod page;
+mod rank;
 pub(crate) mod search;
 mod seek;
 pub(crate) mod tables;
@@ -14,7 +15,7 @@ mod visit;
 pub mod voter;
 
 use crate::plain::printable;
-use number::{bytes, count, percent, significant, time};
+use number::{bytes, count, counted, percent, significant, time};
 use page::{Page, Tone};
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::ledger::{Failed, Ledger};
@@ -84,6 +85,16 @@ fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     if let Some(finding) = seek::finding(record) {
         seek::line(&mut page, &finding);
         page.blank();
+        if let Some(found) = rank::result(record) {
+            rank::table(&mut page, found);
+        }
+        return page.finish() + &books(record, folder, style);
+    }
+    if let Some(found) = rank::result(record).filter(|_| !record.job_results.contains_key("rival"))
+    {
+        rank::headline(&mut page, found);
+        page.blank();
+        rank::table(&mut page, found);
         return page.finish() + &books(record, folder, style);
     }
     let (feed, mix) = (feed::result(record), feed::mix(record));
@@ -223,13 +234,15 @@ fn rate(page: &mut Page<'_>, record: &RunRecord) {
         bytes(record.bytes.received as f64)
     );
     if counters.connects > 0 {
-        text += &format!(", {} connections opened", count(counters.connects));
+        text += &format!(", {} opened", counted(counters.connects, "connection"));
     }
     if counters.retries > 0 {
-        text += &format!(", {} retries on dead connections", count(counters.retries));
+        // Over HTTP/2 also those that the server gave back, as with a GOAWAY.
+        text +=
+            &format!(", {} sent again on another connection", counted(counters.retries, "request"));
     }
     if counters.waited > 0 {
-        text += &format!(", {} requests waited for a connection", count(counters.waited));
+        text += &format!(", {} waited for a connection", counted(counters.waited, "request"));
     }
     page.entry("Traffic", &text, Tone::Plain);
 }

@@ -82,7 +82,7 @@ pub fn latency(page: &mut Page<'_>, record: &RunRecord) {
 
 /// One line a class, the one that takes most of the target's time first.
 pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
-    let columns = [
+    let mut columns = vec![
         name("Classes"),
         number("sent", 1),
         number("ok", 0),
@@ -93,8 +93,9 @@ pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
         number("p95", 0),
         number("p99", 0),
         number("max", 4),
-        number("no hits", 3),
     ];
+    let hits_known = record.classes.values().any(|class| class.hits_known > 0);
+    columns.extend(hits_known.then(|| number("no hits", 3)));
     let spent =
         |class: &ClassRecord| class.latency_ms.service.mean * class.latency_ms.service.count as f64;
     let whole: f64 = record.classes.values().map(spent).sum();
@@ -108,7 +109,7 @@ pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
             0 => "-".to_owned(),
             known => percent(class.zero_hits as f64 / known as f64),
         };
-        let cells = vec![
+        let mut cells = vec![
             format!("  {}", clip(&printable(class_name), NAME_CHARS_MAX)),
             count(class.sent),
             count(class.ok),
@@ -119,8 +120,8 @@ pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
             cell(response, "p95"),
             cell(response, "p99"),
             cell(response, "max"),
-            no_hits,
         ];
+        cells.extend(hits_known.then_some(no_hits));
         (cells, if failed > 0 { Tone::Bad } else { Tone::Plain })
     };
     let rows: Vec<_> = classes.into_iter().map(row).collect();

@@ -91,15 +91,17 @@ impl ServiceTime {
             value => Err(ServiceTimeError::Range { name, value, least, most }),
         };
         let time = |name, ns: u64| check(name, ns as f64, 0.0, SERVICE_NS_MAX as f64);
+        // Of no time there is no distribution; who wants none writes fixed:0s.
+        let some = |name, ns: u64| check(name, ns as f64, 1.0, SERVICE_NS_MAX as f64);
         match *self {
             Self::Fixed { ns } => time("the time in ns", ns),
-            Self::Exponential { mean_ns } => time("the mean in ns", mean_ns),
+            Self::Exponential { mean_ns } => some("the mean in ns", mean_ns),
             Self::Lognormal { median_ns, sigma } => {
-                time("the median in ns", median_ns)?;
+                some("the median in ns", median_ns)?;
                 check("sigma", sigma, 0.0, 10.0)
             }
             Self::Gamma { shape, mean_ns } => {
-                time("the mean in ns", mean_ns)?;
+                some("the mean in ns", mean_ns)?;
                 check("the shape", shape, 0.01, 10_000.0)
             }
             Self::Bimodal { a_share, a_ns, b_ns } => {

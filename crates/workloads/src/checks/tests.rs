@@ -10,7 +10,13 @@ fn judge<'a>(checks: &'a Checks, status: u16, body: &[u8]) -> Result<(), Failure
 
 #[test]
 fn hits_times_and_texts() {
-    let seen = |hits, service_ns| Seen { status: 200, body: b"abc 123", hits, service_ns };
+    let seen = |hits, service_ns| Seen {
+        status: 200,
+        body: b"abc 123",
+        hits,
+        service_ns,
+        ..Seen::default()
+    };
     for (check, seen, expected) in [
         ("hits>=1", seen(Some(1), 0), true),
         ("hits>=1", seen(Some(0), 0), false),
@@ -54,7 +60,7 @@ fn a_number_of_hits_that_was_not_counted_to_its_end_is_a_least_one() {
         let checks = Checks::new(&[check]).unwrap();
         let held = |body: &[u8]| {
             let hits = HitCounter::default().count(None, body);
-            checks.judge(&Seen { status: 200, body, hits, service_ns: 0 }).is_ok()
+            checks.judge(&Seen { status: 200, body, hits, ..Seen::default() }).is_ok()
         };
         assert_eq!((held(body), held(counted)), (at_least, exactly), "{check}");
     }
@@ -148,6 +154,23 @@ fn presets_know_a_200_that_is_no_success() {
     assert!(!reply(r#"{"timed_out":true,"_shards":{"failed":0}}"#));
     assert!(!reply(r#"{"timed_out":false,"_shards":{"failed":1}}"#));
     assert!(!reply(r#"{"took":3,"errors":true}"#));
+    for foreign in [r#"{"ok":true}"#, "[1,2]", "{}", "\"took\"", "12"] {
+        assert!(judge(&vespa, 200, foreign.as_bytes()).is_err(), "vespa: {foreign}");
+        assert!(!reply(foreign), "elasticsearch: {foreign}");
+    }
+    let document = br#"{"pathId":"/document/v1/a/b/docid/c","id":"id:a:b::c"}"#;
+    assert_eq!(judge(&vespa, 200, document), Ok(()));
+    for own in [
+        r#"{"_index":"a","_id":"1","found":true}"#,
+        r#"{"count":3,"_shards":{"failed":0}}"#,
+        r#"{"hits":{"total":{"value":3}}}"#,
+        r#"{"took":3,"errors":false,"items":[]}"#,
+    ] {
+        assert!(reply(own), "{own}");
+    }
+    let new_index = br#"{"acknowledged":true,"index":"a"}"#;
+    assert!(!reply(std::str::from_utf8(new_index).unwrap()));
+    assert_eq!(judge(&elastic.clone().of_any_reply(), 200, new_index), Ok(()));
     assert!(!reply("<html>maintenance</html>") && !reply(""), "a 200 is not yet a success");
 }
 
@@ -164,4 +187,59 @@ fn hits_are_counted_wherever_they_are_told() {
     assert_eq!(counter.count(None, b"<html>"), None);
     let own = HitCounter::at(Pointer::parse("/n").unwrap());
     assert_eq!(own.count(None, br#"{"n":3}"#), Some(3));
+}
+
+#[test]
+fn an_absence_is_known_only_of_a_whole_body() {
+    let body = br#"{"root":{"id":"a","n":12},"took":1,"hits":{"total":{"value":12}}}"#;
+    let held = |check: &str, body: &[u8], shown| {
+        let checks = Checks::new(&[check]).unwrap();
+        checks.judge(&Seen { status: 200, body, shown, ..Seen::default() }).is_ok()
+    };
+    for check in
+        ["body!~ERROR", "!/errors", "vespa", "elasticsearch", "body=~^[^E]*$", "body=~\\}$"]
+    {
+        assert!(held(check, body, Shown::Whole), "{check}");
+        assert!(!held(check, body, Shown::Cut), "{check} of a body that was cut");
+        assert!(!held(check, body, Shown::Coded), "{check} of a coded body");
+    }
+    // What the beginning proves holds whatever follows; of bytes in an unknown coding nothing is proved.
+    for check in ["body~root", "/root/id=a", "/root/n>=12", "/root/id!=b", "body=~n\".1"] {
+        assert!(held(check, body, Shown::Cut), "{check}");
+        assert!(!held(check, body, Shown::Coded), "{check} of a coded body");
+    }
+    // A number at the cut may go on behind it.
+    let cut = br#"{"root":{"n":12"#;
+    for check in ["/root/n=12", "/root/n<100", "/root/n!=5", "/root/n"] {
+        assert!(!held(check, cut, Shown::Cut), "{check}");
+    }
+    assert_eq!(HitCounter::default().count(None, br#"{"hits":{"total":{"value":12"#), None);
+}
+
+#[test]
+fn a_failure_says_what_was_found() {
+    let body = br#"{"total":3,"root":{"errors":[{"code":12}]}}"#;
+    for (check, told) in [
+        ("/total=4", "check /total=4: found 3"),
+        ("/total>=4", "check /total>=4: found 3"),
+        ("/totel=4", "check /totel=4: found no such value"),
+        ("!/root/errors", r#"check !/root/errors: found [{"code":12}]"#),
+        ("body~absent", "check body~absent: not found in 43 bytes"),
+        ("body!~total", "check body!~total: found it"),
+        ("hits>=1", "check hits>=1: the reply tells no number of hits"),
+        ("time<1ms", "check time<1ms: took 1.50 ms"),
+    ] {
+        let checks = Checks::new(&[check]).unwrap();
+        let seen = Seen { status: 200, body, service_ns: 1_500_000, ..Seen::default() };
+        assert_eq!(checks.explain(&seen).as_deref(), Some(told));
+    }
+    let absent = Checks::new(&["!/errors"]).unwrap();
+    let cut = Seen { status: 200, body, shown: Shown::Cut, ..Seen::default() };
+    assert!(absent.explain(&cut).unwrap().contains("only the first 43 bytes"));
+    let coded = Seen { shown: Shown::Coded, ..cut };
+    assert!(absent.explain(&coded).unwrap().contains("content coding"));
+    let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(500));
+    let seen = Seen { status: 200, body: long.as_bytes(), ..Seen::default() };
+    let told = Checks::new(&["/a=1"]).unwrap().explain(&seen).unwrap();
+    assert!(told.len() < 120 && told.ends_with("..."), "{told}");
 }

@@ -20,8 +20,12 @@ use crate::query_file::{
 const LINE_MAX_BYTES: usize = 16 * 1024 * 1024;
 
 fn open(path: &Path) -> Result<RecordReader, InputError> {
-    let options =
-        ReadOptions { kind: RecordKind::Line, line_max_bytes: LINE_MAX_BYTES, base64: false };
+    let options = ReadOptions {
+        kind: RecordKind::Line,
+        line_max_bytes: LINE_MAX_BYTES,
+        base64: false,
+        own: None,
+    };
     let mut source = SourceFile::open(path)?;
     RecordReader::open(&mut source, &options, ByteRange::WHOLE, Passes::Count(1))
 }

@@ -8,7 +8,7 @@ pub use output::OutputFile;
 pub use source::{Order, Rendered, Stream, Way, shuffled};
 pub use troubles::Troubles;
 
-use crate::checks::{Checks, Failure as CheckFailure, HitCounter, Seen};
+use crate::checks::{Checks, Failure as CheckFailure, HitCounter, Seen, Shown};
 use crate::classes::Classes;
 use crate::render::{FbenchForm, HttpForm};
 use crate::rows::{RowFeed, TemplateSet};
@@ -73,7 +73,7 @@ impl Judge {
         counter.count(reply.header(HitCounter::HEADER), body)
     }
 
-    fn failure(&self, reply: &Reply<'_>, body: &[u8], judged: Judged) -> Option<Failure> {
+    fn failure(&self, reply: &Reply<'_>, body: (&[u8], Shown), judged: Judged) -> Option<Failure> {
         match self.checks.judge(&judged.seen(reply.status, body)) {
             Err(CheckFailure::Status(_)) => Some(Failure::Status),
             Err(CheckFailure::Check(_)) => Some(Failure::Check),
@@ -91,8 +91,8 @@ struct Judged {
 }
 
 impl Judged {
-    fn seen(self, status: u16, body: &[u8]) -> Seen<'_> {
-        Seen { status, body, hits: self.hits, service_ns: self.service_ns }
+    fn seen(self, status: u16, (body, shown): (&[u8], Shown)) -> Seen<'_> {
+        Seen { status, body, shown, hits: self.hits, service_ns: self.service_ns }
     }
 }
 
@@ -228,13 +228,19 @@ impl Drop for HttpSessions {
     }
 }
 
-/// Decodes a body where it is coded and wanted.
-fn plain_body<'a>(reply: &'a Reply<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+/// Decodes a body where it is coded and wanted, and says how much of it that is.
+pub(crate) fn plain_body<'a>(
+    reply: &'a Reply<'a>,
+    scratch: &'a mut Vec<u8>,
+    decoded_max: usize,
+) -> (&'a [u8], Shown) {
     if reply.encoding == Encoding::Identity || reply.body.is_empty() {
-        return reply.body;
+        return (reply.body, if reply.truncated { Shown::Cut } else { Shown::Whole });
     }
-    // A body that cannot be decoded is judged as it came: the checks will not find what they want in it.
-    decode_body(reply, scratch, DECODED_MAX).unwrap_or(reply.body)
+    match decode_body(reply, scratch, decoded_max) {
+        Ok(body) => (body, Shown::Whole),
+        Err(_) => (reply.body, Shown::Coded),
+    }
 }
 
 /// Writes a rendered request, filled where there are rows; its class and line are returned. `None` when the rows are used
@@ -329,12 +335,13 @@ impl Sessions<Http> for HttpSessions {
         reply: &Reply<'_>,
         times: Times,
     ) -> Judgement {
-        let body = plain_body(reply, &mut self.scratch);
+        let plain = plain_body(reply, &mut self.scratch, DECODED_MAX);
+        let body = plain.0;
         let service_ns = times.done_ns.saturating_sub(times.sent_ns);
         // Counting hits may cost a walk through the body, which a failed reply is spared.
         let early = if self.counts_for_checks { self.judge.count(reply, body) } else { None };
         self.judged = Judged { hits: early, service_ns };
-        let failure = self.judge.failure(reply, body, self.judged);
+        let failure = self.judge.failure(reply, plain, self.judged);
         let hits = match failure {
             None if self.counts_for_checks => early,
             None => self.judge.count(reply, body),
@@ -371,15 +378,27 @@ impl Sessions<Http> for HttpSessions {
 
     fn explain(&self, _what: &Submission, reply: &Reply<'_>) -> (String, String) {
         let mut scratch = Vec::new();
-        let body = plain_body(reply, &mut scratch);
-        let reason = match self.judge.checks.judge(&self.judged.seen(reply.status, body)) {
-            Err(failure) => failure.to_string(),
-            Ok(()) => format!(
+        let plain = plain_body(reply, &mut scratch, DECODED_MAX);
+        let reason = match self.judge.checks.explain(&self.judged.seen(reply.status, plain)) {
+            Some(reason) => reason + &status_hint(reply),
+            None => format!(
                 "{} body bytes, fewer than the limit of {}",
                 reply.body_bytes, self.judge.body_min_bytes
             ),
         };
-        (reason, beginning(reply, body))
+        (reason, beginning(reply, plain.0))
+    }
+}
+
+/// What to do about a status that is no success, where that is known: nothing for others.
+fn status_hint(reply: &Reply<'_>) -> String {
+    match (reply.status, reply.header("Location")) {
+        (300..=399, Some(location)) => {
+            format!(" leads to {}; redirects are not followed", shown(location))
+        }
+        (401, _) => ": the server wants credentials; give --header 'Authorization: ...'".to_owned(),
+        (403, _) => ": the server refuses these credentials, or none were given".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -469,7 +488,8 @@ mod tests {
             body_bytes: 9,
             truncated: false,
         };
-        let failure = |reply: &Reply<'_>| judge.failure(reply, b"", Judged::default());
+        let failure =
+            |reply: &Reply<'_>| judge.failure(reply, (b"", Shown::Whole), Judged::default());
         assert_eq!(failure(&reply), Some(Failure::Check));
         assert_eq!(failure(&Reply { body_bytes: 10, ..reply }), None);
         assert_eq!(failure(&Reply { status: 503, ..reply }), Some(Failure::Status));

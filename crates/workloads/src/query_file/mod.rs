@@ -1,7 +1,8 @@
 //! Query files in vespa-fbench's format: records of a URL and, for POST, a body.
 //!
 //! * Line ends are `\n`, `\r`, `\r\n` and `\n\r`. There are no comments and no escapes.
-//! * GET: each line that is not empty is a request target, sent verbatim.
+//! * GET: each line that is not empty is a request target, sent verbatim; where [`ReadOptions::own`] names the server,
+//!   a path on it or a whole URL of it.
 //! * POST: a line that starts with `/` is a URL; the lines up to the next such line are the body,
 //!   joined by `\n` without a final one. Empty lines inside a body count.
 //!
@@ -9,6 +10,7 @@
 //! larger one is streamed by [`RecordReader`] in memory that does not grow with it.
 
 mod lines;
+mod origin;
 mod parser;
 mod pattern;
 mod reader;

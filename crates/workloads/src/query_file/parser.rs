@@ -2,14 +2,17 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::lines::{LineInfo, LineReader};
+use super::origin::to_path;
 use super::{BODY_LINES_MAX, LINE_MAX_BYTES, LINE_MAX_BYTES_MIN};
 use crate::error::{InputError, Problem};
+use crate::render::Authority;
 
 /// Padding may be there or not: encoders differ, and the length tells the same.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -30,7 +33,7 @@ pub enum RecordKind {
 }
 
 /// How to read a query file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// How lines make records.
     pub kind: RecordKind,
@@ -38,13 +41,16 @@ pub struct ReadOptions {
     pub line_max_bytes: usize,
     /// POST bodies are base64, in the standard or the URL-safe alphabet, padded or not.
     pub base64: bool,
+    /// The servers that requests go to: every target is then a path on them or, where there is only one, a whole URL of
+    /// it, which is taken as its path. Without any, targets are sent verbatim, as vespa-fbench does.
+    pub own: Option<Arc<[Authority]>>,
 }
 
 impl ReadOptions {
     /// The defaults for a kind of record.
     #[must_use]
     pub fn new(kind: RecordKind) -> Self {
-        Self { kind, line_max_bytes: LINE_MAX_BYTES, base64: false }
+        Self { kind, line_max_bytes: LINE_MAX_BYTES, base64: false, own: None }
     }
 }
 
@@ -115,7 +121,7 @@ impl<R: Read> RecordParser<R> {
         Self {
             lines: LineReader::new(source, start.saturating_sub(1), line_max),
             name: name.to_owned(),
-            options: ReadOptions { line_max_bytes: line_max, ..*options },
+            options: ReadOptions { line_max_bytes: line_max, ..options.clone() },
             end,
             joins_midway: start > 0,
             line: Vec::new(),
@@ -177,11 +183,18 @@ impl<R: Read> RecordParser<R> {
                 std::mem::swap(&mut record.target, &mut self.line);
                 record.body.clear();
                 (record.line, record.offset) = (info.number, info.offset);
-                let checked = if raw { Ok(()) } else { check_target(&record.target) };
+                let checked = if raw { Ok(()) } else { self.check(&mut record.target) };
                 return checked.map(|()| true).map_err(|problem| self.wrong(info, problem));
             }
         }
         Ok(false)
+    }
+
+    fn check(&self, target: &mut Vec<u8>) -> Result<(), Problem> {
+        if let Some(own) = &self.options.own {
+            to_path(target, own)?;
+        }
+        check_target(target)
     }
 
     fn next_post(&mut self, record: &mut Record, midway: bool) -> Result<bool, InputError> {
@@ -199,7 +212,8 @@ impl<R: Read> RecordParser<R> {
                 self.skipped += 1;
                 continue;
             }
-            check_target(&record.target).map_err(|problem| self.wrong(info, problem))?;
+            let checked = self.check(&mut record.target);
+            checked.map_err(|problem| self.wrong(info, problem))?;
             if self.options.base64 {
                 self.decode(record, info)?;
             }

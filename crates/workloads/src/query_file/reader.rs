@@ -70,7 +70,7 @@ impl RecordReader {
         let parser = Self::parser(source, options, start, end)?;
         Ok(Self {
             source: source.clone(),
-            options: *options,
+            options: options.clone(),
             start,
             end,
             parser,

@@ -77,7 +77,7 @@ pub fn split_stream(
     (&mut stream).take(PEEK_BYTES).read_to_end(&mut head).map_err(fail)?;
     let kind = options.kind.unwrap_or_else(|| guess_kind(&head));
     // Bodies are copied as they stand, base64 or not.
-    let read = ReadOptions { kind, line_max_bytes: options.line_max_bytes, base64: false };
+    let read = ReadOptions { line_max_bytes: options.line_max_bytes, ..ReadOptions::new(kind) };
     let mut parser = RecordParser::new(Cursor::new(head).chain(stream), name, &read);
 
     let mut record = Record::default();

@@ -11,11 +11,13 @@ mod read;
 mod sql;
 mod template;
 mod text;
+mod unfilled;
 
 pub use feed::RowFeed;
 pub use sql::{fill_sql, quoted};
 pub use template::{TemplateError, TemplateSet};
 pub use text::fill_text;
+pub use unfilled::place_in_a_head;
 
 use std::path::{Path, PathBuf};
 

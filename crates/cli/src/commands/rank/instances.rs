@@ -82,7 +82,8 @@ fn share(processors: &[usize], index: usize, count: usize) -> Vec<usize> {
     processors[from..to].to_vec()
 }
 
-fn arguments(args: &RankArgs, index: usize) -> Vec<String> {
+/// What an instance is started with.
+pub fn arguments(args: &RankArgs, index: usize) -> Vec<String> {
     let preset = if args.preset == Preset::Mini { "mini" } else { "feedsim" };
     let port = if args.port == 0 { 0 } else { args.port.saturating_add(index as u16) };
     let mut all: Vec<String> = ["rank", "--preset", preset, "--port"].map(str::to_owned).to_vec();

@@ -98,10 +98,17 @@ pub fn final_run(
 }
 
 impl Row {
+    /// How long it was. One that was stopped has windows that never began, but what was recorded until then counts.
+    fn seconds(&self) -> f64 {
+        let Stretch { seconds, totals, interrupted, .. } = &self.stretch;
+        let recorded = if *interrupted { totals.seconds() } else { 0.0 };
+        seconds.max(recorded).max(1e-9)
+    }
+
     /// FeedSim's columns, in its order; times in ms, megabytes of 10^6.
     fn columns(&self) -> [f64; 15] {
-        let Stretch { seconds, totals, .. } = &self.stretch;
-        let seconds = seconds.max(1e-9);
+        let Stretch { totals, .. } = &self.stretch;
+        let seconds = self.seconds();
         let all = totals.all_classes();
         let response = all.response.summary();
         let counters = &totals.counters;
@@ -124,6 +131,11 @@ impl Row {
         ]
     }
 
+    /// Whether somebody ended it before its time.
+    pub fn was_stopped(&self) -> bool {
+        self.stretch.interrupted
+    }
+
     /// Instances that answered.
     fn successful(&self) -> usize {
         self.stretch.totals.classes.iter().filter(|part| part.ledger.ok > 0).count()
@@ -138,7 +150,7 @@ impl Row {
 
     /// What each instance did in this run: the requests of class i went to instance i.
     fn instances(&self) -> Vec<Value> {
-        let seconds = self.stretch.seconds.max(1e-9);
+        let seconds = self.seconds();
         let parts = &self.stretch.totals.classes;
         let share = 1.0 / parts.len().max(1) as f64;
         parts
@@ -174,6 +186,7 @@ impl Row {
         object.insert("from_s".to_owned(), json!(self.stretch.from_s));
         object.insert("to_s".to_owned(), json!(self.stretch.from_s + self.stretch.seconds));
         object.insert("held".to_owned(), json!(self.held));
+        object.insert("stopped".to_owned(), json!(self.stretch.interrupted));
         object.insert("failed".to_owned(), json!(self.stretch.totals.ledger.failed.total()));
         Value::Object(object)
     }
@@ -237,46 +250,4 @@ pub fn record(rows: &[Row], instances: usize) -> Value {
         "successful_instances": last.map_or(0, Row::successful),
         "runs": runs,
     })
-}
-
-/// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
-const SPREAD_MAX: f64 = 0.1;
-
-/// The runs for people.
-pub fn table(rows: &[Row]) -> String {
-    let mut text = String::new();
-    for row in rows {
-        let columns = row.columns();
-        text += &format!(
-            "Run        {:.1}/s for {:.0} s: {:.1}/s answered, p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms, {}\n",
-            columns[2],
-            columns[0],
-            columns[3],
-            columns[10],
-            columns[12],
-            columns[13],
-            if row.held { "held" } else { "MISSED" }
-        );
-    }
-    let Some(last) = rows.last().filter(|row| row.stretch.totals.classes.len() > 1) else {
-        return text;
-    };
-    for (index, part) in last.stretch.totals.classes.iter().enumerate() {
-        text += &format!(
-            "{}instance {}: {:.1}/s, p50 {:.1} ms, p95 {:.1} ms, {} failed\n",
-            if index == 0 { "Instances  " } else { "           " },
-            index + 1,
-            part.ledger.ok as f64 / last.stretch.seconds.max(1e-9),
-            part.response.quantile_ns(0.5) as f64 / 1e6,
-            part.response.quantile_ns(0.95) as f64 / 1e6,
-            part.ledger.failed.total()
-        );
-    }
-    if last.spread() > SPREAD_MAX {
-        text += &format!(
-            "Warning    the instances' answers lie {:.0} % apart: they do not have the same machine to themselves\n",
-            last.spread() * 100.0
-        );
-    }
-    text
 }

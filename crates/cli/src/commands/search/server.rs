@@ -180,7 +180,7 @@ impl Server {
 
     /// Why an answer that says it is a success is none: it ran out of time, lacks shards, or some items of it failed.
     fn unsound(&self, answer: &Answer) -> Option<String> {
-        let checks = Checks::new(&[self.dialect.checks()?]).ok()?;
+        let checks = Checks::new(&[self.dialect.checks()?]).ok()?.of_any_reply();
         let seen = Seen { status: 200, body: &answer.body, ..Seen::default() };
         checks.judge(&seen).err().map(|failure| failure.to_string())
     }

@@ -9,6 +9,7 @@ use super::start::{wait_for, wall_of};
 use super::task::Task;
 use crate::execute::Output;
 use crate::keeping::{About, Finished, JobEnd, Keeping, carry_out};
+use crate::remarks::too_little;
 use crate::signals::Stopped;
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Rhythm;
@@ -189,7 +190,10 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         }
         let result = conclude(task, before, &end, counted);
         let verdict = verdict(task, &result.0, result.1, &end);
-        let warnings = [before.prepared.clone(), worn_out(&result.0)].concat();
+        let mut warnings = [before.prepared.clone(), worn_out(&result.0)].concat();
+        if !task.gate && !end.interrupted && end.totals.ledger.ok > 0 {
+            warnings.extend(too_little(end.totals.ledger.ok, end.measured_s));
+        }
         Ok(JobEnd { end, results: section(&result.0), verdict, warnings })
     })
 }

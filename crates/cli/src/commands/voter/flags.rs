@@ -23,10 +23,10 @@ pub enum RhythmFlag {
     Burst,
 }
 
-/// Who lets calls in.
+/// What limits the calls under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeFlag {
-    /// Nobody: a call goes out when it is due.
+    /// No limit: a call goes out when it is due.
     Direct,
     /// Slots, and a bounded queue in front of them.
     Managed,

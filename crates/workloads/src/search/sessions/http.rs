@@ -2,14 +2,15 @@
 
 use super::super::dialect::Dialect;
 use super::{CellPlan, Outbox, Users};
-use crate::checks::{CheckError, Checks, Failure as CheckFailure, HitCounter, Seen};
+use crate::checks::{CheckError, Checks, Failure as CheckFailure, HitCounter, Seen, Shown};
+use crate::http::plain_body;
 use crate::render::RenderedSet;
 use crate::rows::{RowFeed, TemplateSet};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::UserTurn;
 use plimsoll_wire::http::Http;
-use plimsoll_wire::http1::{Encoding, Keep, Reply, Request, decode_body};
+use plimsoll_wire::http1::{Keep, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;
 
@@ -113,10 +114,10 @@ impl Sessions<Http> for CellSessions {
         reply: &Reply<'_>,
         times: Times,
     ) -> Judgement {
-        let body = plain(reply, &mut self.scratch);
+        let (body, shown) = plain_part(reply, &mut self.scratch);
         let hits = self.counter.count(None, body);
         let service_ns = times.done_ns.saturating_sub(times.sent_ns);
-        let seen = Seen { status: reply.status, body, hits, service_ns };
+        let seen = Seen { status: reply.status, body, shown, hits, service_ns };
         let failure = match self.asking.checks.judge(&seen) {
             Err(CheckFailure::Status(_)) => Some(Failure::Status),
             Err(CheckFailure::Check(_)) => Some(Failure::Check),
@@ -143,13 +144,15 @@ impl Sessions<Http> for CellSessions {
 
     fn explain(&self, _what: &Submission, reply: &Reply<'_>) -> (String, String) {
         let mut scratch = Vec::new();
-        let body = plain(reply, &mut scratch);
+        let (body, shown) = plain_part(reply, &mut scratch);
         let said = self.asking.dialect.message(reply.status, body);
         // How long it took is not told here: a reply that fails by nothing else failed by that.
         let hits = HitCounter::default().count(None, body);
-        let seen = Seen { status: reply.status, body, hits, service_ns: 0 };
+        let seen = Seen { status: reply.status, body, shown, hits, service_ns: 0 };
         match self.asking.checks.judge(&seen) {
-            Err(CheckFailure::Check(check)) => (format!("check {check}"), said),
+            Err(CheckFailure::Check(_)) => {
+                (self.asking.checks.explain(&seen).unwrap_or_default(), said)
+            }
             Err(CheckFailure::Status(_)) => (said.clone(), said),
             Ok(()) => ("it took longer than a check allows".to_owned(), said),
         }
@@ -158,8 +161,10 @@ impl Sessions<Http> for CellSessions {
 
 /// A reply's body without its coding; as it came where that cannot be undone.
 pub(in crate::search) fn plain<'a>(reply: &'a Reply<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
-    if reply.encoding == Encoding::Identity || reply.body.is_empty() {
-        return reply.body;
-    }
-    decode_body(reply, scratch, DECODED_MAX).unwrap_or(reply.body)
+    plain_part(reply, scratch).0
+}
+
+/// Does so, and says how much of the body that is.
+fn plain_part<'a>(reply: &'a Reply<'a>, scratch: &'a mut Vec<u8>) -> (&'a [u8], Shown) {
+    plain_body(reply, scratch, DECODED_MAX)
 }

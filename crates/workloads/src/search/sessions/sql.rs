@@ -175,7 +175,7 @@ impl Sessions<Postgres> for SqlCellSessions {
         if judgement.outcome == Outcome::Ok {
             hits = Some(self.hits(what, reply));
             let service_ns = times.done_ns.saturating_sub(times.sent_ns);
-            let seen = Seen { status: FINE, body: b"", hits, service_ns };
+            let seen = Seen { status: FINE, hits, service_ns, ..Seen::default() };
             if self.asking.checks.judge(&seen).is_err() {
                 judgement.outcome = Outcome::Failed(Failure::Check);
                 hits = None;
@@ -200,8 +200,8 @@ impl Sessions<Postgres> for SqlCellSessions {
             return explained(reply);
         }
         let (_, looked) = explained(reply);
-        let seen =
-            Seen { status: FINE, body: b"", hits: Some(self.hits(what, reply)), service_ns: 0 };
+        let hits = Some(self.hits(what, reply));
+        let seen = Seen { status: FINE, hits, ..Seen::default() };
         match self.asking.checks.judge(&seen) {
             Err(failure) => (failure.to_string(), looked),
             Ok(()) => ("it took longer than a check allows".to_owned(), looked),

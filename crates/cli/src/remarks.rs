@@ -1,0 +1,110 @@
+//! What a careful reader should know of a run's requests: why they failed, and when there were too few, or when connections
+//! did not last.
+
+use plimsoll_core::record::FailureSample;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_engine::run::RunEnd;
+use plimsoll_report::text::number::{counted, time};
+
+/// Fewer answers than these say nothing of a second run.
+const ANSWERS_LEAST: u64 = 30;
+/// A shorter stretch is over before anything has settled, s.
+const STRETCH_LEAST_S: f64 = 0.5;
+/// A connection that carries fewer requests on average was not kept.
+const REQUESTS_A_CONNECTION: u64 = 2;
+
+/// The first failure in words, with what may help.
+pub fn first_failure(sample: &FailureSample, scenario: &Scenario) -> String {
+    let (kind, reason) = (&sample.kind, &sample.reason);
+    let hint = hint(kind, reason, scenario).unwrap_or_default();
+    format!("the first failure was '{kind}': {reason}{hint}")
+}
+
+fn hint(kind: &str, reason: &str, scenario: &Scenario) -> Option<&'static str> {
+    let fbench = scenario.job == "fbench";
+    match kind {
+        "protocol" if !scenario.http2 && reason.contains("HTTP/1.") => {
+            Some("; a server that speaks nothing but HTTP/2 needs --http2")
+        }
+        "tls" if reason.contains("http://") => None,
+        "tls" if reason.contains("ApplicationProtocol") && scenario.http2 => {
+            Some("; perhaps the server does not speak HTTP/2: leave out --http2")
+        }
+        "tls" if reason.contains("ertificate") && fbench => {
+            Some("; -T FILE names the authority to trust")
+        }
+        "tls" if reason.contains("ertificate") => Some(
+            "; --cacert FILE names the authority to trust, --sni NAME another name, --insecure accepts any certificate",
+        ),
+        _ => None,
+    }
+}
+
+/// What is odd about the requests of a run at one load, whatever its verdict.
+pub fn remarks(scenario: &Scenario, end: &RunEnd) -> Vec<String> {
+    let (ledger, counters) = (&end.totals.ledger, &end.totals.counters);
+    let mut remarks = Vec::new();
+    let wanted = u64::from(scenario.connection_count());
+    let lost = counters.connects.saturating_sub(wanted);
+    if scenario.keepalive && lost > wanted && ledger.ok < REQUESTS_A_CONNECTION * lost {
+        remarks.push(format!(
+            "{} connections were opened for {} requests: the server, or what is before it, ends a connection after \
+             {}; opening the next one is part of the response times",
+            counters.connects,
+            ledger.sent,
+            if counters.connects >= ledger.sent { "every answer" } else { "few answers" }
+        ));
+    }
+    if ledger.ok > 0 && !end.interrupted {
+        remarks.extend(too_little(ledger.ok, end.measured_s));
+    }
+    remarks
+}
+
+/// Says so when a run was over before it could mean anything.
+pub fn too_little(answers: u64, measured_s: f64) -> Option<String> {
+    if answers < ANSWERS_LEAST {
+        let answers = counted(answers, "answer");
+        return Some(format!("{answers} are too few to mean anything; ask for a longer run"));
+    }
+    (measured_s < STRETCH_LEAST_S).then(|| {
+        format!(
+            "the run was over in {}: a machine's first fraction of a second is not its speed; ask for a longer run",
+            time(measured_s * 1e3)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_over_at_once_says_so() {
+        assert!(too_little(1, 10.0).unwrap().starts_with("1 answer "));
+        assert!(too_little(4, 0.001).unwrap().contains("too few"));
+        assert!(too_little(100_000, 0.07).unwrap().contains("over in 70.0 ms"));
+        assert_eq!(too_little(100, 1.0), None);
+    }
+
+    #[test]
+    fn a_failure_that_has_a_way_out_names_it() {
+        let told = |kind: &str, reason: &str, scenario: &Scenario| {
+            let (kind, reason) = (kind.to_owned(), reason.to_owned());
+            first_failure(&FailureSample { kind, reason, ..FailureSample::default() }, scenario)
+        };
+        let plain = Scenario::default();
+        let unknown = "invalid peer certificate: UnknownIssuer";
+        assert!(told("tls", unknown, &plain).contains("--cacert FILE"));
+        let fbench = Scenario { job: "fbench".to_owned(), ..Scenario::default() };
+        assert!(told("tls", unknown, &fbench).ends_with("-T FILE names the authority to trust"));
+        let odd = "the reply does not begin with HTTP/1.";
+        assert!(told("protocol", odd, &plain).ends_with("needs --http2"));
+        let two = Scenario { http2: true, ..Scenario::default() };
+        assert!(!told("protocol", odd, &two).contains("--http2"));
+        assert_eq!(
+            told("reset", "reset by peer", &plain),
+            "the first failure was 'reset': reset by peer"
+        );
+    }
+}
