@@ -49,9 +49,11 @@ pub struct RunEnd {
     pub network: Option<Network>,
     /// Length of the measured stretch, s.
     pub measured_s: f64,
-    /// Sum over clients of the time from their first measured moment to their last answer, or to the end of
-    /// the schedule when that was later, ns.
+    /// Sum over clients of the time from their first measured moment to their last answer, to the end of the
+    /// schedule when that was later, or to when they had nothing left to ask, ns.
     pub client_elapsed_ns: u64,
+    /// Clients that had a measured moment.
+    pub clients_measured: u32,
     /// The first shard's start, ns on the monotonic clock.
     pub start_ns: u64,
     /// CPU time of the process in the run, s.
@@ -86,6 +88,7 @@ impl RunEnd {
         self.network = later.network.or(self.network);
         self.measured_s += later.measured_s;
         self.client_elapsed_ns += later.client_elapsed_ns;
+        self.clients_measured = self.clients_measured.max(later.clients_measured);
         self.cpu_s += later.cpu_s;
         self.busiest = self.busiest.max(later.busiest);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
@@ -145,7 +148,12 @@ where
     });
     let (ends, collected) = ends?;
     let cpu_s = (process_cpu_ns() - cpu_before_ns) as f64 / 1e9;
-    Ok(assemble(ends, collected, plan.classes, start.agreed_ns(), cpu_s, sink))
+    let mut end = assemble(ends, collected, plan.classes, start.agreed_ns(), cpu_s, sink);
+    if plan.ignore_first > 0 && end.clients_measured > 0 {
+        // Each client has a measured stretch of its own; rates are those of their mean.
+        end.measured_s = end.client_elapsed_ns as f64 / 1e9 / f64::from(end.clients_measured);
+    }
+    Ok(end)
 }
 
 impl ShardPlan {
@@ -375,7 +383,7 @@ fn assemble(
     let mut warmup: Option<Interval> = None;
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
-    let (mut client_elapsed_ns, mut busiest) = (0, 0.0f64);
+    let (mut client_elapsed_ns, mut clients_measured, mut busiest) = (0, 0, 0.0f64);
     let (mut interrupted, mut refused) = (false, None);
     for end in ends {
         rest.merge(&end.rest);
@@ -390,6 +398,7 @@ fn assemble(
         from_ns = from_ns.min(end.measured_ns.0);
         to_ns = to_ns.max(end.measured_ns.1);
         client_elapsed_ns += end.client_elapsed_ns;
+        clients_measured += end.clients_measured;
         busiest = busiest.max(end.busy);
         interrupted |= end.interrupted;
         refused = refused.or(end.refused);
@@ -404,6 +413,7 @@ fn assemble(
         network: network(trips),
         measured_s: to_ns.saturating_sub(from_ns) as f64 / 1e9,
         client_elapsed_ns,
+        clients_measured,
         start_ns,
         cpu_s,
         busiest,

@@ -247,6 +247,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.flights.release(tag);
                 self.schedule.withdraw();
                 self.exhausted = true;
+                if let Some(exhausted_ns) = self.client_exhausted_ns.get_mut(due.client as usize) {
+                    *exhausted_ns = now_ns;
+                }
                 self.put_back(key);
                 return;
             }
@@ -285,6 +288,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let shares_connections = self.plan.model.clients().is_none();
         let waited = could_start_ns > could_ask_ns && shares_connections;
         let opened = connection.state == State::Open;
+        if self.plan.ignore_first > 0 {
+            self.begin_to_measure(due.client, could_ask_ns);
+        }
         self.count_due(due.intended_ns);
         self.standing.sent += 1;
         let recorder = self.recorder_of(measured);
@@ -295,6 +301,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.submit(key, tag, now_ns);
         } else {
             self.wait_for_connection(key, tag, now_ns);
+        }
+    }
+
+    /// Where the first requests of each client do not count, its time begins when it could ask the first that does.
+    fn begin_to_measure(&mut self, client: u32, could_ask_ns: u64) {
+        let client = client as usize;
+        if self.client_ended.get(client) == Some(&self.plan.ignore_first) {
+            self.client_from_ns[client] = could_ask_ns;
         }
     }
 
