@@ -65,7 +65,7 @@ pub struct FbenchResult {
     pub ok: u64,
     /// Requests that took as long as the cycle or longer; all of them when the cycle is 0.
     pub cycles_not_held: u64,
-    /// Requests sent on a connection that had carried one before.
+    /// Requests answered on a connection that had carried one before.
     pub reuse_count: u64,
     pub keepalive: bool,
     /// Exact, ms, successful requests only; so are the next two.
@@ -227,11 +227,13 @@ fn statuses_with_unanswered(totals: &Interval) -> BTreeMap<u16, u64> {
 /// The first line that the original prints.
 pub const STARTING: &str = "Starting clients...\n";
 
-/// The lines that the original prints when the run is over, a dot for each client that ended.
+/// The lines that the original prints when the run is over, with a dot for each client that ends only now. One more is
+/// empty when the run was interrupted.
 #[must_use]
-pub fn stopped_lines(clients: u32) -> String {
+pub fn stopped_lines(clients: u32, interrupted: bool) -> String {
     let dots = ".".repeat(clients as usize);
-    format!("Stopping clients\nClients stopped.\n{dots}\nClients Joined.\n")
+    let empty = if interrupted { "\n" } else { "" };
+    format!("Stopping clients\nClients stopped.\n{dots}\nClients Joined.\n{empty}")
 }
 
 /// Our own figures, to follow the summary: response time, ledger, verdict, where the record lies.
@@ -330,7 +332,9 @@ mod tests {
     }
 
     #[test]
-    fn the_dots_are_one_a_client() {
-        assert_eq!(stopped_lines(3), "Stopping clients\nClients stopped.\n...\nClients Joined.\n");
+    fn the_last_lines_are_the_originals() {
+        let lines = "Stopping clients\nClients stopped.\n...\nClients Joined.\n";
+        assert_eq!(stopped_lines(3, false), lines);
+        assert_eq!(stopped_lines(3, true), format!("{lines}\n"));
     }
 }
