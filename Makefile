@@ -6,7 +6,7 @@ BIN   := target/release/plimsoll
 TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
 BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 
-.PHONY: all build run test test-engines check bench zoo golden clean test-tools bench-tools
+.PHONY: all build run test test-engines check bench zoo sabotage golden clean test-tools bench-tools
 
 all: build
 
@@ -37,6 +37,11 @@ bench: build bench-tools
 # The search for the load line on plants whose line is known, rivals beside it; about ten minutes. See docs/seek.md.
 zoo:
 	$(CARGO) run --release --locked --package plimsoll-zoo -- $(or $(SEEDS),1000)
+
+# What plimsoll says about itself while one thing is wrong, on real sockets and in virtual time; about twelve minutes on a
+# machine that nobody else uses. Writes its table into docs/verdicts.md. As root also quotas, few ports, and disks.
+sabotage: build
+	$(CARGO) run --release --locked --package plimsoll-sabotage -- all --page docs/verdicts.md
 
 # Writes the expected outputs of golden tests anew, for a look at the difference.
 golden:

@@ -70,7 +70,7 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 9] = [
+    let may: [(&str, &[&str]); 10] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
@@ -79,6 +79,7 @@ fn arrows_point_down_only() {
         ("scan", &[]),
         ("targets", &["core", "wire", "scan"]),
         ("zoo", &["core"]),
+        ("sabotage", &["core", "wire", "engine"]),
         ("cli", &["core", "wire", "engine", "workloads", "report", "targets"]),
     ];
     for (room, allowed) in may {

@@ -138,15 +138,26 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
     } else if scenario.connect_timeout.ns == 0 {
         "--connect-timeout: must be more than 0; every wait has a limit"
     } else {
-        return match slots {
-            Some(slots) if slots < scenario.threads => Err(usage(format!(
-                "--slots {slots} is less than one for each of {} threads; use fewer --threads",
-                scenario.threads
-            ))),
-            _ => Ok(()),
-        };
+        return check_shares(scenario, slots);
     };
     Err(usage(wrong))
+}
+
+/// Every thread needs a slot and a connection of its own: one more than were asked for would be another load. Clients
+/// that each have their own connection are dealt out with it, and a thread may have none.
+fn check_shares(scenario: &Scenario, slots: Option<u32>) -> Result<()> {
+    let is_short = |count: &u32| *count < scenario.threads;
+    let connections =
+        scenario.connections.filter(|_| scenario.connections != scenario.load.clients());
+    let short = match (slots.filter(is_short), connections.filter(is_short)) {
+        (Some(slots), _) => format!("--slots {slots}"),
+        (None, Some(connections)) => format!("--connections {connections}"),
+        (None, None) => return Ok(()),
+    };
+    Err(usage(format!(
+        "{short} is less than one for each of {} threads; use fewer --threads",
+        scenario.threads
+    )))
 }
 
 fn profile_is_all_warmup(scenario: &Scenario) -> bool {

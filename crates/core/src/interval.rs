@@ -151,10 +151,12 @@ pub struct Counters {
     pub waited: u64,
     /// Cycles longer than the schedule's cycle time or the users' pace.
     pub cycles_late: u64,
-    /// Requests that came to an end before the measured stretch was over.
+    /// Requests that came to an end in the measured stretch, also those that were due in the warm-up.
     pub ended_in_time: u64,
     /// Successful ones among them: what the headline rate counts.
     pub ok_in_time: u64,
+    /// Connections that could not be made, and that broke, because this machine had no descriptor, port or memory left.
+    pub exhausted: u64,
 }
 
 impl Counters {
@@ -170,6 +172,7 @@ impl Counters {
         self.cycles_late += other.cycles_late;
         self.ended_in_time += other.ended_in_time;
         self.ok_in_time += other.ok_in_time;
+        self.exhausted += other.exhausted;
     }
 }
 
@@ -190,6 +193,8 @@ pub struct Interval {
     pub counters: Counters,
     /// How late the generator sent, ns, every request sent.
     pub lag: Histogram,
+    /// Requests refused, or never sent, or unfinished: how long they had waited when they were given up, ns.
+    pub unserved: Histogram,
     /// Replies by status code.
     pub statuses: BTreeMap<u16, u64>,
     /// One part a class, in the order of the workload's class names.
@@ -215,6 +220,7 @@ impl Interval {
         self.ledger.merge(&other.ledger);
         self.counters.merge(&other.counters);
         self.lag.merge(&other.lag);
+        self.unserved.merge(&other.unserved);
         for (&status, &count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
@@ -231,6 +237,7 @@ impl Interval {
         self.ledger = Ledger::default();
         self.counters = Counters::default();
         self.lag.clear();
+        self.unserved.clear();
         self.statuses.clear();
         self.classes.iter_mut().for_each(ClassPart::clear);
     }
@@ -241,6 +248,7 @@ impl Interval {
         self.ledger == Ledger::default()
             && self.counters == Counters::default()
             && self.lag.is_empty()
+            && self.unserved.is_empty()
             && self.statuses.is_empty()
     }
 
@@ -270,6 +278,9 @@ pub struct IntervalLine {
     pub ledger: Ledger,
     pub counters: Counters,
     pub lag: String,
+    /// Left out where it is empty; journals before it have none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unserved: String,
     pub statuses: BTreeMap<u16, u64>,
     pub classes: Vec<ClassLine>,
 }
@@ -304,6 +315,10 @@ impl From<&Interval> for IntervalLine {
             ledger: interval.ledger,
             counters: interval.counters,
             lag: interval.lag.encode(),
+            unserved: match interval.unserved.is_empty() {
+                true => String::new(),
+                false => interval.unserved.encode(),
+            },
             statuses: interval.statuses.clone(),
             classes: interval
                 .classes
@@ -355,6 +370,10 @@ impl TryFrom<&IntervalLine> for Interval {
             ledger: line.ledger,
             counters: line.counters,
             lag: Histogram::decode(&line.lag)?,
+            unserved: match line.unserved.as_str() {
+                "" => Histogram::new(),
+                encoded => Histogram::decode(encoded)?,
+            },
             statuses: line.statuses.clone(),
             classes,
         })
@@ -373,6 +392,9 @@ mod tests {
         interval.classes[1].response.record(5_000_000);
         interval.classes[1].zero_hits = 1;
         interval.statuses.insert(200, 3);
+        let without = serde_json::to_string(&IntervalLine::from(&interval)).unwrap();
+        assert!(!without.contains("unserved"));
+        interval.unserved.record_many(7_000_000, 12);
         let text = serde_json::to_string(&IntervalLine::from(&interval)).unwrap();
         let line: IntervalLine = serde_json::from_str(&text).unwrap();
         let back = Interval::try_from(&line).unwrap();
@@ -380,6 +402,9 @@ mod tests {
         assert_eq!(back.statuses, interval.statuses);
         assert_eq!(back.ledger, interval.ledger);
         assert_eq!(back.to_ns, interval.to_ns);
+        assert_eq!((back.unserved.count(), back.unserved), (12, interval.unserved));
+        let line: IntervalLine = serde_json::from_str(&without).unwrap();
+        assert!(Interval::try_from(&line).unwrap().unserved.is_empty());
     }
 
     #[test]

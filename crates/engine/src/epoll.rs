@@ -41,10 +41,11 @@ fn net_error(errno: Errno) -> NetError {
     match errno {
         Errno::CONNREFUSED => NetError::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => NetError::Reset,
-        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::TIMEDOUT | Errno::ADDRNOTAVAIL => {
-            NetError::Unreachable
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::TIMEDOUT => NetError::Unreachable,
+        // Of a connection that nobody bound to an address, ADDRNOTAVAIL says that no local port is left.
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL => {
+            NetError::Exhausted
         }
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => NetError::Exhausted,
         other => NetError::Other(other.raw_os_error()),
     }
 }

@@ -6,10 +6,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// CPU time of the whole process, ns.
+/// CPU time of the calling thread, ns.
 #[must_use]
-pub fn process_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+pub fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -113,9 +113,9 @@ mod tests {
         let machine = machine();
         assert!(machine.cpus > 0 && machine.memory_bytes > 0 && !machine.kernel.is_empty());
         assert!(rss_max_bytes() > 0 && !machine.architecture.is_empty());
-        let before = process_cpu_ns();
+        let before = thread_cpu_ns();
         let spent: u64 = (0..2_000_000u64).fold(0, |a, b| a ^ b.wrapping_mul(a | 1));
-        assert!(process_cpu_ns() > before, "{spent}");
+        assert!(thread_cpu_ns() > before, "{spent}");
     }
 
     #[test]

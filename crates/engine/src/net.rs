@@ -93,7 +93,7 @@ impl std::fmt::Display for NetError {
             NetError::Reset => f.write_str("connection reset by the peer"),
             NetError::Unreachable => f.write_str("the address cannot be reached"),
             NetError::Exhausted => {
-                f.write_str("this machine has no file descriptor or local port left (ulimit -n)")
+                f.write_str("this machine has no file descriptor (ulimit -n) or local port left")
             }
             NetError::Other(code) => {
                 write!(f, "{}", std::io::Error::from_raw_os_error(*code))

@@ -1,21 +1,24 @@
 //! A run on this machine: shards on threads, seconds merged as they come, and what is left at the end.
 
+mod collector;
+mod start;
+
 use crate::epoll::EpollNet;
-use crate::health::{process_cpu_ns, rss_max_bytes};
+use crate::health::rss_max_bytes;
 use crate::net::RoundTrip;
 use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
+use collector::{Collected, Collector, yield_to_all_others};
 use plimsoll_core::admission::AdmissionModel;
-use plimsoll_core::clock::{MILLISECOND_NS, SystemClock, now_ns};
+use plimsoll_core::clock::SystemClock;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::{Network, Sink};
 use plimsoll_core::schedule::{ModelError, Slice};
 use plimsoll_wire::{Protocol, Sessions};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use start::{OnTheWay, StartLine};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Barrier};
-use std::time::Duration;
+use std::thread::Builder;
 use thiserror::Error;
 
 /// A run that could not take place.
@@ -27,6 +30,18 @@ pub enum RunError {
     /// The operating system refused something the engine needs.
     #[error("the engine could not start: {0}")]
     System(#[from] std::io::Error),
+    /// A thread cannot be had.
+    #[error(
+        "thread {number} of {of} cannot be started: {error}; use fewer --threads, or raise ulimit -u"
+    )]
+    Thread {
+        /// Which one, from 1 on.
+        number: usize,
+        /// How many are wanted.
+        of: usize,
+        /// What the system says.
+        error: std::io::Error,
+    },
     /// A shard's thread died: a defect of plimsoll.
     #[error("a shard died; this is a defect in plimsoll, the run is void")]
     ShardDied,
@@ -56,14 +71,17 @@ pub struct RunEnd {
     pub clients_measured: u32,
     /// The first shard's start, ns on the monotonic clock.
     pub start_ns: u64,
-    /// CPU time of the process in the run, s.
+    /// CPU time of the generator in the measured stretch, s: of its shards, and of the thread that keeps the seconds.
     pub cpu_s: f64,
-    /// Share of its time that the busiest shard had work, 0 to 1.
+    /// Share of the measured stretch that the busiest shard had work, 0 to 1.
     pub busiest: f64,
     /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
-    /// Whether it was told to stop before its end.
+    /// Whether it was told to stop before the end of the measured stretch.
     pub interrupted: bool,
+    /// Whether it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
+    /// `unfinished` or `unsent`.
+    pub drain_cut: bool,
     /// Why the target would not have it, where a login was refused: the run ended with it.
     pub refused: Option<&'static str>,
     /// What the sink could not keep.
@@ -93,6 +111,7 @@ impl RunEnd {
         self.busiest = self.busiest.max(later.busiest);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
         self.interrupted |= later.interrupted;
+        self.drain_cut |= later.drain_cut;
         self.refused = self.refused.or(later.refused);
         self.sink_error = self.sink_error.take().or(later.sink_error);
     }
@@ -116,39 +135,45 @@ where
     P: Protocol,
     F: Fn() -> P + Sync,
 {
-    let shards = sessions.len().max(1) as u32;
-    let cpu_before_ns = process_cpu_ns();
-    let start = StartLine::new(shards as usize, plan.part.start_ns, stop.clone());
+    let shards = sessions.len().max(1);
+    let start = StartLine::new(shards, plan.part.start_ns, stop.clone());
     let (sender, receiver) = channel();
-    let mut spares = Vec::new();
-    let ends = std::thread::scope(|scope| {
+    let (ways, spares): (Vec<_>, Vec<_>) = (0..shards).map(|_| channel()).unzip();
+    let (ends, collected) = std::thread::scope(|scope| {
+        let (keeper, watcher) = (&mut *sink, &mut *progress);
+        let refused = |number, error| {
+            start.give_up();
+            RunError::Thread { number, of: shards + 1, error }
+        };
+        let collector = Builder::new().spawn_scoped(scope, move || {
+            yield_to_all_others();
+            Collector::new(ways).collect(&receiver, keeper, watcher)
+        });
+        let collector = collector.map_err(|error| refused(1, error))?;
         let mut threads = Vec::new();
-        for (index, sessions) in (0u32..).zip(sessions) {
-            let own = plan.cut(index, shards);
-            let (spare_sender, spare_receiver) = channel();
-            spares.push(spare_sender);
-            let (sender, start, protocol, stop) = (sender.clone(), &start, &protocol, stop.clone());
-            threads.push(scope.spawn(move || {
-                let outbox = Outbox { index, sender, spares: spare_receiver };
-                shard_thread(own, protocol(), sessions, outbox, start, stop)
-            }));
+        for ((index, sessions), spares) in (0u32..).zip(sessions).zip(spares) {
+            let own = plan.cut(index, shards as u32);
+            let outbox = Outbox { index, sender: sender.clone(), spares };
+            let (start, protocol, stop) = (&start, &protocol, stop.clone());
+            let thread = Builder::new().spawn_scoped(scope, move || {
+                // What dies before the line lets the others go.
+                let on_the_way = OnTheWay::new(start);
+                shard_thread(own, protocol(), sessions, outbox, on_the_way, stop)
+            });
+            threads.push(thread.map_err(|error| refused(index as usize + 2, error))?);
         }
         drop(sender);
-        let (keeper, watcher) = (&mut *sink, &mut *progress);
-        let collector = scope.spawn(move || {
-            yield_to_all_others();
-            Collector::new(spares).collect(&receiver, keeper, watcher)
-        });
-        let ends: Result<Vec<_>, RunError> = threads
+        let ends: Vec<_> = threads
             .into_iter()
-            .map(|thread| thread.join().map_err(|_| RunError::ShardDied)?)
+            .map(|thread| thread.join().unwrap_or(Err(RunError::ShardDied)))
             .collect();
-        let collected = collector.join().map_err(|_| RunError::CollectorDied);
-        Ok::<_, RunError>((ends?, collected?))
-    });
-    let (ends, collected) = ends?;
-    let cpu_s = (process_cpu_ns() - cpu_before_ns) as f64 / 1e9;
-    let mut end = assemble(ends, collected, plan.classes, start.agreed_ns(), cpu_s, sink);
+        let collected = collector.join().map_err(|_| RunError::CollectorDied)?;
+        Ok::<_, RunError>((ends, collected))
+    })?;
+    let ends: Result<Vec<Option<ShardEnd>>, RunError> = ends.into_iter().collect();
+    // Nobody was let go: that takes an error.
+    let ends: Vec<ShardEnd> = ends?.into_iter().flatten().collect();
+    let mut end = assemble(ends, collected, plan.classes, start.agreed_ns(), sink);
     if plan.ignore_first > 0 && end.clients_measured > 0 {
         // Each client has a measured stretch of its own; rates are those of their mean.
         end.measured_s = end.client_elapsed_ns as f64 / 1e9 / f64::from(end.clients_measured);
@@ -184,47 +209,6 @@ impl ShardPlan {
     }
 }
 
-/// Where shards wait for each other after their connections are open.
-struct StartLine {
-    barrier: Barrier,
-    /// Agreed with others.
-    not_before_ns: u64,
-    start_ns: AtomicU64,
-    stop: Arc<AtomicBool>,
-}
-
-/// Shards come from the start line so long before an agreed start, and wait for the rest with their own timers.
-const AHEAD_NS: u64 = 20 * MILLISECOND_NS;
-
-impl StartLine {
-    fn new(shards: usize, not_before_ns: Option<u64>, stop: Arc<AtomicBool>) -> Self {
-        Self {
-            barrier: Barrier::new(shards),
-            not_before_ns: not_before_ns.unwrap_or(0),
-            start_ns: AtomicU64::new(0),
-            stop,
-        }
-    }
-
-    /// Waits for the others and returns the start that all agree on.
-    fn wait(&self) -> u64 {
-        if self.barrier.wait().is_leader() {
-            while now_ns() + AHEAD_NS < self.not_before_ns && !self.stop.load(Ordering::Relaxed) {
-                let left_ns = self.not_before_ns.saturating_sub(now_ns() + AHEAD_NS);
-                std::thread::sleep(Duration::from_nanos(left_ns.min(10 * MILLISECOND_NS)));
-            }
-            let start_ns = self.not_before_ns.max(now_ns() + MILLISECOND_NS);
-            self.start_ns.store(start_ns, Ordering::Release);
-        }
-        self.barrier.wait();
-        self.agreed_ns()
-    }
-
-    fn agreed_ns(&self) -> u64 {
-        self.start_ns.load(Ordering::Acquire)
-    }
-}
-
 struct Outbox {
     index: u32,
     sender: Sender<(u32, Message)>,
@@ -236,9 +220,9 @@ fn shard_thread<P: Protocol>(
     protocol: P,
     sessions: Box<dyn Sessions<P> + Send>,
     outbox: Outbox,
-    start: &StartLine,
+    start: OnTheWay<'_>,
     stop: Arc<AtomicBool>,
-) -> Result<ShardEnd, RunError> {
+) -> Result<Option<ShardEnd>, RunError> {
     // The default slack of 50 us would be added to every intended start.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let Outbox { index, sender, spares } = outbox;
@@ -247,127 +231,12 @@ fn shard_thread<P: Protocol>(
         let _ = sender.send((index, message));
         spares.try_recv().ok()
     };
-    let net = match EpollNet::new() {
-        Ok(net) => net,
-        Err(error) => {
-            start.wait();
-            return Err(error.into());
-        }
-    };
-    let made = Shard::new(plan, protocol, net, SystemClock, sessions, Box::new(deliver), stop);
-    let shard = match made {
-        Ok(shard) => shard,
-        Err(error) => {
-            start.wait();
-            return Err(error.into());
-        }
-    };
-    Ok(shard.run(|| start.wait())?)
-}
-
-/// Seconds of all shards, merged.
-struct Collected {
-    totals: Interval,
-    sink_error: Option<std::io::Error>,
-}
-
-/// Merges the shards' seconds and hands their memory back, emptied.
-struct Collector {
-    /// The end of the last second that each shard has delivered, ns.
-    reached_ns: Vec<u64>,
-    /// Ways back to the shards.
-    spares: Vec<Sender<Box<Interval>>>,
-    /// Seconds that some shard still owes its part of, with the shard whose memory they are in.
-    pending: BTreeMap<u64, (usize, Box<Interval>)>,
-}
-
-impl Collector {
-    fn new(spares: Vec<Sender<Box<Interval>>>) -> Self {
-        Self { reached_ns: vec![0; spares.len()], spares, pending: BTreeMap::new() }
-    }
-
-    fn collect(
-        mut self,
-        receiver: &Receiver<(u32, Message)>,
-        sink: &mut dyn Sink,
-        progress: &mut dyn FnMut(&Interval),
-    ) -> Collected {
-        let mut collected = Collected { totals: Interval::default(), sink_error: None };
-        while let Ok((index, message)) = receiver.recv() {
-            match message {
-                Message::Failure(sample) => {
-                    if let Err(error) = sink.failure(&sample) {
-                        collected.sink_error.get_or_insert(error);
-                    }
-                }
-                Message::Second(second) => {
-                    self.add(index as usize, second);
-                    let all_past = self.reached_ns.iter().copied().min().unwrap_or(0);
-                    self.take_until(all_past, &mut collected, sink, progress);
-                }
-            }
-        }
-        self.take_until(u64::MAX, &mut collected, sink, progress);
-        collected
-    }
-
-    fn add(&mut self, shard: usize, second: Box<Interval>) {
-        self.reached_ns[shard] = second.to_ns;
-        match self.pending.entry(second.to_ns) {
-            Entry::Occupied(mut merged) => {
-                merged.get_mut().1.merge(&second);
-                self.give_back(shard, second);
-            }
-            Entry::Vacant(place) => {
-                place.insert((shard, second));
-            }
-        }
-    }
-
-    fn take_until(
-        &mut self,
-        end_ns: u64,
-        collected: &mut Collected,
-        sink: &mut dyn Sink,
-        progress: &mut dyn FnMut(&Interval),
-    ) {
-        while self.pending.first_key_value().is_some_and(|(&to_ns, _)| to_ns <= end_ns) {
-            let Some((_, (shard, second))) = self.pending.pop_first() else { break };
-            collected.take(&second, sink, progress);
-            self.give_back(shard, second);
-        }
-    }
-
-    /// Empties the memory here, where nobody waits, and not on the shard's time.
-    fn give_back(&self, shard: usize, mut second: Box<Interval>) {
-        second.clear();
-        // A shard that has ended no longer takes it.
-        let _ = self.spares[shard].send(second);
-    }
-}
-
-/// Lets every other thread go first: a shard whose request is due must not wait until this one has encoded
-/// its histograms, not even where both are bound to one core.
-fn yield_to_all_others() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the call reads one structure that outlives it, and concerns the calling thread only. Should the
-    // system refuse, the run is as valid; its lag shows what that cost.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
-}
-
-impl Collected {
-    fn take(
-        &mut self,
-        second: &Interval,
-        sink: &mut dyn Sink,
-        progress: &mut dyn FnMut(&Interval),
-    ) {
-        self.totals.merge(second);
-        if let Err(error) = sink.interval(second) {
-            self.sink_error.get_or_insert(error);
-        }
-        progress(second);
-    }
+    let net = EpollNet::new()?;
+    let deliver = Box::new(deliver);
+    let mut shard = Shard::new(plan, protocol, net, SystemClock, sessions, deliver, stop)?;
+    shard.open_connections();
+    let Some(start_ns) = start.wait() else { return Ok(None) };
+    Ok(Some(shard.run_from(start_ns)?))
 }
 
 fn assemble(
@@ -375,16 +244,16 @@ fn assemble(
     mut collected: Collected,
     classes: usize,
     start_ns: u64,
-    cpu_s: f64,
     sink: &mut dyn Sink,
 ) -> RunEnd {
+    let mut cpu_ns = collected.cpu_ns;
     let mut rest = Interval::new(classes);
     rest.from_ns = u64::MAX;
     let mut warmup: Option<Interval> = None;
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
     let (mut client_elapsed_ns, mut clients_measured, mut busiest) = (0, 0, 0.0f64);
-    let (mut interrupted, mut refused) = (false, None);
+    let (mut interrupted, mut drain_cut, mut refused) = (false, false, None);
     for end in ends {
         rest.merge(&end.rest);
         if let Some(own) = end.warmup {
@@ -400,7 +269,9 @@ fn assemble(
         client_elapsed_ns += end.client_elapsed_ns;
         clients_measured += end.clients_measured;
         busiest = busiest.max(end.busy);
+        cpu_ns += end.marks.1.cpu_ns.saturating_sub(end.marks.0.cpu_ns);
         interrupted |= end.interrupted;
+        drain_cut |= end.drain_cut;
         refused = refused.or(end.refused);
     }
     rest.from_ns = rest.from_ns.min(rest.to_ns);
@@ -415,10 +286,11 @@ fn assemble(
         client_elapsed_ns,
         clients_measured,
         start_ns,
-        cpu_s,
+        cpu_s: cpu_ns as f64 / 1e9,
         busiest,
         rss_max_bytes: rss_max_bytes(),
         interrupted,
+        drain_cut,
         refused,
         sink_error: collected.sink_error,
     }
@@ -437,55 +309,4 @@ fn network(mut trips: Vec<RoundTrip>) -> Option<Network> {
         rtt_median_us: trips[trips.len() / 2].smoothed_us,
         retransmits,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_core::record::FailureSample;
-
-    /// Keeps the end and the scheduled count of each second it is given.
-    #[derive(Default)]
-    struct Kept(Vec<(u64, u64)>);
-
-    impl Sink for Kept {
-        fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
-            self.0.push((interval.to_ns, interval.ledger.scheduled));
-            Ok(())
-        }
-
-        fn failure(&mut self, _: &FailureSample) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn second(to_ns: u64, scheduled: u64) -> Message {
-        let mut interval = Interval::new(1);
-        interval.to_ns = to_ns;
-        interval.ledger.scheduled = scheduled;
-        interval.lag.record(scheduled);
-        Message::Second(Box::new(interval))
-    }
-
-    #[test]
-    fn seconds_are_kept_in_order_once_every_shard_has_passed_them() {
-        let (sender, receiver) = channel();
-        let (ways, backs): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
-        // The second shard slept through its first second.
-        for (shard, to_ns, scheduled) in [(0, 1, 5), (0, 2, 6), (1, 2, 10), (0, 3, 7), (1, 3, 20)] {
-            sender.send((shard, second(to_ns, scheduled))).unwrap();
-        }
-        drop(sender);
-        let (mut kept, mut seen) = (Kept::default(), Vec::new());
-        let mut progress = |interval: &Interval| seen.push(interval.to_ns);
-        let collected = Collector::new(ways).collect(&receiver, &mut kept, &mut progress);
-        assert_eq!(kept.0, [(1, 5), (2, 16), (3, 27)]);
-        assert_eq!(seen, [1, 2, 3]);
-        assert_eq!(collected.totals.ledger.scheduled, 48);
-        assert_eq!(collected.totals.lag.count(), 5);
-        let returned: Vec<Vec<Box<Interval>>> =
-            backs.iter().map(|b| b.try_iter().collect()).collect();
-        assert_eq!((returned[0].len(), returned[1].len()), (3, 2), "each gets its own memory back");
-        assert!(returned.iter().flatten().all(|interval| interval.is_empty()));
-    }
 }

@@ -118,6 +118,10 @@ impl Protocol for Http2 {
         Err(conn.end())
     }
 
+    fn began(&self, conn: &Conn, tag: u32) -> Option<bool> {
+        conn.began(tag)
+    }
+
     fn cancel(&self, conn: &mut Conn, tag: u32, out: &mut Vec<u8>) -> bool {
         conn.cancel(tag, out)
     }

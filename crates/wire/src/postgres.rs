@@ -140,6 +140,10 @@ impl Protocol for Postgres {
         conn.receive(&self.login, self.message_bytes_max, input, out)
     }
 
+    fn began(&self, conn: &Conn, tag: u32) -> Option<bool> {
+        conn.began(tag)
+    }
+
     fn end<'a>(&self, conn: &'a mut Conn) -> Result<Event<'a, Reply<'a>>, Fault> {
         Err(conn.end())
     }

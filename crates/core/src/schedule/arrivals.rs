@@ -1,5 +1,9 @@
 //! Intended starts that do not depend on the answers: open, burst, profile.
 
+mod skipping;
+
+pub use skipping::Skipped;
+
 use super::model::{Arrivals, LoadModel, Step};
 use super::{Limits, Next, Slice};
 use crate::rng::{Rng, derive_seed};
@@ -91,16 +95,23 @@ impl Curve {
 
     /// The time, s, at which `count` arrivals are due; `None` past the curve's end.
     fn time_of(&mut self, count: f64) -> Option<f64> {
-        while self.pieces.get(self.at)?.count_after <= count {
-            self.at += 1;
+        let (at, seconds) = self.time_from(self.at, count)?;
+        self.at = at;
+        Some(seconds)
+    }
+
+    /// The same from piece `at` on, and the piece that it lies in.
+    fn time_from(&self, mut at: usize, count: f64) -> Option<(usize, f64)> {
+        while self.pieces.get(at)?.count_after <= count {
+            at += 1;
         }
-        let piece = self.pieces[self.at];
+        let piece = self.pieces[at];
         let inside = count - piece.count_before;
         let slope = (piece.to - piece.from) / piece.duration_s;
         // The stable root of slope/2 t^2 + from t = inside; with slope 0 it is inside / from.
         let root = (piece.from * piece.from + 2.0 * slope * inside).max(0.0).sqrt();
         let t = if inside == 0.0 { 0.0 } else { 2.0 * inside / (piece.from + root) };
-        Some(piece.start_s + t.min(piece.duration_s))
+        Some((at, piece.start_s + t.min(piece.duration_s)))
     }
 }
 
@@ -190,6 +201,21 @@ impl ArrivalSchedule {
     pub(super) fn stop(&mut self) {
         self.upcoming = None;
     }
+
+    /// When a run that its number of requests ends has lasted as long as they stand for, ns: N uniform arrivals take N gaps,
+    /// bursts their distance each. A Poisson process begins with a gap, so that its last arrival ends it.
+    pub(super) fn spans_until_ns(&self) -> Option<u64> {
+        let requests = Some(self.requests).filter(|&requests| requests < u64::MAX)?;
+        let offset_ns = match &self.shape {
+            Shape::Burst { size, every_ns } => requests.div_ceil(*size).checked_mul(*every_ns)?,
+            Shape::Rate { poisson: Some(_), .. } => return None,
+            Shape::Rate { curve, poisson: None } => {
+                let seconds = curve.clone().time_of(requests as f64)?;
+                (seconds * 1e9).round() as u64
+            }
+        };
+        Some(self.start_ns.saturating_add(offset_ns))
+    }
 }
 
 #[cfg(test)]
@@ -267,6 +293,74 @@ mod tests {
             let expected: Vec<u64> = whole.into_iter().take_while(|&t| t <= now_ns).collect();
             prop_assert_eq!(seen, expected);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn skipping_makes_the_same_arrivals(model in models(), of in 1u32..4, sent in 0usize..200, most in 1u64..500,
+                                            until_ns in 0u64..1_300_000_000, requests in proptest::option::of(0u64..3000)) {
+            let limits = Limits { duration_ns: SECOND_NS, requests };
+            let slice = Slice { index: of - 1, of };
+            let whole = all(&model, slice, limits);
+            let mut schedule = Schedule::start(&model, slice, limits, 11, 1_000).unwrap();
+            for _ in 0..sent {
+                schedule.next(u64::MAX);
+            }
+            let due = &whole[sent.min(whole.len())..];
+            let due = &due[..due.partition_point(|&at_ns| at_ns <= until_ns)];
+            let owed = schedule.owed(until_ns);
+            let is_random = matches!(&model, LoadModel::Open { arrivals: Arrivals::Poisson, .. }
+                | LoadModel::Profile { arrivals: Arrivals::Poisson, .. });
+            if is_random {
+                prop_assert!(owed.abs_diff(due.len() as u64) as f64 <= 10.0 + 6.0 * (due.len() as f64 * f64::from(of)).sqrt());
+            } else {
+                prop_assert_eq!(owed, due.len() as u64);
+            }
+            let mut at = 0;
+            while let Some(skipped) = schedule.skip(until_ns, most) {
+                prop_assert!(skipped.count >= 1 && skipped.count <= most);
+                at += skipped.count as usize;
+                prop_assert!(at <= due.len());
+                prop_assert_eq!(skipped.latest_ns, due[at - 1]);
+            }
+            prop_assert_eq!(at, due.len());
+            let next = whole.get(sent + at).filter(|_| sent < whole.len());
+            match schedule.next(u64::MAX) {
+                Next::Send { intended_ns, .. } => prop_assert_eq!(Some(&intended_ns), next),
+                _ => prop_assert_eq!(None, next),
+            }
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_million_arrivals_are_skipped_at_once() {
+        let model = LoadModel::Open { rate_per_s: 1e7, arrivals: Arrivals::Uniform };
+        let mut schedule =
+            Schedule::start(&model, Slice::WHOLE, Limits::after(10_000 * SECOND_NS), 1, 0).unwrap();
+        assert_eq!(schedule.owed(u64::MAX), 100_000_000_000);
+        let skipped = schedule.skip(u64::MAX, u64::MAX).unwrap();
+        assert_eq!((skipped.count, skipped.latest_ns), (100_000_000_000, 10_000 * SECOND_NS - 100));
+        assert_eq!(schedule.next(u64::MAX), Next::Done);
+    }
+
+    #[test]
+    fn a_number_of_requests_lasts_as_long_as_their_gaps() {
+        let spans = |model: &LoadModel, requests| {
+            let limits = Limits { duration_ns: 100 * SECOND_NS, requests };
+            let slice = Slice { index: 1, of: 3 };
+            Schedule::start(model, slice, limits, 1, SECOND_NS).unwrap().spans_until_ns()
+        };
+        let open = |arrivals| LoadModel::Open { rate_per_s: 10.0, arrivals };
+        assert_eq!(spans(&open(Arrivals::Uniform), Some(10)), Some(2 * SECOND_NS));
+        assert_eq!(spans(&open(Arrivals::Uniform), None), None);
+        assert_eq!(spans(&open(Arrivals::Poisson), Some(10)), None);
+        let bursts = LoadModel::Burst { size: 4, every_ns: SECOND_NS };
+        assert_eq!(spans(&bursts, Some(8)), Some(3 * SECOND_NS));
+        assert_eq!(spans(&bursts, Some(9)), Some(4 * SECOND_NS));
+        let step = Step { from_per_s: 5.0, to_per_s: 5.0, duration_ns: 2 * SECOND_NS };
+        let steps = LoadModel::Profile { steps: vec![step], arrivals: Arrivals::Uniform };
+        assert_eq!(spans(&steps, Some(5)), Some(2 * SECOND_NS));
+        assert_eq!(spans(&steps, Some(50)), None, "the profile ends first");
     }
 
     #[test]

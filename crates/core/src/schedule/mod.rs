@@ -13,7 +13,7 @@ mod model;
 mod paced;
 mod users;
 
-pub use arrivals::ArrivalSchedule;
+pub use arrivals::{ArrivalSchedule, Skipped};
 pub use closed::ClosedSchedule;
 pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step, Think};
 pub use paced::PacedSchedule;
@@ -200,6 +200,40 @@ impl Schedule {
             Schedule::Closed(closed) => closed.postpone(),
             Schedule::Users(users) => users.postpone(),
             Schedule::Arrivals(_) | Schedule::Paced(_) => {}
+        }
+    }
+
+    /// Makes at most `most` of the arrivals that are due by `until_ns`, all at once: nobody will send them. `None` when none is,
+    /// and in models whose requests depend on the answers.
+    pub fn skip(&mut self, until_ns: u64, most: u64) -> Option<Skipped> {
+        match self {
+            Schedule::Arrivals(arrivals) => arrivals.skip(until_ns, most),
+            Schedule::Closed(_) | Schedule::Paced(_) | Schedule::Users(_) => None,
+        }
+    }
+
+    /// Whether arrivals are drawn one by one.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        matches!(self, Schedule::Arrivals(arrivals) if arrivals.is_random())
+    }
+
+    /// How many arrivals [`Schedule::skip`] would make in all, ones that are random up to chance.
+    #[must_use]
+    pub fn owed(&self, until_ns: u64) -> u64 {
+        match self {
+            Schedule::Arrivals(arrivals) => arrivals.owed(until_ns),
+            Schedule::Closed(_) | Schedule::Paced(_) | Schedule::Users(_) => 0,
+        }
+    }
+
+    /// When a run that its number of requests ends has lasted as long as they stand for, ns: behind the last arrival where
+    /// arrivals have a gap behind them. `None` where nothing but the last reply ends it.
+    #[must_use]
+    pub fn spans_until_ns(&self) -> Option<u64> {
+        match self {
+            Schedule::Arrivals(arrivals) => arrivals.spans_until_ns(),
+            Schedule::Closed(_) | Schedule::Paced(_) | Schedule::Users(_) => None,
         }
     }
 

@@ -40,6 +40,16 @@ impl ClosedConnections {
         self.turn = target as usize;
     }
 
+    /// Takes a connection out, whatever its place; false when it was not there.
+    pub(super) fn remove(&mut self, key: u32, target: u32) -> bool {
+        let queue = &mut self.of_target[target as usize];
+        // It came a moment ago as a rule.
+        let Some(place) = queue.iter().rposition(|&other| other == key) else { return false };
+        queue.remove(place);
+        self.count -= 1;
+        true
+    }
+
     /// The next connection, of the target whose turn it is, or of the next one that has any.
     pub(super) fn take(&mut self) -> Option<u32> {
         let targets = self.of_target.len();

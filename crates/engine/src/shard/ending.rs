@@ -5,41 +5,18 @@ use super::{Shard, ShardEnd};
 use crate::net::Net;
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::schedule::{LoadModel, Next};
+use plimsoll_core::schedule::LoadModel;
 use plimsoll_wire::Protocol;
 
 /// Connections whose round trips are looked at.
 pub(super) const ROUND_TRIPS_MAX: usize = 1000;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
-    /// Makes nothing due any more; what was due by `until_ns` and not sent is counted, also what waits in
-    /// the managed queue.
-    pub(super) fn end_schedule(&mut self, until_ns: u64) {
-        while let Some(due) = self.managed.as_mut().and_then(|queue| queue.take(0)) {
-            self.count_unsent(due.intended_ns, due.client);
-        }
-        if self.schedule_done {
-            return;
-        }
-        while let Next::Send { intended_ns, client } = self.schedule.next(until_ns) {
-            self.count_unsent(intended_ns, client);
-        }
-        self.schedule.stop();
-        self.schedule_done = true;
-    }
-
-    fn count_unsent(&mut self, intended_ns: u64, client: u32) {
-        self.count_due(intended_ns);
-        let ledger = &mut self.recorder_for(intended_ns, client).interval_mut().ledger;
-        ledger.scheduled += 1;
-        ledger.unsent.stopped += 1;
-    }
-
     /// Until when requests that were due in time are sent, ns. In an open model those that waited for a
     /// connection at the end are the ones that a slow target delayed most: they are still asked, as long as
     /// a timeout lasts, so that their waiting is measured. Who stops a run does not want to wait for them.
     pub(super) fn backlog_until_ns(&self) -> u64 {
-        if self.interrupted || self.plan.part.drop_backlog || !self.plan.model.is_open() {
+        if self.stopped_ns.is_some() || self.plan.part.drop_backlog || !self.plan.model.is_open() {
             return self.end_ns;
         }
         self.end_ns.saturating_add(self.plan.timeouts.request_ns)
@@ -66,7 +43,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     pub(super) fn finish(mut self) -> ShardEnd {
         let now_ns = self.clock.now_ns();
-        self.write_off();
+        self.write_off(now_ns);
         let from_ns = self.measured_from_ns().min(now_ns);
         // A schedule that is done early because nothing more falls into its time has run its time.
         let cut_short = self.interrupted
@@ -83,9 +60,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             _ => None,
         };
         let ran_out = (cut_short || users_until_ns.is_some()) && now_ns < self.end_ns;
+        // All arrivals were made: the time behind the last one belongs to them.
+        let is_whole = !self.interrupted && !self.exhausted && self.refused.is_none();
+        let spans_until_ns = self.schedule.spans_until_ns().filter(|_| is_whole).unwrap_or(0);
         let to_ns = match users_until_ns {
             _ if !ran_out => self.end_ns,
-            until_ns => self.last_ended_ns.max(until_ns.unwrap_or(0)).min(self.end_ns),
+            until_ns => {
+                let until_ns = until_ns.unwrap_or(0).max(spans_until_ns);
+                self.last_ended_ns.max(until_ns).min(self.end_ns)
+            }
         };
         let to_ns = to_ns.max(from_ns);
         let relative_ns = now_ns.saturating_sub(from_ns) + self.plan.part.offset_ns;
@@ -95,9 +78,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             .collect();
         self.round_trips.truncate(ROUND_TRIPS_MAX - round_trips.len());
         round_trips.append(&mut self.round_trips);
-        let idle_ns = self.net.idle_ns().saturating_sub(self.idle_before_ns) as f64;
-        let lived_ns = now_ns.saturating_sub(self.start_ns).max(1) as f64;
-        let busy = 1.0 - (idle_ns / lived_ns).min(1.0);
+        let marks = self.marks.until(self.mark(now_ns));
         let client_elapsed_ns = (0..self.client_from_ns.len())
             .map(|client| self.client_elapsed_ns(client, (!ran_out).then_some(to_ns)))
             .sum();
@@ -111,8 +92,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             measured_ns: (from_ns, to_ns),
             client_elapsed_ns,
             clients_measured,
-            busy,
+            busy: marks.0.busy_until(&marks.1),
+            marks,
             interrupted: self.interrupted,
+            drain_cut: self.drain_cut,
             refused: self.refused,
             slowest: self.slowest.into_places(),
         }
@@ -138,27 +121,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         exhausted_ns.saturating_sub(from_ns.saturating_add(offset_ns))
     }
 
-    /// Whether nothing was left to ask; of clients, for any of them.
+    /// Whether the run ended because nothing was left to ask. Where clients have a cycle, it ends before its time also
+    /// because their next ones begin after it: not so when all had nothing left.
     fn is_exhausted(&self) -> bool {
-        self.exhausted && !self.client_exhausted_ns.contains(&0)
-    }
-
-    /// Counts what is still under way when the run is cut off.
-    fn write_off(&mut self) {
-        let mut left = Vec::from(std::mem::take(&mut self.unprocessed));
-        for connection in &mut self.connections {
-            left.append(&mut connection.under_way);
-            left.extend(connection.opening_for.take());
-        }
-        for tag in left {
-            let flight = self.flights.get(tag);
-            let (measured, class) = (flight.measured, flight.what.class);
-            let interval = self.recorder_of(measured).interval_mut();
-            interval.ledger.unfinished += 1;
-            if let Some(part) = interval.classes.get_mut(class as usize) {
-                part.ledger.unfinished += 1;
-            }
-            self.flights.release(tag);
-        }
+        self.exhausted && (self.plan.cycle_ns() == 0 || !self.client_exhausted_ns.contains(&0))
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Flight<P: Protocol> {
     pub may_be_done: bool,
     /// Where it stands in its connection's list.
     pub place: u32,
+    /// The connection that it was lost with, while it waits to be sent again.
+    pub lost_on: u32,
     /// How often it was sent again because its peer vouched that it had not looked at it, or had undone it.
     pub resent: u8,
     pub measured: bool,
@@ -61,11 +63,19 @@ impl<P: Protocol> Flights<P> {
             retried: false,
             may_be_done: false,
             place: 0,
+            lost_on: NOWHERE,
             resent: 0,
             measured: true,
         });
         self.deadlines.push(NEVER);
         (self.slots.len() - 1) as u32
+    }
+
+    /// All requests in flight.
+    pub fn in_use(&self) -> Vec<u32> {
+        let mut is_free = vec![false; self.slots.len()];
+        self.free.iter().for_each(|&tag| is_free[tag as usize] = true);
+        (0..self.slots.len() as u32).filter(|&tag| !is_free[tag as usize]).collect()
     }
 
     /// Gives a slot back.

@@ -1,7 +1,6 @@
 //! Connections that come and go, deadlines, seconds, the beginning and the end of a run.
 
 use super::connection::State;
-use super::ending::ROUND_TRIPS_MAX;
 use super::flight::NOWHERE;
 use super::{Message, Rest, Shard, ShardPlan};
 use crate::net::{Net, NetError, WaitMode};
@@ -33,7 +32,7 @@ impl ShardPlan {
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Opens the connections that can be opened before the first request.
-    pub(super) fn prepare(&mut self) {
+    pub fn open_connections(&mut self) {
         if self.plan.preconnect {
             self.open_all();
         }
@@ -97,7 +96,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.start_ns = start_ns;
         self.end_ns = start_ns.saturating_add(plan.limits.duration_ns);
         self.last_ended_ns = start_ns;
-        self.idle_before_ns = self.net.idle_ns();
         if let Some(windows) = plan.part.windows.first() {
             windows.start(start_ns);
         }
@@ -132,6 +130,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Begins to connect to the next address of the connection's target.
     pub(super) fn open(&mut self, key: u32) {
+        debug_assert!(
+            !self.connections[key as usize].queued,
+            "a connection in use is picked by nobody"
+        );
         let mut refusal = None;
         loop {
             let connection = &mut self.connections[key as usize];
@@ -155,7 +157,18 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Ok(()) => return,
                 Err(error) => refusal = Some(error),
             }
+            self.count_exhausted(refusal);
+            let connection = &mut self.connections[key as usize];
             connection.address = connection.address.wrapping_add(1);
+        }
+    }
+
+    /// Counts what this machine had no room for: that is not the target's failure.
+    pub(super) fn count_exhausted(&mut self, error: Option<NetError>) {
+        if error == Some(NetError::Exhausted) {
+            let now_ns = self.clock.now_ns();
+            let measured = self.is_measuring(now_ns) || self.start_ns == 0;
+            self.recorder_of(measured).interval_mut().counters.exhausted += 1;
         }
     }
 
@@ -183,8 +196,19 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             return self.lose(key, Failure::Reset, "the connection broke while sending");
         }
         match self.connections[key as usize].opening_for.take() {
-            Some(tag) => self.submit(key, tag, now_ns),
+            Some(tag) if self.has_room(key) => self.submit(key, tag, now_ns),
+            Some(tag) => self.connections[key as usize].opening_for = Some(tag),
             None => self.give_back(key),
+        }
+    }
+
+    /// Sends the request that waits for a connection, if that takes it now.
+    #[inline]
+    pub(super) fn serve_waiting(&mut self, key: u32) {
+        if self.connections[key as usize].opening_for.is_some() && self.has_room(key) {
+            let waiting = self.connections[key as usize].opening_for.take();
+            let now_ns = self.clock.now_ns();
+            waiting.into_iter().for_each(|tag| self.submit(key, tag, now_ns));
         }
     }
 
@@ -202,6 +226,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         connection.reset();
         connection.state = State::Resting;
         let until_ns = now_ns + connection.next_backoff_ns();
+        self.may_send_again = true;
         let client = waiting.map(|tag| {
             let flight = self.flights.get(tag);
             let client = (flight.client, flight.times.intended_ns);
@@ -226,7 +251,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 let connection = &mut self.connections[key as usize];
                 connection.state = State::Closed;
                 connection.free_since_ns = now_ns;
-                self.give_back(key);
+                if connection.opening_for.is_some() {
+                    self.open(key);
+                } else {
+                    self.give_back(key);
+                }
             }
             if let Some((client, intended_ns)) = rest.client {
                 self.client_goes_on(client, intended_ns, now_ns);
@@ -266,48 +295,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Gives a connection up: what was under way on it has failed, or is sent once more.
-    pub(super) fn lose(&mut self, key: u32, failure: Failure, reason: &str) {
-        let now_ns = self.clock.now_ns();
-        // Where connections do not last until the end, this is the last time that they can be asked.
-        if self.round_trips.len() < ROUND_TRIPS_MAX && self.connections[key as usize].carried > 0 {
-            self.round_trips.extend(self.net.round_trip(key));
-        }
-        self.net.close(key);
-        let connection = &mut self.connections[key as usize];
-        let under_way = std::mem::take(&mut connection.under_way);
-        let waiting = connection.opening_for.take();
-        connection.reset();
-        connection.free_since_ns = connection.free_since_ns.max(now_ns);
-        let mut again = None;
-        // One that waited for the connection has failed with it: nobody else would end it.
-        for tag in under_way.into_iter().chain(waiting) {
-            let flight = self.flights.get_mut(tag);
-            let may_retry = failure == Failure::Reset
-                && flight.on_kept_connection
-                && flight.what.idempotent
-                && !flight.retried
-                && again.is_none();
-            if may_retry {
-                flight.retried = true;
-                again = Some(tag);
-                let measured = flight.measured;
-                self.recorder_of(measured).interval_mut().counters.retries += 1;
-                continue;
-            }
-            let (client, intended_ns) = (flight.client, flight.times.intended_ns);
-            self.settle_lost(tag, failure, reason, now_ns);
-            self.client_goes_on(client, intended_ns, now_ns);
-        }
-        if let Some(tag) = again {
-            self.connections[key as usize].opening_for = Some(tag);
-            self.open(key);
-            return;
-        }
-        // One that was idle keeps its place in the queue, and moves behind the open ones when its turn comes.
-        self.give_back(key);
-    }
-
     /// Ends every request whose deadline has come.
     pub(super) fn expire(&mut self, now_ns: u64) {
         let mut from = 0;
@@ -319,17 +306,22 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 continue;
             }
             let connection = &mut self.connections[key as usize];
-            if connection.opening_for == Some(tag) {
+            if connection.opening_for == Some(tag) && connection.state == State::Open {
+                connection.opening_for = None;
+                self.give_up(
+                    tag,
+                    Failure::Timeout,
+                    "the connection took no request in time",
+                    now_ns,
+                );
+            } else if connection.opening_for == Some(tag) {
                 let handshaking = connection.state == State::Handshaking;
                 connection.tried = usize::MAX;
                 let text = if handshaking { "no TLS in time" } else { "no connection in time" };
                 self.open_failed(key, Failure::Timeout, text);
             } else {
                 self.take_off(key, tag);
-                let flight = self.flights.get(tag);
-                let (client, intended_ns) = (flight.client, flight.times.intended_ns);
-                self.settle_lost(tag, Failure::Timeout, "no complete reply in time", now_ns);
-                self.client_goes_on(client, intended_ns, now_ns);
+                self.give_up(tag, Failure::Timeout, "no complete reply in time", now_ns);
                 self.cancel(key, tag);
             }
         }
@@ -339,10 +331,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Ends a request that was to be sent again when its time is over.
     fn give_up_waiting(&mut self, tag: u32, now_ns: u64) {
         self.unprocessed.retain(|&other| other != tag);
-        let flight = self.flights.get(tag);
-        let (client, intended_ns) = (flight.client, flight.times.intended_ns);
-        self.settle_lost(tag, Failure::Timeout, "no connection took it again in time", now_ns);
-        self.client_goes_on(client, intended_ns, now_ns);
+        self.give_up(tag, Failure::Timeout, "no connection took it again in time", now_ns);
     }
 
     /// Tells the peer that nobody waits for a reply any more. Where the connection cannot go on without it,

@@ -4,16 +4,19 @@
 //! session write it, the codec encodes it into the shared buffer, the network takes it; a reply is decoded, judged by
 //! its session, and recorded. Nothing on that walk allocates, locks or formats.
 
+mod again;
 mod closed;
 mod connection;
 mod ending;
 mod flight;
 mod lifecycle;
+mod marks;
 mod replies;
 mod requests;
 mod samples;
 mod securing;
 mod sending;
+mod unserved;
 
 use crate::gauge::{Gauge, Reading};
 use crate::net::{Net, RoundTrip, WaitMode};
@@ -23,6 +26,8 @@ use crate::windows::WindowCounts;
 use closed::ClosedConnections;
 use connection::{Connection, target_of};
 use flight::Flights;
+pub use marks::Mark;
+use marks::Marks;
 use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
@@ -140,10 +145,15 @@ pub struct ShardEnd {
     pub client_elapsed_ns: u64,
     /// Clients that had a measured moment.
     pub clients_measured: u32,
-    /// Share of the time from its start to its end that the shard had work, 0 to 1.
+    /// Share of the measured stretch that the shard had work, 0 to 1.
     pub busy: f64,
-    /// Whether it was told to stop.
+    /// What it had used where the measured stretch began, and where it ended.
+    pub marks: (Mark, Mark),
+    /// Whether it was told to stop before the end of the measured stretch.
     pub interrupted: bool,
+    /// Whether it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
+    /// `unfinished` or `unsent`.
+    pub drain_cut: bool,
     /// Why the target would not have it, where a login was refused: the run ended with it.
     pub refused: Option<&'static str>,
 }
@@ -187,6 +197,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     unflushed: Vec<u32>,
     /// Requests that a peer has not looked at, or has undone, to be sent once more.
     unprocessed: VecDeque<u32>,
+    /// Whether one of them may find a connection that did not before.
+    may_send_again: bool,
     next_scan_ns: u64,
     /// Bytes to send, before TLS.
     plain: Vec<u8>,
@@ -209,8 +221,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     end_ns: u64,
     next_tick_ns: u64,
     spare: Option<Box<Interval>>,
-    /// What the network had waited before the start, ns.
-    idle_before_ns: u64,
+    /// What was used where the measured stretch began and ended.
+    marks: Marks,
     last_ended_ns: u64,
     schedule_done: bool,
     /// Whether a session had nothing left to ask.
@@ -219,7 +231,10 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     last_batch: u64,
     outbox: Outbox,
     stop: Arc<AtomicBool>,
+    /// When a stop was noticed, ns.
+    stopped_ns: Option<u64>,
     interrupted: bool,
+    drain_cut: bool,
     /// Why a login was refused.
     refused: Option<&'static str>,
     /// How it stands, for its gauge.
@@ -286,6 +301,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             reading: ClockReading::default(),
             unflushed: Vec::new(),
             unprocessed: VecDeque::new(),
+            may_send_again: false,
             next_scan_ns: u64::MAX,
             plain: Vec::with_capacity(4096),
             cipher: Vec::new(),
@@ -303,33 +319,45 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             end_ns: 0,
             next_tick_ns: u64::MAX,
             spare: Some(Box::new(Interval::new(plan.classes))),
-            idle_before_ns: 0,
+            marks: Marks::default(),
             last_ended_ns: 0,
             schedule_done: false,
             exhausted: false,
             last_batch: 0,
             outbox,
             stop,
+            stopped_ns: None,
             interrupted: false,
+            drain_cut: false,
             refused: None,
             standing: Reading::default(),
             plan,
         })
     }
 
-    /// Opens connections, runs the schedule from `start_ns` (or from now, when that has passed), drains, and
-    /// returns what is left to tell.
+    /// Opens connections, runs the schedule from the time that `ready` returns, drains, and returns what is left to tell.
+    /// Where that time has passed, what was due since is late.
     ///
     /// # Errors
     /// When the load model cannot be run.
     pub fn run(mut self, ready: impl FnOnce() -> u64) -> Result<ShardEnd, ModelError> {
-        self.prepare();
-        let start_ns = ready().max(self.clock.now_ns());
+        self.open_connections();
+        let start_ns = ready();
+        self.run_from(start_ns)
+    }
+
+    /// The same behind [`Shard::open_connections`].
+    ///
+    /// # Errors
+    /// When the load model cannot be run.
+    pub fn run_from(mut self, start_ns: u64) -> Result<ShardEnd, ModelError> {
         self.begin_run(start_ns)?;
         loop {
             let now_ns = self.clock.now_ns();
+            self.take_marks(now_ns);
             self.wake_resting(now_ns);
             self.call_clients(now_ns);
+            self.send_again();
             // Before anything is sent: a timeout frees a client and a connection for the next request.
             if now_ns >= self.next_scan_ns {
                 self.expire(now_ns);
@@ -365,10 +393,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.managed.as_ref().and_then(ManagedQueue::next_expiry_ns).unwrap_or(u64::MAX);
         let call_ns = if self.uncalled.is_empty() { u64::MAX } else { self.sessions.wake_ns() };
         let end_ns = if now_ns < self.end_ns { self.end_ns } else { self.drained_by_ns() };
+        // The connection of a request broke behind the last look at those to be sent again.
+        let again_ns =
+            if self.may_send_again && !self.unprocessed.is_empty() { now_ns } else { u64::MAX };
         next_due_ns
             .min(rest_ns)
             .min(expiry_ns)
             .min(call_ns)
+            .min(again_ns)
+            .min(self.next_mark_ns())
             .min(end_ns)
             .min(self.next_scan_ns)
             .min(self.next_tick_ns())
@@ -409,8 +442,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Whether everything has come to its end.
     fn is_over(&mut self, now_ns: u64) -> bool {
-        if !self.interrupted && self.stop.load(Ordering::Relaxed) {
-            self.interrupted = true;
+        if self.stopped_ns.is_none() && self.stop.load(Ordering::Relaxed) {
+            self.stopped_ns = Some(now_ns);
+            // Whoever stops a run that only waits for its last replies takes nothing from what was to be measured.
+            self.interrupted = now_ns < self.end_ns;
+            self.drain_cut = !self.interrupted && (self.flights.len() > 0 || !self.schedule_done);
             self.end_ns = self.end_ns.min(now_ns);
         }
         if self.plan.part.end_early.as_ref().is_some_and(|early| early.load(Ordering::Relaxed)) {
@@ -429,7 +465,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let queued = self.managed.as_ref().is_some_and(|queue| !queue.is_empty());
         let under_way = self.flights.len() > 0 || queued;
-        !under_way || (self.interrupted && now_ns >= self.end_ns + STOP_GRACE_NS)
+        let has_waited = self.stopped_ns.is_some_and(|at_ns| now_ns >= at_ns + STOP_GRACE_NS);
+        !under_way || has_waited
     }
 }
 

@@ -1,7 +1,6 @@
 //! From received to recorded.
 
 use super::connection::State;
-use super::flight::NOWHERE;
 use super::samples::{FAILURES_TOLD, Slow};
 use super::{Message, Shard};
 use crate::net::{Completion, Net, NetError};
@@ -110,9 +109,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 let connection = &mut self.connections[key as usize];
                 if connection.write(key, &mut self.net, &acks, &mut self.cipher).is_err() {
                     self.lose(key, Failure::Reset, "the connection broke while sending");
+                } else {
+                    self.plain = acks;
+                    return self.serve_waiting(key);
                 }
             }
-            Fed::GoesOn => {}
+            Fed::GoesOn => self.serve_waiting(key),
             Fed::LastReply => self.close_in_order(key),
             Fed::Broken(fault) => {
                 // The peer is told why, if it still listens.
@@ -188,14 +190,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn given_up(&mut self, key: u32, tag: u32, fault: Fault, unprocessed: bool, now_ns: u64) {
         self.take_off(key, tag);
         let flight = self.flights.get_mut(tag);
-        let (client, intended_ns) = (flight.client, flight.times.intended_ns);
         if unprocessed && flight.resent < RESENT_MAX {
-            flight.connection = NOWHERE;
             flight.may_be_done = false;
-            return self.unprocessed.push_back(tag);
+            return self.wait_to_go_again(tag);
         }
-        self.settle_lost(tag, fault.failure(), fault_text(fault), now_ns);
-        self.client_goes_on(client, intended_ns, now_ns);
+        self.give_up(tag, fault.failure(), fault_text(fault), now_ns);
     }
 
     /// Judges and records a complete reply.
@@ -207,10 +206,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.times.done_ns = now_ns;
         if self.sessions.again(client, &what, reply, resent) && resent < u8::MAX {
             self.take_off(key, tag);
-            let flight = self.flights.get_mut(tag);
-            flight.connection = NOWHERE;
-            flight.may_be_done = false;
-            return self.unprocessed.push_back(tag);
+            self.flights.get_mut(tag).may_be_done = false;
+            return self.wait_to_go_again(tag);
         }
         let judgement = self.sessions.judge(client, &what, reply, times);
         if let Outcome::Failed(kind) = judgement.outcome
@@ -232,6 +229,16 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.schedule.ended(client, intended_ns, now_ns);
     }
 
+    /// Whether the end of a request belongs to the measured stretch, and whether it came before that was over. Rates count
+    /// ends by their own time, whatever they were due: a request of the warm-up that ends later was
+    /// answered in the stretch. What a client's first requests came to is never counted.
+    #[inline]
+    fn ends_in_time(&self, done_ns: u64, measured: bool, client: usize) -> (bool, bool) {
+        let is_first = self.plan.ignore_first > 0
+            && self.client_ended.get(client).is_some_and(|&ended| ended < self.plan.ignore_first);
+        (measured || (!is_first && self.is_measuring(done_ns)), done_ns <= self.end_ns)
+    }
+
     /// Writes the end of a request down and gives its slot back. Its `done_ns` has been set.
     fn settle(&mut self, tag: u32, judgement: Judgement) {
         let flight = self.flights.get(tag);
@@ -245,7 +252,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.slowest.keep(Slow { times, what, outcome: judgement.outcome, text });
         }
         let late = self.plan.cycle_ns() > 0 && response_ns >= self.plan.cycle_ns();
-        let in_time = times.done_ns <= self.end_ns;
+        let (counts_by_time, in_time) = self.ends_in_time(times.done_ns, measured, client);
         if self.flights.len() >= self.slots {
             self.slot_free_since_ns = times.done_ns;
         }
@@ -272,6 +279,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let counters = &mut recorder.interval_mut().counters;
         counters.reused += u64::from(reused);
         counters.cycles_late += u64::from(late);
+        let counters = &mut self.recorder_of(counts_by_time).interval_mut().counters;
         counters.ended_in_time += u64::from(in_time);
         counters.ok_in_time += u64::from(in_time && judgement.outcome == Outcome::Ok);
         self.last_ended_ns = self.last_ended_ns.max(times.done_ns);
@@ -364,6 +372,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Err(fault) => Some(fault),
             }
         };
+        self.connections[key as usize].codec = Some(codec);
         match fault {
             Some(fault) => self.lose(key, fault.failure(), fault_text(fault)),
             None => self.close_in_order(key),
@@ -373,6 +382,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// The connection broke.
     fn broken(&mut self, key: u32, error: NetError) {
         let reason = error.to_string();
+        self.count_exhausted(Some(error));
         match self.connections[key as usize].state {
             State::Connecting => self.open_failed(key, Failure::Connect, &reason),
             State::Handshaking => self.open_failed(key, Failure::Tls, &reason),

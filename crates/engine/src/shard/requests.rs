@@ -2,6 +2,7 @@
 
 use super::closed::ClosedConnections;
 use super::connection::State;
+use super::flight::NOWHERE;
 use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};
@@ -67,8 +68,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
         }
         while let Some(late) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
-            let recorder = self.recorder_for(late.intended_ns, late.client);
-            recorder.interval_mut().ledger.refused.queue_timeout += 1;
+            let interval = self.recorder_for(late.intended_ns, late.client).interval_mut();
+            interval.ledger.refused.queue_timeout += 1;
+            interval.unserved.record(now_ns.saturating_sub(late.intended_ns));
             self.standing.queue_timeout += 1;
             self.turned_away(late, now_ns);
         }
@@ -102,8 +104,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let under_way = self.flights.len();
         let Some(queue) = &mut self.managed else { return };
         if queue.offer(due, under_way) == Offer::Refused {
-            let recorder = self.recorder_for(due.intended_ns, due.client);
-            recorder.interval_mut().ledger.refused.queue_full += 1;
+            let interval = self.recorder_for(due.intended_ns, due.client).interval_mut();
+            interval.ledger.refused.queue_full += 1;
+            // It did not wait: it was turned away at once.
+            interval.unserved.record(0);
             self.standing.queue_full += 1;
             self.turned_away(due, now_ns);
         }
@@ -131,7 +135,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Whether a connection can be picked; of those that are open, the one that has been idle longest comes first.
     #[inline]
-    fn has_idle(&mut self) -> bool {
+    pub(super) fn has_idle(&mut self) -> bool {
         // What a schedule has given is gone from it: only a connection that can be picked counts.
         self.drop_stale();
         !self.idle_open.is_empty() || !self.idle_closed.is_empty()
@@ -139,15 +143,23 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// A connection for a due request: an open one before one that must be opened. [`Shard::has_idle`] has been asked.
     #[inline]
-    fn pick(&mut self, client: u32) -> Option<u32> {
+    pub(super) fn pick(&mut self, client: u32) -> Option<u32> {
         if self.dedicated {
             let connection = &self.connections[client as usize];
             let free = connection.opening_for.is_none() && connection.under_way.is_empty();
             return free.then_some(client);
         }
-        let key = self.idle_open.pop_front().or_else(|| self.idle_closed.take())?;
-        self.connections[key as usize].queued = false;
-        Some(key)
+        loop {
+            let key = self.idle_open.pop_front().or_else(|| self.idle_closed.take())?;
+            let connection = &mut self.connections[key as usize];
+            connection.queued = false;
+            let is_free = matches!(connection.state, State::Open | State::Closed)
+                && connection.opening_for.is_none();
+            debug_assert!(is_free, "a connection in state {:?} was idle", connection.state);
+            if is_free {
+                return Some(key);
+            }
+        }
     }
 
     /// Takes connections that have no room any more from the front of the open ones.
@@ -158,12 +170,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         {
             self.idle_open.pop_front();
             let connection = &mut self.connections[key as usize];
-            if connection.state == State::Open {
-                // It takes less than when it was queued, and is given back when it takes more again.
-                connection.queued = false;
-            } else {
+            if connection.state == State::Closed {
                 // Its peer closed it while it was idle.
                 self.idle_closed.give_back(key, connection.target);
+            } else {
+                // It takes less than when it was queued, and is given back when it takes more again.
+                debug_assert!(connection.state == State::Open, "{:?}", connection.state);
+                connection.queued = false;
             }
         }
     }
@@ -275,6 +288,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         flight.retried = false;
         flight.may_be_done = false;
         flight.resent = 0;
+        flight.lost_on = NOWHERE;
         flight.measured = measured;
         let connection = &self.connections[key as usize];
         // A client that is behind its cycle is late for the target's sake, not for the generator's.
@@ -287,7 +301,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             could_ask_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
         let shares_connections = self.plan.model.clients().is_none();
         let waited = could_start_ns > could_ask_ns && shares_connections;
-        let opened = connection.state == State::Open;
+        // Only a connection that its client always uses may be open and take nothing now.
+        let takes_it = connection.state == State::Open && (!self.dedicated || self.has_room(key));
         if self.plan.ignore_first > 0 {
             self.begin_to_measure(due.client, could_ask_ns);
         }
@@ -297,7 +312,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         recorder.scheduled(1);
         recorder.sent(what.class, could_start_ns, now_ns);
         recorder.interval_mut().counters.waited += u64::from(waited);
-        if opened {
+        if takes_it {
             self.submit(key, tag, now_ns);
         } else {
             self.wait_for_connection(key, tag, now_ns);
@@ -312,40 +327,25 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Lets a request wait for its connection to open, and opens it unless that is under way.
+    /// Lets a request wait for its connection, for as long as one may take to open.
     fn wait_for_connection(&mut self, key: u32, tag: u32, now_ns: u64) {
         let deadline_ns = self.deadline_ns(now_ns, self.plan.timeouts.connect_ns);
         self.flights.set_deadline(tag, deadline_ns);
         self.scan_by(deadline_ns);
         self.reading.left = 0;
-        self.connections[key as usize].opening_for = Some(tag);
-        if self.connections[key as usize].state == State::Closed {
-            self.open(key);
-        }
+        self.wait_on(key, tag);
     }
 
-    /// Sends what peers have not looked at once more, before anything new, as soon as connections take it.
-    fn send_again(&mut self) {
-        while let Some(&tag) = self.unprocessed.front() {
-            let flight = self.flights.get(tag);
-            let (client, measured) = (flight.client, flight.measured);
-            self.drop_stale();
-            let Some(key) = self.pick(client) else { return };
-            self.unprocessed.pop_front();
-            let flight = self.flights.get_mut(tag);
-            flight.connection = key;
-            flight.resent += 1;
-            self.recorder_of(measured).interval_mut().counters.retries += 1;
-            let now_ns = self.clock.now_ns();
-            if self.connections[key as usize].state == State::Open {
-                self.submit(key, tag, now_ns);
-                continue;
-            }
-            // Its deadline stays what it was.
-            self.connections[key as usize].opening_for = Some(tag);
-            if self.connections[key as usize].state == State::Closed {
-                self.open(key);
-            }
+    /// Lets a request wait until its connection takes it, and opens that unless it is open or being opened.
+    pub(super) fn wait_on(&mut self, key: u32, tag: u32) {
+        let connection = &mut self.connections[key as usize];
+        if connection.opening_for.is_some() {
+            debug_assert!(false, "a connection is opened for one request");
+            return self.wait_to_go_again(tag);
+        }
+        connection.opening_for = Some(tag);
+        if connection.state == State::Closed {
+            self.open(key);
         }
     }
 
@@ -378,6 +378,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Puts a connection that is not in use back among the idle ones, behind the others.
     #[inline]
     pub(super) fn give_back(&mut self, key: u32) {
+        self.may_send_again |= !self.unprocessed.is_empty();
         self.queue_idle(key, VecDeque::push_back, ClosedConnections::give_back);
     }
 

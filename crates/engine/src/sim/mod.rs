@@ -6,6 +6,7 @@
 //! speaks HTTP/1.1 and misbehaves by the seed.
 
 pub mod http;
+pub mod thread;
 
 use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
 use plimsoll_core::clock::{Clock, VirtualClock};
@@ -15,6 +16,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use thread::{Absent, Running, Thread};
 
 /// Waits that end with nothing learnt and no time passed, one after the other, before the
 /// simulation says that its caller hangs.
@@ -172,10 +174,16 @@ pub struct SimNet<P: Peer> {
     keys: Vec<Option<u64>>,
     lines: BTreeMap<u64, Line>,
     connections: u64,
+    /// Completions that no wait has found yet.
     ready: VecDeque<(u64, Delivery)>,
+    /// The batch that the last wait found.
+    batch: VecDeque<(u64, Delivery)>,
     acts: Acts,
     idle_ns: u64,
     idle_waits: u32,
+    thread: Running,
+    /// CPU time of the completion that was taken last and is judged now, ns.
+    owed_ns: u64,
 }
 
 impl<P: Peer> SimNet<P> {
@@ -193,10 +201,50 @@ impl<P: Peer> SimNet<P> {
             lines: BTreeMap::new(),
             connections: 0,
             ready: VecDeque::new(),
+            batch: VecDeque::new(),
             acts: Vec::new(),
             idle_ns: 0,
             idle_waits: 0,
+            thread: Running::default(),
+            owed_ns: 0,
         }
+    }
+
+    /// Gives the thread that drives this network costs and absences; without them its work takes no time.
+    #[must_use]
+    pub fn driven_by(mut self, thread: Thread) -> Self {
+        self.thread = Running::new(thread);
+        self
+    }
+
+    /// What a kernel would show of the thread's absences.
+    pub fn absent(&mut self) -> Absent {
+        self.thread.absent(self.clock.now_ns())
+    }
+
+    /// Lets the thread work for `cpu_ns`, which takes longer when it does not run all the time.
+    fn work(&mut self, cpu_ns: u64) {
+        let mut left_ns = cpu_ns;
+        loop {
+            let now_ns = self.clock.now_ns();
+            let runs_ns = self.thread.resumes_ns(now_ns);
+            if runs_ns > now_ns {
+                self.pass(runs_ns, false);
+                continue;
+            }
+            if left_ns == 0 {
+                return;
+            }
+            let part_ns = left_ns.min(self.thread.interrupted_ns() - now_ns);
+            self.pass(now_ns + part_ns, false);
+            left_ns -= part_ns;
+        }
+    }
+
+    /// Lets the thread come to the end of what it does with the completion that it took last.
+    fn pay(&mut self) {
+        let owed_ns = std::mem::take(&mut self.owed_ns);
+        self.work(owed_ns);
     }
 
     /// Has `hook` called when the clock shows `at_ns`: a user who stops the run, say.
@@ -349,6 +397,8 @@ impl<P: Peer> Net for SimNet<P> {
     /// # Panics
     /// When the connection is not up yet: the caller is at fault.
     fn send(&mut self, key: u32, bytes: &[u8]) -> Result<usize, NetError> {
+        self.pay();
+        self.work(self.thread.send_ns());
         let (now_ns, latency_ns) = (self.clock.now_ns(), self.latency_ns());
         let in_part = self.rng.below(1000) < self.link.partial_per_mille;
         let room = bytes.len().saturating_sub(PART_MIN) as u64;
@@ -385,6 +435,7 @@ impl<P: Peer> Net for SimNet<P> {
     /// # Panics
     /// When the caller waits a thousand times without any time passing: it would hang for ever.
     fn wait(&mut self, until_ns: u64, mode: WaitMode) {
+        self.pay();
         let start_ns = self.clock.now_ns();
         let left_ns = until_ns.saturating_sub(start_ns);
         match mode {
@@ -404,15 +455,19 @@ impl<P: Peer> Net for SimNet<P> {
                 self.pass(until_ns, true);
             }
         }
+        // It wakes when it may run again.
+        self.work(0);
+        self.batch.append(&mut self.ready);
         let passed_ns = self.clock.now_ns() - start_ns;
         self.idle_ns += passed_ns;
-        let in_vain = passed_ns == 0 && self.ready.is_empty();
+        let in_vain = passed_ns == 0 && self.batch.is_empty();
         self.idle_waits = if in_vain { self.idle_waits + 1 } else { 0 };
         assert!(self.idle_waits < IDLE_WAITS_MAX, "the caller waits and waits at {start_ns} ns");
     }
 
     fn next(&mut self, buffer: &mut [u8]) -> Option<(u32, Completion)> {
-        while let Some((connection, delivery)) = self.ready.pop_front() {
+        self.pay();
+        while let Some((connection, delivery)) = self.batch.pop_front() {
             // What belongs to a connection that was closed in the meantime is never delivered.
             let Some(line) = self.lines.get_mut(&connection) else { continue };
             let key = line.key;
@@ -428,11 +483,12 @@ impl<P: Peer> Net for SimNet<P> {
                     buffer[..taken].copy_from_slice(&bytes[..taken]);
                     if taken < bytes.len() {
                         bytes.drain(..taken);
-                        self.ready.push_front((connection, Delivery::Bytes(bytes)));
+                        self.batch.push_front((connection, Delivery::Bytes(bytes)));
                     }
                     Completion::Received(taken)
                 }
             };
+            self.owed_ns = self.thread.completion_ns();
             return Some((key, completion));
         }
         None

@@ -34,6 +34,7 @@ pub fn check(scene: &Scene, run: &Run) {
     check_end(scene, run);
     check_schedule(scene, run, &totals, &all);
     check_diary(scene, run, &totals, &all);
+    check_rates(scene, run, &totals);
     check_windows(run, &all);
     check_order(run);
     check_fates(scene, run, &all);
@@ -54,6 +55,11 @@ fn check_histograms(interval: &Interval) {
     assert_eq!((sum.sent, sum.ok, sum.failed), (whole.sent, whole.ok, whole.failed));
     assert_eq!(sum.unfinished, whole.unfinished);
     assert_eq!(interval.lag.count(), whole.sent);
+    let unserved = whole.refused.queue_full
+        + whole.refused.queue_timeout
+        + whole.unsent.stopped
+        + whole.unfinished;
+    assert_eq!(interval.unserved.count(), unserved);
 }
 
 /// The run ends within its duration plus its timeout plus 2 s, and a stop within 1 s.
@@ -62,7 +68,7 @@ fn check_end(scene: &Scene, run: &Run) {
     let timeout_ns = plan.timeouts.connect_ns.max(plan.timeouts.request_ns);
     let limit_ns = run.start_ns + plan.limits.duration_ns + timeout_ns + 2 * SECOND_NS;
     assert!(run.over_ns <= limit_ns, "over at {} ns, limit {limit_ns} ns", run.over_ns);
-    if run.end.interrupted {
+    if run.end.interrupted || run.end.drain_cut {
         let stop_ns = scene.stop_ns.unwrap().max(run.start_ns);
         assert!(run.over_ns <= stop_ns + SECOND_NS, "stopped at {stop_ns}, over {}", run.over_ns);
     } else {
@@ -161,6 +167,23 @@ fn check_diary(scene: &Scene, run: &Run, totals: &Interval, all: &Interval) {
     }
 }
 
+/// Rates count what ended in the measured stretch, whatever it was due.
+fn check_rates(scene: &Scene, run: &Run, totals: &Interval) {
+    let (from_ns, to_ns) = (run.start_ns + scene.plan.warmup_ns, run.end.measured_ns.1);
+    let ended = run.diary.asked.iter().filter_map(|asked| asked.end);
+    let in_time: Vec<Outcome> = ended
+        .filter(|(_, times)| times.done_ns >= from_ns && times.done_ns <= to_ns)
+        .map(|(outcome, _)| outcome)
+        .collect();
+    let ok = in_time.iter().filter(|outcome| **outcome == Outcome::Ok).count() as u64;
+    let counted = (totals.counters.ended_in_time, totals.counters.ok_in_time);
+    if scene.plan.ignore_first == 0 {
+        assert_eq!(counted, (in_time.len() as u64, ok), "{from_ns} to {to_ns}");
+    } else {
+        assert!(counted.0 <= in_time.len() as u64 && counted.1 <= ok);
+    }
+}
+
 /// Each connection carried one request at a time, without a gap in their numbers.
 fn check_order(run: &Run) {
     let mut last: BTreeMap<u64, (u32, u64)> = BTreeMap::new();
@@ -245,7 +268,7 @@ fn check_fates(scene: &Scene, run: &Run, all: &Interval) {
     };
     let refused = knocked(|a| matches!(a, Arrival::Failed { .. } | Arrival::FailedAtOnce(_)));
     let unanswered = knocked(|a| a == Arrival::Silence);
-    if run.end.interrupted {
+    if run.end.interrupted || run.end.drain_cut {
         assert!(unreached <= refused && silent <= unanswered && retries <= all.counters.retries);
     } else {
         assert_eq!((unreached, silent), (refused, unanswered), "connections not made");

@@ -3,7 +3,7 @@
 
 use crate::scene::target;
 use plimsoll_core::admission::AdmissionModel;
-use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, VirtualClock};
+use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
@@ -124,8 +124,15 @@ fn a_codec_is_asked_until_nothing_is_left() {
         keep_alive: true,
         part: Part::default(),
     };
-    let shard =
-        Shard::new(plan, Strict, net, clock, Box::new(Asker), Box::new(|_| None), Arc::default());
-    let end = shard.unwrap().run(|| 0).unwrap();
+    let shard = Shard::new(
+        plan,
+        Strict,
+        net,
+        clock.clone(),
+        Box::new(Asker),
+        Box::new(|_| None),
+        Arc::default(),
+    );
+    let end = shard.unwrap().run(|| clock.now_ns()).unwrap();
     assert_eq!(end.rest.ledger.ok, 10);
 }

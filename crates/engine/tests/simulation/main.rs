@@ -11,13 +11,15 @@ mod calls;
 mod closing;
 mod connecting;
 mod contract;
+mod driven;
 mod multiplex;
 mod preamble;
 mod scene;
 mod scripted;
+mod shared;
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
-use plimsoll_core::schedule::{Arrivals, LoadModel};
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
 use scene::Scene;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -170,6 +172,75 @@ fn who_stops_a_run_does_not_wait_for_its_backlog() {
     books::check(&scene, &run);
     assert!(run.totals().ledger.unsent.stopped > 400);
     assert!(run.over_ns < 1_600 * MILLISECOND_NS, "{}", run.over_ns);
+}
+
+/// What the target answers in the stretch is its rate, however long it takes for an answer.
+#[test]
+fn answers_to_the_warmup_that_come_after_it_count_in_the_rate() {
+    let mut scene = slow(2000, SECOND_NS, 4 * SECOND_NS);
+    scene.plan.warmup_ns = 2 * SECOND_NS;
+    scene.plan.limits.duration_ns = 4 * SECOND_NS;
+    let run = scene.run();
+    books::check(&scene, &run);
+    let totals = run.totals();
+    assert_eq!(totals.ledger.scheduled, 2000);
+    // 1000/s are asked and 1000/s are answered.
+    assert!(totals.counters.ok_in_time.abs_diff(2000) < 10, "{:?}", totals.counters);
+}
+
+/// Ten uniform arrivals at 10/s stand for a second, although the last one is due after 0.9 s.
+#[test]
+fn a_number_of_requests_is_offered_at_the_rate_that_was_asked_for() {
+    let mut scene = slow(4, 0, SECOND_NS);
+    scene.plan.model = LoadModel::Open { rate_per_s: 10.0, arrivals: Arrivals::Uniform };
+    scene.plan.limits = Limits { duration_ns: 60 * SECOND_NS, requests: Some(10) };
+    let run = scene.run();
+    books::check(&scene, &run);
+    assert_eq!(run.totals().ledger.ok, 10);
+    assert_eq!(run.end.measured_ns.1 - run.end.measured_ns.0, SECOND_NS);
+}
+
+/// Neither a warm-up nor a wait for the last replies is in the marks that say how busy the shard was.
+#[test]
+fn marks_are_taken_where_the_measured_stretch_begins_and_ends() {
+    let mut scene = slow(10, 10 * MILLISECOND_NS, 4 * SECOND_NS);
+    scene.plan.warmup_ns = 300 * MILLISECOND_NS;
+    scene.script.requests.stalled = 5;
+    let run = scene.run();
+    let (from, to) = run.end.marks;
+    assert_eq!((from.at_ns, to.at_ns), run.end.measured_ns);
+    assert_eq!(to.at_ns - from.at_ns, 700 * MILLISECOND_NS);
+    assert!(run.over_ns > to.at_ns + 3 * SECOND_NS, "it waited for the stalled ones");
+    assert!(to.idle_ns - from.idle_ns <= to.at_ns - from.at_ns);
+}
+
+/// The measured stretch was complete: only its last replies are missing, and they are in the books.
+#[test]
+fn a_stop_while_the_last_replies_are_waited_for_takes_nothing_from_what_was_measured() {
+    let mut scene = slow(10, 10 * MILLISECOND_NS, 4 * SECOND_NS);
+    scene.script.requests.stalled = 5;
+    scene.stop_ns = Some(2_500 * MILLISECOND_NS);
+    let run = scene.run();
+    books::check(&scene, &run);
+    assert!(!run.end.interrupted && run.end.drain_cut);
+    let (ledger, (from_ns, to_ns)) = (run.totals().ledger, run.end.measured_ns);
+    assert!(ledger.unfinished > 0, "{ledger:?}");
+    assert_eq!(to_ns - from_ns, SECOND_NS);
+    assert!(run.over_ns < 3_100 * MILLISECOND_NS, "{}", run.over_ns);
+}
+
+/// A thread that comes late to the start has not been late for nothing: its requests show it.
+#[test]
+fn a_late_start_is_lag() {
+    let mut scene = slow(4, 0, SECOND_NS);
+    scene.late_ns = 5 * MILLISECOND_NS;
+    let run = scene.run();
+    let totals = run.totals();
+    assert_eq!(
+        (totals.ledger.ok, run.end.measured_ns.1 - run.end.measured_ns.0),
+        (1000, SECOND_NS)
+    );
+    assert!(totals.lag.max_ns() >= 4_900_000, "{}", totals.lag.max_ns());
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub struct Many(pub u32);
 #[derive(Default)]
 pub struct Conn {
     tags: BTreeSet<u32>,
+    /// Those whose reply has begun.
+    begun: BTreeSet<u32>,
     held: Vec<u8>,
     /// What the peer has said that it takes.
     takes: Option<u32>,
@@ -71,6 +73,7 @@ impl Protocol for Many {
     fn submit(&self, conn: &mut Conn, _request: &(), tag: u32, out: &mut Vec<u8>) {
         assert!(self.capacity(conn) > 0, "more requests than the connection takes");
         assert!(conn.tags.insert(tag));
+        conn.begun.remove(&tag);
         out.extend(frame(ASK, tag));
     }
 
@@ -98,9 +101,13 @@ impl Protocol for Many {
         }
         let fault = Fault::Closed { began: false };
         Ok(match kind {
-            PIECE => Event::Part { tag, bytes: &input[..consumed], consumed },
+            PIECE => {
+                conn.begun.insert(tag);
+                Event::Part { tag, bytes: &input[..consumed], consumed }
+            }
             REPLY | AGAIN => {
                 conn.tags.remove(&tag);
+                conn.begun.remove(&tag);
                 Event::Reply { tag, reply: kind == AGAIN, consumed, reusable: true }
             }
             RESET | NOT_LOOKED_AT => {
@@ -113,6 +120,10 @@ impl Protocol for Many {
 
     fn end<'a>(&self, _conn: &'a mut Conn) -> Result<Event<'a, bool>, Fault> {
         Err(Fault::Closed { began: false })
+    }
+
+    fn began(&self, conn: &Conn, tag: u32) -> Option<bool> {
+        Some(conn.begun.contains(&tag))
     }
 
     fn cancel(&self, conn: &mut Conn, tag: u32, out: &mut Vec<u8>) -> bool {
@@ -275,8 +286,9 @@ pub fn run(
         }
         None
     });
-    let shard = Shard::new(plan, Many(depth), net, clock, Box::new(asker), outbox, Arc::default());
-    let mut end = shard.unwrap().run(|| 0).unwrap();
+    let shard =
+        Shard::new(plan, Many(depth), net, clock.clone(), Box::new(asker), outbox, Arc::default());
+    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
     end.rest.merge(&seconds.borrow());
     end
 }
@@ -342,7 +354,7 @@ fn readings(connections: u32, depth: u32) -> u64 {
     let plan = plan(32, connections, Some(3200));
     let shard =
         Shard::new(plan, Many(depth), net, clock, asker, Box::new(|_| None), Arc::default());
-    assert_eq!(shard.unwrap().run(|| 0).unwrap().rest.ledger.ok, 3200);
+    assert_eq!(shard.unwrap().run(|| MILLISECOND_NS).unwrap().rest.ledger.ok, 3200);
     readings.get()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::scene::{address, target};
 use crate::scripted::{closed_plan, flush, server_tls};
-use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, VirtualClock};
+use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
@@ -188,8 +188,9 @@ fn run(plan: ShardPlan, must: bool, link: Link, server: &Rc<RefCell<Server>>) ->
         None
     });
     let shard =
-        Shard::new(plan, protocol, net, clock, Box::new(Asker), outbox, Arc::default()).unwrap();
-    let mut shard = shard.run(|| 0).unwrap();
+        Shard::new(plan, protocol, net, clock.clone(), Box::new(Asker), outbox, Arc::default())
+            .unwrap();
+    let mut shard = shard.run(|| clock.now_ns()).unwrap();
     let (seconds, reasons) =
         Rc::try_unwrap(told).ok().map_or_else(Default::default, RefCell::into_inner);
     shard.rest.merge(&seconds);

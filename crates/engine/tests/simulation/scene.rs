@@ -44,6 +44,8 @@ pub struct Scene {
     pub posts: u64,
     /// How long a client pauses after a request that was lost, ns.
     pub pause_ns: u64,
+    /// How late it comes to the agreed start, ns.
+    pub late_ns: u64,
 }
 
 /// What a run left behind.
@@ -276,7 +278,7 @@ impl Scene {
         // Only who asks can pause: what arrives in an open model has nobody behind it.
         let pauses = u64::from(plan.model.has_askers()) * rng.below(2);
         let pause_ns = pauses * rng.below(100 * MILLISECOND_NS);
-        Self { seed, plan, script, link, source, stop_ns, posts, pause_ns }
+        Self { seed, plan, script, link, source, stop_ns, posts, pause_ns, late_ns: 0 }
     }
 
     /// A uniform open load of 1000 a second on a server that answers at once, except that it is frozen for the
@@ -323,6 +325,7 @@ impl Scene {
             stop_ns: None,
             posts: 0,
             pause_ns: 0,
+            late_ns: 0,
         }
     }
 
@@ -337,6 +340,7 @@ impl Scene {
             stop_ns: self.stop_ns,
             posts: self.posts,
             pause_ns: self.pause_ns,
+            late_ns: self.late_ns,
         };
         let mut outcome = cast.play(peer.clone());
         let mut peer = peer.borrow_mut();
@@ -357,6 +361,8 @@ pub struct Cast {
     pub posts: u64,
     /// How long a client pauses after a request that was lost, ns.
     pub pause_ns: u64,
+    /// How late it comes to the agreed start, ns.
+    pub late_ns: u64,
 }
 
 impl Cast {
@@ -410,6 +416,9 @@ impl Cast {
         let end = shard
             .run(|| {
                 start_ns = clock.now_ns() + MILLISECOND_NS;
+                if self.late_ns > 0 {
+                    clock.advance_to(start_ns + self.late_ns);
+                }
                 start_ns
             })
             .unwrap();

@@ -236,7 +236,8 @@ pub fn play(
     server: Scripted,
 ) -> (Outcome, Rc<RefCell<Scripted>>) {
     let server = Rc::new(RefCell::new(server));
-    let cast = Cast { plan, link, seed: 1, source: None, stop_ns: None, posts, pause_ns: 0 };
+    let cast =
+        Cast { plan, link, seed: 1, source: None, stop_ns: None, posts, pause_ns: 0, late_ns: 0 };
     let outcome = cast.play(server.clone());
     outcome.totals().ledger.balance().unwrap();
     (outcome, server)

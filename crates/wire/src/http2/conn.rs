@@ -237,6 +237,11 @@ impl Conn {
         self.closed(began)
     }
 
+    /// Whether the reply to this request has begun.
+    pub(super) fn began(&self, tag: u32) -> Option<bool> {
+        self.streams.iter().find(|stream| stream.tag == tag).map(|stream| stream.begun)
+    }
+
     /// What the end of the connection means for what is under way.
     pub(super) const fn closed(&self, began: bool) -> Fault {
         match self.goaway {

@@ -102,6 +102,11 @@ impl Streams {
         slots.filter(|(_, stream)| stream.id != 0)
     }
 
+    /// All that are under way.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.slots.iter().filter(|stream| stream.id != 0)
+    }
+
     #[inline]
     pub(super) fn get(&mut self, slot: u32) -> &mut Stream {
         &mut self.slots[slot as usize]

@@ -421,6 +421,12 @@ impl Conn {
         }
     }
 
+    /// Replies come in order: none but the first can have begun, and what the fault says holds for that one.
+    pub(super) fn began(&self, tag: u32) -> Option<bool> {
+        let is_first = self.in_flight.front().is_some_and(|asked| asked.tag == tag);
+        if is_first { None } else { Some(false) }
+    }
+
     /// The peer has closed: no reply ends that way.
     pub(super) fn end(&mut self) -> Fault {
         let is_inside = match self.place {

@@ -85,6 +85,7 @@ pub fn together(
         busiest: health.busiest,
         rss_max_bytes: health.rss_bytes,
         interrupted: signals::is_stopped(),
+        drain_cut: false,
         refused: None,
         sink_error,
     };

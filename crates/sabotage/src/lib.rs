@@ -1,0 +1,10 @@
+//! The saboteur: runs plimsoll against targets whose truth is known while one thing is wrong, works out what would have
+//! been right, and looks whether the verdict says so.
+//!
+//! Three rooms: targets with their truth, sabotages, and the judging of what a run said about itself. Two stages use
+
+pub mod judging;
+pub mod sabotages;
+pub mod sockets;
+pub mod targets;
+pub mod virtual_time;

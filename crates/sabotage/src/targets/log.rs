@@ -1,0 +1,43 @@
+//! A server's own log: when each request had come, and when its answer was handed to the kernel.
+
+use super::closed_form::quantile;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One request as the server saw it, ns on the monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its last byte had come.
+    pub came_ns: u64,
+    /// Its answer was handed over.
+    pub answered_ns: u64,
+    /// Whether it was a good answer.
+    pub ok: bool,
+}
+
+/// A log that a server's threads share.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    exchanges: Arc<Mutex<Vec<Exchange>>>,
+}
+
+impl Log {
+    /// Writes one exchange down.
+    pub fn keep(&self, exchange: Exchange) {
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
+    }
+
+    /// Everything so far.
+    #[must_use]
+    pub fn all(&self) -> Vec<Exchange> {
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Quantiles of the time that the server took for good answers, ms.
+    #[must_use]
+    pub fn held_ms<const N: usize>(&self, shares: [f64; N]) -> [f64; N] {
+        let good = self.all().into_iter().filter(|exchange| exchange.ok);
+        let mut held: Vec<u64> = good.map(|e| e.answered_ns - e.came_ns).collect();
+        held.sort_unstable();
+        shares.map(|share| quantile(&held, share) as f64 / 1e6)
+    }
+}

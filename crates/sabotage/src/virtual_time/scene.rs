@@ -1,0 +1,242 @@
+//! A run in virtual time, as it was sabotaged and as an ideal generator would have done it.
+
+use super::asker::Asker;
+use crate::judging::{Four, Range, Reported, Tolerance, Truth};
+use crate::targets::station::{Behaviour, Service, Station};
+use plimsoll_core::admission::AdmissionModel;
+use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
+use plimsoll_core::histogram::Histogram;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::schedule::{Limits, LoadModel, Slice};
+use plimsoll_core::verdict::{Evidence, judge};
+use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
+use plimsoll_engine::sim::thread::Thread;
+use plimsoll_engine::sim::{Link, SimNet};
+use plimsoll_engine::target::Target;
+use plimsoll_wire::http1::Http1;
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The clock's time when the load begins, ns.
+pub const START_NS: u64 = SECOND_NS + MILLISECOND_NS;
+
+/// A run with one thing wrong, or none.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Where everything was drawn from.
+    pub seed: u64,
+    /// Which line of the table it belongs to.
+    pub kind: &'static str,
+    /// Whether nothing but the target is wrong.
+    pub healthy: bool,
+    /// The kinds of which the verdict must be one; empty: any.
+    pub kinds: &'static [&'static str],
+    /// What is asked.
+    pub model: LoadModel,
+    /// Who is asked.
+    pub behaviour: Behaviour,
+    /// Length of the load, its warm-up included, ns.
+    pub duration_ns: u64,
+    /// Length of the warm-up, ns.
+    pub warmup_ns: u64,
+    /// Longest time of a request and of a connect, ns.
+    pub timeout_ns: u64,
+    /// Who waits, who is refused.
+    pub admission: AdmissionModel,
+    /// Connections.
+    pub connections: u32,
+    /// Connections that nobody ever has to wait for.
+    pub enough_connections: u32,
+    /// The thread of the generator.
+    pub thread: Thread,
+    /// By how much a sleep may end late, ns.
+    pub oversleep_ns: u64,
+    /// When somebody stops the run, ns on the clock.
+    pub stop_ns: Option<u64>,
+    /// How many of a thousand requests may not be repeated.
+    pub posts: u64,
+}
+
+/// What a run left behind.
+pub struct Ended {
+    /// The measured part.
+    pub totals: Interval,
+    /// The shard's own end.
+    pub end: ShardEnd,
+    /// When everything was over, ns on the clock.
+    pub over_ns: u64,
+}
+
+/// Half-width of the truth's own interval, in standard errors, where its requests are not the same ones.
+const SIGMAS: f64 = 4.0;
+
+impl Scene {
+    /// The same run by a generator that costs nothing, runs always, and never lacks a connection.
+    #[must_use]
+    pub fn ideal(&self) -> Scene {
+        Scene {
+            connections: self.model.clients().unwrap_or(self.enough_connections),
+            thread: Thread::default(),
+            oversleep_ns: 0,
+            stop_ns: None,
+            ..self.clone()
+        }
+    }
+
+    fn plan(&self) -> ShardPlan {
+        let address = SocketAddr::from(([127, 0, 0, 1], 80));
+        let target = Target { host: "simulated".to_owned(), port: 80, addresses: vec![address] };
+        ShardPlan {
+            model: self.model.clone(),
+            slice: Slice::WHOLE,
+            seed: self.seed,
+            limits: Limits::after(self.duration_ns),
+            warmup_ns: self.warmup_ns,
+            ignore_first: 0,
+            connections: self.connections,
+            admission: self.admission,
+            timeouts: Timeouts { connect_ns: self.timeout_ns, request_ns: self.timeout_ns },
+            targets: Arc::new(vec![target]),
+            tls: None,
+            classes: 1,
+            spin_ns: 0,
+            batching: is_full_speed(&self.model),
+            preconnect: true,
+            keep_alive: true,
+            part: Part::default(),
+        }
+    }
+
+    /// Carries the run out.
+    ///
+    /// # Panics
+    /// When the load model cannot be run: the scene was drawn wrong.
+    #[must_use]
+    pub fn run(&self) -> Ended {
+        let clock = VirtualClock::new();
+        clock.advance_to(START_NS - MILLISECOND_NS);
+        let link = Link { oversleep_max_ns: self.oversleep_ns, ..Link::default() };
+        let peer = Rc::new(RefCell::new(Station::new(self.behaviour)));
+        let mut net =
+            SimNet::new(clock.clone(), peer, link, self.seed).driven_by(self.thread.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        if let Some(stop_ns) = self.stop_ns {
+            let stop = stop.clone();
+            net.at(stop_ns, move || stop.store(true, Ordering::Relaxed));
+        }
+        let totals = Rc::new(RefCell::new(Interval::new(1)));
+        let kept = totals.clone();
+        let outbox = move |message| match message {
+            Message::Second(mut second) => {
+                kept.borrow_mut().merge(&second);
+                second.clear();
+                Some(second)
+            }
+            Message::Failure(_) => None,
+        };
+        let asker = Box::new(Asker::new(self.posts));
+        let (protocol, outbox) = (Http1::default(), Box::new(outbox));
+        let made = Shard::new(self.plan(), protocol, net, clock.clone(), asker, outbox, stop);
+        let end = made.and_then(|shard| shard.run(|| START_NS));
+        let end = end.unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
+        let mut totals = totals.take();
+        totals.in_flight = 0;
+        totals.merge(&end.rest);
+        Ended { totals, end, over_ns: clock.now_ns() }
+    }
+
+    /// What the run says of itself.
+    #[must_use]
+    pub fn reported(&self, ended: &Ended) -> Reported {
+        let verdict = judge(&Evidence {
+            totals: &ended.totals,
+            open: self.model.is_open(),
+            full_speed: is_full_speed(&self.model),
+            interrupted: ended.end.interrupted,
+            busiest: ended.end.busy,
+            same_host: false,
+            repeats: 1.0,
+            cacheable: true,
+        });
+        Reported {
+            kind: verdict.kind.name().to_owned(),
+            reasons: verdict.reasons,
+            ok: ended.totals.ledger.ok,
+            figures: figures(ended),
+            bounds: None,
+            balances: ended.totals.ledger.balance().is_ok(),
+            limits: Vec::new(),
+        }
+    }
+
+    /// What would have been right, from the run of the ideal generator.
+    #[must_use]
+    pub fn truth(&self, ideal: &Ended) -> Truth {
+        let measured = figures(ideal);
+        let response = ideal.totals.all_classes().response;
+        let coupled = !self.model.has_askers();
+        let count = response.count() as f64;
+        let figures: Four<Option<Range>> = [0, 1, 2, 3].map(|i| {
+            if self.stop_ns.is_some() || count == 0.0 {
+                return None;
+            }
+            let exact = Range::exact(measured[i]);
+            if coupled {
+                return Some(exact);
+            }
+            // Who asks again after an answer does not ask the same requests when answers come at other times.
+            Some(match [0.50, 0.95, 0.99].get(i) {
+                Some(quantile) => sampled(&response, *quantile),
+                None => {
+                    let error = match self.behaviour.service {
+                        Service::Exponential(_) => SIGMAS / count.sqrt(),
+                        Service::Fixed(_) => 0.0,
+                    };
+                    Range { low: exact.low * (1.0 - error), high: exact.high * (1.0 + error) }
+                }
+            })
+        });
+        // Where an ideal generator sees no request end either, there is nothing to be valid.
+        let healthy = self.healthy && count > 0.0;
+        Truth { figures, healthy, kinds: self.kinds, limits: Vec::new() }
+    }
+
+    /// What the truth is not sure of: the histogram's three digits, a round trip for connections that the two runs open
+    /// at different moments, and the requests at the edges of the stretch.
+    #[must_use]
+    pub fn tolerance(&self) -> Tolerance {
+        let seconds = (self.duration_ns - self.warmup_ns) as f64 / 1e9;
+        let at_the_edges = 2.0 + f64::from(self.model.clients().unwrap_or(0));
+        Tolerance { share: 0.01, time_ms: 0.05, rate_per_s: at_the_edges / seconds }
+    }
+
+    /// When the run must be over at the latest, ns on the clock: its length, a timeout and 2 s.
+    #[must_use]
+    pub const fn over_by_ns(&self) -> u64 {
+        START_NS + self.duration_ns + self.timeout_ns + 2 * SECOND_NS
+    }
+}
+
+/// The headline figures of a run.
+#[must_use]
+pub fn figures(ended: &Ended) -> Four<f64> {
+    let response = ended.totals.all_classes().response;
+    let ms = |quantile| response.quantile_ns(quantile) as f64 / MILLISECOND_NS as f64;
+    let (from_ns, to_ns) = ended.end.measured_ns;
+    let seconds = to_ns.saturating_sub(from_ns) as f64 / SECOND_NS as f64;
+    let ok = ended.totals.counters.ok_in_time as f64;
+    [ms(0.50), ms(0.95), ms(0.99), if seconds > 0.0 { ok / seconds } else { 0.0 }]
+}
+
+/// Where a quantile lies, by the binomial error of so many samples.
+fn sampled(histogram: &Histogram, quantile: f64) -> Range {
+    let count = histogram.count().max(1) as f64;
+    let error = SIGMAS * (quantile * (1.0 - quantile) / count).sqrt();
+    let ms = |quantile: f64| {
+        histogram.quantile_ns(quantile.clamp(0.0, 1.0)) as f64 / MILLISECOND_NS as f64
+    };
+    Range { low: ms(quantile - error), high: ms(quantile + error) }
+}
