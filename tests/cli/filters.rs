@@ -25,10 +25,11 @@ fn a_post_file_in_7_parts_and_joined_again_holds_the_same_records() {
     place.file("all.txt", &file);
     let ended = place.run(["split-file", "7", "all.txt"]).expect(0);
     assert!(
-        ended.stdout.starts_with("100 records in 7 files of 14 to 15 records"),
+        ended.stderr.contains("100 records in 7 files of 14 to 15 records"),
         "{}",
-        ended.stdout
+        ended.stderr
     );
+    assert_eq!(ended.stdout, "", "as the original");
     let parts: Vec<String> = (0..7).map(|i| place.read(&format!("query{i:03}.txt"))).collect();
     let mut joined: Vec<String> = parts.iter().flat_map(|part| records(part)).collect();
     let mut expected = records(&file);
@@ -58,6 +59,16 @@ fn lines_are_dealt_evenly_and_keep_their_order() {
     }
 }
 
+#[test]
+fn each_line_that_is_too_long_is_named_as_the_original_does() {
+    let place = Place::new();
+    let long = "l".repeat(2000);
+    place.file("all.txt", format!("/a\n/{long}\n/b\n/{long}\n"));
+    let ended = place.run(["split-file", "-m", "1024", "2", "all.txt"]).expect(0);
+    assert_eq!(ended.stdout, "line too long, skipping...\n".repeat(2));
+    assert!(ended.stderr.contains("2 records were left out"), "{}", ended.stderr);
+}
+
 const SUMMARY: &str = include_str!("../../crates/report/testdata/vespa-fbench-summary.txt");
 
 #[test]
@@ -74,8 +85,8 @@ fn the_result_filter_knows_both_orders() {
 }
 
 #[test]
-fn the_result_filter_of_nothing_is_nothing_to_speak_of() {
-    let ended = Place::new().run(["result-filter"]).expect(0);
-    assert!(ended.stdout.trim().is_empty(), "{:?}", ended.stdout);
+fn the_result_filter_of_nothing_is_an_empty_line_and_wrong_usage() {
+    let ended = Place::new().run(["result-filter"]).expect(64);
+    assert_eq!(ended.stdout, "\n");
     assert!(ended.stderr.contains("held no summary"), "{:?}", ended.stderr);
 }

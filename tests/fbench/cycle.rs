@@ -50,12 +50,50 @@ fn summaries_on_the_way() {
     place.file("q.txt", lines(10));
     let flags = ["-n", "2", "-c", "50", "-s", "3", "-p", "1", "-q", "q.txt"];
     let ended = fbench(&place, &server, &flags);
-    for text in ["\n\nRuntime: 1 sec\n", "\n\nRuntime: 2 sec\n"] {
-        assert_eq!(ended.stdout.matches(text).count(), 1, "{text:?} in\n{}", ended.stdout);
+    // One for each second, the last included, and one at the end.
+    for second in 1..=3 {
+        let text = format!("\n\nRuntime: {second} sec\n");
+        assert_eq!(ended.stdout.matches(&text).count(), 1, "{text:?} in\n{}", ended.stdout);
     }
-    assert_eq!(ended.stdout.matches("*** Benchmark Summary ***").count(), 3, "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("*** Benchmark Summary ***").count(), 4, "{}", ended.stdout);
+    let ran_for = "ran for:                       3 seconds\n";
+    assert_eq!(ended.stdout.matches(ran_for).count(), 4, "-s in each\n{}", ended.stdout);
     let middle = ended.stdout.split("Runtime: 2 sec").nth(1).unwrap();
     let line = middle.lines().find(|line| line.starts_with("successful requests:")).unwrap();
     let so_far: u64 = line[20..].trim().parse().unwrap();
     assert!((76..=82).contains(&so_far), "{so_far} of 40 a second after 2 s");
+}
+
+#[test]
+fn rates_count_whole_cycles() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(10));
+    // 2 clients, 20 requests a second each: the last cycle counts, and so does not the time before the first.
+    let flags = ["-n", "2", "-c", "50", "-s", "30", "-r", "1", "-q", "q.txt"];
+    let ended = fbench(&place, &server, &flags);
+    assert_eq!(counts(&ended), (40, 0));
+    let rate = figure(&ended, "actual query rate:");
+    assert!((39.0..=40.1).contains(&rate), "{rate}\n{}", ended.stdout);
+
+    let flags = ["-n", "2", "-c", "50", "-s", "2", "-i", "20", "-q", "q.txt"];
+    let ended = fbench(&place, &server, &flags);
+    assert_eq!(counts(&ended), (40, 0));
+    let rate = figure(&ended, "actual query rate:");
+    assert!((39.0..=41.0).contains(&rate), "{rate}\n{}", ended.stdout);
+    // The headline of the block below says the same: requests that do not count take no measured time.
+    let line = ended.stdout.lines().find(|line| line.starts_with("Rate")).unwrap();
+    let achieved = line.split("ok ").nth(1).unwrap().split('/').next().unwrap();
+    assert!((achieved.parse::<f64>().unwrap() - rate).abs() < 1.5, "{line}, {rate}");
+}
+
+#[test]
+fn a_client_that_never_counts_has_no_part_in_the_rate() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q0.txt", lines(3));
+    place.file("q1.txt", lines(15));
+    let flags = ["-n", "2", "-c", "50", "-s", "30", "-i", "5", "-r", "0", "-q", "q%d.txt"];
+    let ended = fbench(&place, &server, &flags);
+    assert_eq!(counts(&ended), (10, 0));
+    let rate = figure(&ended, "actual query rate:");
+    assert!((19.0..=20.1).contains(&rate), "{rate}\n{}", ended.stdout);
 }

@@ -63,6 +63,19 @@ fn a_line_that_is_too_long_is_skipped_and_counted() {
     assert_eq!(server.paths(), ["/a", &fits, "/b"]);
 }
 
+#[test]
+fn a_line_of_a_body_may_be_longer_than_a_url() {
+    let (place, server) = (Place::new(), Server::ok());
+    let long = "b".repeat(15_000);
+    place.file("q.txt", format!("/a\n{long}\n/{}\nleft out\n/c\nend\n", "l".repeat(1023)));
+    let flags = ["-n", "1", "-P", "-m", "1024", "-r", "0", "-q", "q.txt"];
+    let ended = fbench(&place, &server, &flags).expect(0);
+    assert_eq!((counts(&ended), figure(&ended, "skipped requests:")), ((2, 0), 1.0));
+    let seen = server.seen();
+    assert_eq!((seen[0].path(), seen[0].body()), ("/a".to_owned(), long));
+    assert_eq!((seen[1].path(), seen[1].body()), ("/c".to_owned(), "end".to_owned()));
+}
+
 const HEADERS: &str = "Server: x\r\nX-Yahoo-Vespa-NumHits: 10\r\nX-Yahoo-Vespa-TotalHitCount: 4242\r\n\
     X-Yahoo-Vespa-SearchTime: 3\r\nx-yahoo-vespa-lower: no\r\n";
 
@@ -89,7 +102,7 @@ fn the_output_file_is_the_originals_to_the_byte() {
         "{line}URL: /search/?query=a0\n\nNumHits: 10\nTotalHitCount: 4242\nSearchTime: 3\n\r\n\
          {{\"root\":{{}}}}\nTIME USED: {time} s\n\
          {line}URL: /search/?query=a1\n\nNumHits: 0\n\r\nbusy\nFBENCH: URL FETCH FAILED!\n\
-         {line}URL: /search/?query=a2\n\n\r\n\nFBENCH: URL FETCH FAILED!\n{line}"
+         {line}URL: /search/?query=a2\n\n\nFBENCH: URL FETCH FAILED!\n{line}"
     );
     assert_eq!(out, expected);
 }

@@ -21,9 +21,9 @@ fn masked(text: &str) -> String {
 
 const EXPECTED: &str = "\
 Starting clients...
-Stopping clients
+..Stopping clients
 Clients stopped.
-..
+
 Clients Joined.
 *** HTTP keep-alive statistics ***
 connection reuse count -- 18
@@ -77,6 +77,75 @@ fn the_summary_is_the_originals_to_the_character() {
     for part in ["Latency", "Ledger", "Verdict", "Generator"] {
         assert!(own.contains(part), "no {part} in\n{own}");
     }
+}
+
+/// What stands before the summary at the end.
+fn lines_on_the_way(stdout: &str) -> &str {
+    stdout.rsplit_once("Clients Joined.\n").map_or(stdout, |(before, _)| before)
+}
+
+#[test]
+fn the_progress_line_is_printed_when_a_minute_is_left() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(3));
+    // 60 s are the default; the original prints the line of a second that the run has not used up.
+    for flags in [&["-r", "0"][..], &["-r", "0", "-s", "120"], &["-r", "0", "-s", "59"]] {
+        let all = [&["-n", "2", "-q", "q.txt"], flags].concat();
+        let ended = fbench(&place, &server, &all).expect(0);
+        let progress = match flags.last() {
+            Some(&"59") => String::new(),
+            Some(&"120") => "[dummydate]: PROGRESS: vespa-fbench: Seconds left 120\n".to_owned(),
+            _ => "[dummydate]: PROGRESS: vespa-fbench: Seconds left 60\n".to_owned(),
+        };
+        let expected =
+            format!("Starting clients...\n..{progress}Stopping clients\nClients stopped.\n\n");
+        assert_eq!(lines_on_the_way(&ended.stdout), expected);
+    }
+}
+
+#[test]
+fn a_dot_is_printed_when_its_client_has_nothing_left_to_ask() {
+    let (place, server) = (Place::new(), Server::ok());
+    for (client, count) in [(0, 1), (1, 8), (2, 1000)] {
+        place.file(&format!("q{client}.txt"), lines(count));
+    }
+    let flags = ["-n", "3", "-c", "200", "-s", "3", "-r", "0", "-p", "1", "-q", "q%d.txt"];
+    let ended = fbench(&place, &server, &flags);
+    let keep = |line: &&str| !line.contains("  ") && !line.contains("***") && !line.contains("--");
+    let seen: Vec<&str> = lines_on_the_way(&ended.stdout)
+        .lines()
+        .filter(|line| keep(line) && !line.starts_with("http request"))
+        .collect();
+    let expected = [
+        "Starting clients...",
+        ".",
+        "Runtime: 1 sec",
+        ".",
+        "Runtime: 2 sec",
+        "",
+        "Runtime: 3 sec",
+        "Stopping clients",
+        "Clients stopped.",
+        ".",
+    ];
+    assert_eq!(seen, expected, "{}", ended.stdout);
+}
+
+#[test]
+fn an_interrupted_run_has_one_more_empty_line() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(3));
+    let port = server.port();
+    let args = ["fbench", "-n", "2", "-c", "50", "-s", "30", "-q", "q.txt", "127.0.0.1", &port];
+    let running = place.start(args);
+    while server.requests() < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    running.signal(rustix::process::Signal::INT);
+    let ended = running.wait(crate::process::PATIENCE).expect(3);
+    let expected = "Starting clients...\nStopping clients\nClients stopped.\n..\n\
+        Clients Joined.\n\n*** HTTP keep-alive statistics ***\n";
+    assert!(ended.stdout.starts_with(expected), "{}", ended.stdout);
 }
 
 #[test]

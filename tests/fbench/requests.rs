@@ -175,3 +175,67 @@ fn a_link_by_the_originals_name_is_the_original() {
     assert!(row.starts_with("1 3 0 0 0 0 4 4 "), "{row}");
     assert!(row.trim_end().ends_with(" 0 0.00 4"), "{row}");
 }
+
+#[test]
+fn headers_are_sent_as_they_are_spelt() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", "/a\nbody\n");
+    let headers =
+        ["-H", "content-TYPE: text/x; a=b ", "-H", "Connection:keep-alive", "-H", "X-Empty:"];
+    let flags = [&["-n", "1", "-r", "0", "-P", "-q", "q.txt"], &headers[..]].concat();
+    fbench(&place, &server, &flags).expect(0);
+    let text = server.seen()[0].text();
+    let expected = "Content-Length: 4\r\nConnection:keep-alive\r\nX-Empty:\r\n\
+        content-TYPE: text/x; a=b \r\nX-Yahoo-Vespa-Benchmarkdata: true\r\n";
+    assert!(text.contains(expected), "{text}");
+    for (header, word) in [("no colon", "no colon"), ("Content-Length: 3", "cannot be set")] {
+        let ended = fbench(&place, &server, &["-H", header, "-q", "q.txt"]).expect(64);
+        assert!(ended.stderr.contains(word), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_connection_that_was_dead_has_not_been_used_again() {
+    // It says that it keeps the connection, and closes it.
+    let server = Server::start(|_| vec![Step::Send(ok("x")), Step::Close]);
+    let place = Place::new();
+    place.file("q.txt", lines(6));
+    let ended = fbench(&place, &server, &["-n", "1", "-r", "0", "-q", "q.txt"]).expect(0);
+    assert_eq!((counts(&ended), server.connections()), ((6, 0), 6));
+    assert_eq!(figure(&ended, "connection reuse count --"), 0.0, "{}", ended.stdout);
+
+    // Of three sends on each connection the last one meets the close.
+    let server = Server::start(|seen| match seen.number % 3 {
+        0 => vec![Step::Send(ok("x"))],
+        1 => vec![Step::Send(ok("x"))],
+        _ => vec![Step::Close],
+    });
+    let ended = fbench(&place, &server, &["-n", "1", "-r", "0", "-q", "q.txt"]).expect(0);
+    assert_eq!(counts(&ended), (6, 0));
+    assert_eq!(server.requests(), 8, "two were sent again");
+    assert_eq!(figure(&ended, "connection reuse count --"), 3.0, "{}", ended.stdout);
+}
+
+#[test]
+fn the_last_of_a_flag_counts() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(4));
+    let flags = ["-n", "5", "-n", "1", "-x", "-x", "-r", "7", "-r", "0", "-m", "-3", "-q", "q.txt"];
+    let ended = fbench(&place, &server, &flags).expect(0);
+    assert_eq!((counts(&ended), server.connections()), ((4, 0), 1));
+}
+
+#[test]
+fn a_query_file_may_be_a_pipe_or_have_a_number_of_another_base() {
+    let (place, server) = (Place::new(), Server::ok());
+    let port = server.port();
+    let args =
+        ["fbench", "-n", "2", "-r", "1", "-q", "/dev/stdin", "--no-record", "127.0.0.1", &port];
+    let ended = place.run_with_input(args, lines(3).as_bytes()).expect(0);
+    assert_eq!(counts(&ended), (12, 0), "2 clients, 2 passes of 3");
+    for client in 0..11 {
+        place.file(&format!("q{client:x}.txt"), format!("/client{client}\n"));
+    }
+    let ended = fbench(&place, &server, &["-n", "11", "-r", "0", "-q", "q%x.txt"]).expect(0);
+    assert_eq!(counts(&ended), (11, 0));
+}

@@ -133,13 +133,35 @@ fn wrong_tls_flags_are_one_line_and_nothing_is_sent() {
         (&["-T", "empty.pem", "-C", "c.pem"], "go together"),
         (&["-T", "no-such.pem"], "no-such.pem"),
         (&["-T", "empty.pem"], "empty.pem"),
-        (&["-D"], "VESPA_TLS_CONFIG_FILE"),
     ] {
         let ended = run(&place, "127.0.0.1", port, flags).expect(64);
         assert!(ended.stderr.contains(word), "{word} in {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     }
     assert_eq!(server.connections(), 0);
+}
+
+#[test]
+fn without_vespas_configuration_d_is_plain_text() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("q.txt", lines(5));
+    let port = server.port();
+    let run = |variables: &[(&str, &str)]| {
+        let args = ["fbench", "-D", "-n", "1", "-r", "0", "-q", "q.txt", "127.0.0.1", &port];
+        let mut command = place.plimsoll(args);
+        command.env_remove("VESPA_TLS_CONFIG_FILE").envs(variables.iter().copied());
+        crate::process::Running::start(command, b"").wait(crate::process::PATIENCE)
+    };
+    let file = ("VESPA_TLS_CONFIG_FILE", "no-such.json");
+    let mixed = |mode| [file, ("VESPA_TLS_INSECURE_MIXED_MODE", mode)];
+    for variables in [&[][..], &[(file.0, "")], &mixed("plaintext_client_mixed_server")] {
+        let ended = run(variables).expect(0);
+        assert_eq!(counts(&ended), (5, 0));
+        assert!(ended.stderr.contains("plain text"), "{}", ended.stderr);
+    }
+    for variables in [&[file][..], &mixed("tls_client_mixed_server")] {
+        assert!(run(variables).expect(64).stderr.contains("no-such.json"));
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use plimsoll_workloads::query_file::{
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 /// What the flags say about files.
 pub struct SourceOptions<'a> {
@@ -59,6 +60,8 @@ pub struct Sources {
     pub skipped: u64,
     /// Requests in all files.
     pub records: u64,
+    /// How many clients have nothing left to ask.
+    pub exhausted: Arc<AtomicU32>,
 }
 
 impl Sources {
@@ -97,6 +100,7 @@ impl Sources {
             outputs,
             skipped: 0,
             records: 0,
+            exhausted: Arc::default(),
         };
         let files = if pattern.is_numbered() && !asked.shared { asked.clients } else { 1 };
         let mut memory = 0;
@@ -110,7 +114,8 @@ impl Sources {
     }
 
     fn open_file(&mut self, path: &Path, forms: &[Form], memory: &mut usize) -> Result<()> {
-        match Queries::open(path, &self.options)? {
+        let source = SourceFile::open_any(path)?;
+        match Queries::of(source.clone(), &self.options)? {
             Queries::Preloaded(set) => {
                 self.skipped += set.skipped();
                 self.records += set.len() as u64;
@@ -120,7 +125,7 @@ impl Sources {
                     *memory += size;
                     self.files.push(Queried::Rendered(Arc::new(rendered)));
                 } else {
-                    self.files.push(Queried::Stream(Box::new(SourceFile::open(path)?)));
+                    self.files.push(Queried::Stream(Box::new(source)));
                 }
             }
             Queries::Streaming(source, scan) => {
@@ -165,7 +170,8 @@ impl Sources {
             };
             let sessions =
                 HttpSessions::new(cursors, forms.clone(), Classes::default(), judge.clone())
-                    .with_troubles(troubles.clone());
+                    .with_troubles(troubles.clone())
+                    .with_exhausted(self.exhausted.clone());
             all.push(if outputs.is_empty() {
                 Box::new(sessions)
             } else {

@@ -1,5 +1,6 @@
 //! Vespa's own TLS configuration file, for `fbench -D`.
 
+use crate::execute::note;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::scenario::TlsScenario;
@@ -24,14 +25,24 @@ struct Files {
     ca_certificates: PathBuf,
 }
 
-/// Reads the file that the environment names.
+/// The mode in which Vespa's clients speak plain text although there is a configuration.
+const PLAIN_CLIENT: &str = "plaintext_client_mixed_server";
+const MODE: &str = "VESPA_TLS_INSECURE_MIXED_MODE";
+
+/// Reads the file that the environment names. `None` is plain text, which Vespa's programs speak where it names none.
 ///
 /// # Errors
-/// When the variable is not set, or the file is not what Vespa documents.
-pub fn read() -> Result<TlsScenario> {
-    let path = std::env::var_os(VARIABLE).map(PathBuf::from).ok_or_else(|| {
-        usage(format!("-D: {VARIABLE} is not set; set it to Vespa's TLS configuration, or use -T"))
-    })?;
+/// When the file is not what Vespa documents.
+pub fn read() -> Result<Option<TlsScenario>> {
+    let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else {
+        note(&format!("plimsoll: -D: {VARIABLE} is not set: requests are sent in plain text"));
+        return Ok(None);
+    };
+    if std::env::var_os(MODE).is_some_and(|mode| mode == PLAIN_CLIENT) {
+        note(&format!("plimsoll: -D: {MODE} is {PLAIN_CLIENT}: requests are sent in plain text"));
+        return Ok(None);
+    }
+    let path = PathBuf::from(path);
     let shown = path.display();
     let text = std::fs::read_to_string(&path)
         .map_err(|error| usage(format!("-D: {VARIABLE}={shown}: {error}; check the path")))?;
@@ -42,11 +53,11 @@ pub fn read() -> Result<TlsScenario> {
             "-D: {shown} turns host names off; plimsoll checks them, or nothing with --insecure"
         )));
     }
-    Ok(TlsScenario {
+    Ok(Some(TlsScenario {
         ca_file: Some(config.files.ca_certificates),
         certificate_file: Some(config.files.certificates),
         key_file: Some(config.files.private_key),
         server_name: None,
         insecure: false,
-    })
+    }))
 }

@@ -144,7 +144,7 @@ pub struct Counters {
     pub bytes_body: u64,
     /// Connections opened.
     pub connects: u64,
-    /// Requests sent on a connection that had carried one before.
+    /// Requests that were answered on a connection that had carried one before.
     pub reused: u64,
     /// Requests sent a second time because a kept connection was dead.
     pub retries: u64,

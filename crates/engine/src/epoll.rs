@@ -2,6 +2,9 @@
 //!
 //! One `recv` and one `send` a request, no `epoll_ctl` (only a send that the kernel takes in part arms
 //! `EPOLLOUT`), and no second `recv` just to learn that nothing is left.
+//!
+//! An only connection needs no epoll: a `recv` that waits is the whole wait, and saves a system call a request. Its limit
+//! is counted in the kernel's ticks of some milliseconds, so it is used only where the wait may last much longer.
 
 use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
 use crate::vitals::{Looks, ThreadFiles, VitalSigns, Waited, stops};
@@ -12,14 +15,52 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
 use rustix::time::Timespec;
 use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
 
 /// Events taken from the kernel at once.
 const BATCH: usize = 512;
+
+/// Bytes that a waiting `recv` takes at once.
+const LONE_BYTES: usize = 16 << 10;
+/// Longest wait in a `recv`. The kernel may make it 10 ms longer, more often than not 4.
+const LONE_WAIT: Duration = Duration::from_millis(20);
+/// A wait that may not last this long, ns, is left to epoll, which is exact.
+const LONE_FROM_NS: u64 = 40_000_000;
+/// Receives after which a connection is worth the two calls that prepare it.
+const LONE_AFTER: u32 = 16;
 
 struct Socket {
     fd: OwnedFd,
     connecting: bool,
     wants_write: bool,
+    /// Receives so far.
+    received: u32,
+    /// Whether a `recv` without `MSG_DONTWAIT` waits.
+    waits: bool,
+}
+
+impl Socket {
+    /// Lets a `recv` wait; false where the system refuses that.
+    fn let_wait(&mut self) -> bool {
+        if !self.waits {
+            self.waits =
+                sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, Some(LONE_WAIT))
+                    .and_then(|()| rustix::fs::fcntl_setfl(&self.fd, rustix::fs::OFlags::empty()))
+                    .is_ok();
+        }
+        self.waits
+    }
+}
+
+/// What a waiting `recv` took, until it is asked for.
+#[derive(Default)]
+struct Lone {
+    buffer: Vec<u8>,
+    /// What of the buffer has not been asked for.
+    left: Range<usize>,
+    /// Whose it is, or what happened instead.
+    taken: Option<(u32, Completion)>,
 }
 
 #[derive(Default)]
@@ -35,6 +76,11 @@ pub struct EpollNet {
     slots: Vec<Slot>,
     events: Vec<Event>,
     at: usize,
+    /// Sockets there are.
+    open: u32,
+    /// The connection that received last.
+    recent: u32,
+    lone: Lone,
     idle_ns: u64,
     looks: Looks,
     arrived_after_ns: u64,
@@ -58,6 +104,8 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
+/// A full send buffer must not stop the shard, also where a `recv` may wait.
+const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 const READ: EventFlags = EventFlags::IN.union(EventFlags::RDHUP);
 
 impl EpollNet {
@@ -71,6 +119,9 @@ impl EpollNet {
             slots: Vec::new(),
             events: Vec::with_capacity(BATCH),
             at: 0,
+            open: 0,
+            recent: 0,
+            lone: Lone::default(),
             idle_ns: 0,
             looks: Looks::default(),
             arrived_after_ns: 0,
@@ -134,14 +185,67 @@ impl EpollNet {
         }
         if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
         {
-            return match rustix::net::recv(&socket.fd, buffer, RecvFlags::empty()) {
+            return match rustix::net::recv(&socket.fd, buffer, RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => Some((key, Completion::Closed)),
-                Ok((_, n)) => Some((key, Completion::Received(n))),
+                Ok((_, n)) => {
+                    socket.received = socket.received.saturating_add(1);
+                    self.recent = key;
+                    Some((key, Completion::Received(n)))
+                }
                 Err(Errno::AGAIN | Errno::INTR) => self.writable(key, flags),
                 Err(errno) => Some((key, Completion::Failed(net_error(errno)))),
             };
         }
         self.writable(key, flags)
+    }
+
+    /// Waits in a `recv`, where there is one connection and time enough; false: epoll has to wait.
+    fn wait_alone(&mut self, left_ns: u64) -> bool {
+        if self.open != 1 || left_ns < LONE_FROM_NS {
+            return false;
+        }
+        let key = self.recent;
+        let slot = self.slots.get_mut(key as usize);
+        let Some(socket) = slot.and_then(|slot| slot.socket.as_mut()) else { return false };
+        let ready = !socket.connecting && !socket.wants_write && socket.received >= LONE_AFTER;
+        if !ready || !socket.let_wait() {
+            return false;
+        }
+        self.events.clear();
+        self.at = 0;
+        self.lone.buffer.resize(LONE_BYTES, 0);
+        let result =
+            rustix::net::recv(&socket.fd, self.lone.buffer.as_mut_slice(), RecvFlags::empty());
+        self.lone.taken = match result {
+            Ok((_, 0)) => Some((key, Completion::Closed)),
+            Ok((_, n)) => {
+                self.lone.left = 0..n;
+                Some((key, Completion::Received(n)))
+            }
+            // Time is up, or a signal came: the caller looks at its clock and comes back.
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(errno) => Some((key, Completion::Failed(net_error(errno)))),
+        };
+        true
+    }
+
+    /// Gives out what a waiting `recv` took.
+    fn next_alone(&mut self, buffer: &mut [u8]) -> Option<(u32, Completion)> {
+        let (key, completion) = self.lone.taken.take()?;
+        let socket = self.slots.get(key as usize)?.socket.as_ref()?;
+        let Completion::Received(_) = completion else { return Some((key, completion)) };
+        let Range { start, end } = self.lone.left;
+        let mut count = (end - start).min(buffer.len());
+        buffer[..count].copy_from_slice(&self.lone.buffer[start..start + count]);
+        self.lone.left.start += count;
+        if !self.lone.left.is_empty() {
+            self.lone.taken = Some((key, completion));
+        } else if end == LONE_BYTES && count < buffer.len() {
+            // More may have come; what happened besides is seen at the next wait.
+            let more = rustix::net::recv(&socket.fd, &mut buffer[count..], RecvFlags::DONTWAIT);
+            count += more.map_or(0, |(_, more)| more);
+        }
+        Some((key, Completion::Received(count)))
     }
 
     fn writable(&mut self, key: u32, flags: EventFlags) -> Option<(u32, Completion)> {
@@ -167,7 +271,8 @@ impl Net for EpollNet {
         slot.generation = slot.generation.wrapping_add(1);
         // Even a connect that succeeded at once is reported through the next batch.
         let _ = connecting;
-        slot.socket = Some(Socket { fd, connecting: true, wants_write: true });
+        let socket = Socket { fd, connecting: true, wants_write: true, received: 0, waits: false };
+        self.open += u32::from(slot.socket.replace(socket).is_none());
         self.interest(key, READ | EventFlags::OUT, true).map_err(net_error)
     }
 
@@ -175,7 +280,7 @@ impl Net for EpollNet {
     fn send(&mut self, key: u32, bytes: &[u8]) -> Result<usize, NetError> {
         let slot = self.slots.get_mut(key as usize).ok_or(NetError::Reset)?;
         let socket = slot.socket.as_mut().ok_or(NetError::Reset)?;
-        let taken = match rustix::net::send(&socket.fd, bytes, SendFlags::NOSIGNAL) {
+        let taken = match rustix::net::send(&socket.fd, bytes, SEND) {
             Ok(taken) => taken,
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Err(errno) => return Err(net_error(errno)),
@@ -190,7 +295,7 @@ impl Net for EpollNet {
     fn close(&mut self, key: u32) {
         if let Some(slot) = self.slots.get_mut(key as usize) {
             // Closing the descriptor takes it out of the epoll set.
-            slot.socket = None;
+            self.open -= u32::from(slot.socket.take().is_some());
             slot.generation = slot.generation.wrapping_add(1);
         }
     }
@@ -200,7 +305,11 @@ impl Net for EpollNet {
         let left_ns = until_ns.saturating_sub(start_ns);
         let mut in_vain_ns = None;
         match mode {
-            WaitMode::Sleep => self.poll(Some(&timespec(left_ns))),
+            WaitMode::Sleep => {
+                if !self.wait_alone(left_ns) {
+                    self.poll(Some(&timespec(left_ns)));
+                }
+            }
             WaitMode::Spin { before_ns } => {
                 if left_ns > before_ns {
                     self.poll(Some(&timespec(left_ns - before_ns)));
@@ -235,6 +344,9 @@ impl Net for EpollNet {
 
     #[inline]
     fn next(&mut self, buffer: &mut [u8]) -> Option<(u32, Completion)> {
+        if self.lone.taken.is_some() {
+            return self.next_alone(buffer);
+        }
         while let Some(&event) = self.events.get(self.at) {
             self.at += 1;
             if let Some(completion) = self.complete(event, buffer) {
@@ -317,75 +429,4 @@ struct TcpInfo {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_core::clock::SECOND_NS;
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
-
-    fn until<T>(
-        net: &mut EpollNet,
-        mut wanted: impl FnMut(u32, Completion, &[u8]) -> Option<T>,
-    ) -> T {
-        let mut buffer = [0u8; 4096];
-        let end_ns = now_ns() + 5 * SECOND_NS;
-        while now_ns() < end_ns {
-            net.wait(now_ns() + SECOND_NS, WaitMode::Sleep);
-            while let Some((key, completion)) = net.next(&mut buffer) {
-                if let Some(found) = wanted(key, completion, &buffer) {
-                    return found;
-                }
-            }
-        }
-        panic!("nothing came within 5 s");
-    }
-
-    #[test]
-    fn a_round_trip_over_a_real_socket() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let peer = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut got = [0u8; 4];
-            stream.read_exact(&mut got).unwrap();
-            stream.write_all(b"pong").unwrap();
-            got
-        });
-        let mut net = EpollNet::new().unwrap();
-        net.connect(3, address).unwrap();
-        until(&mut net, |key, c, _| (key == 3 && c == Completion::Connected).then_some(()));
-        assert_eq!(net.send(3, b"ping").unwrap(), 4);
-        let answer = until(&mut net, |_, c, buffer| match c {
-            Completion::Received(n) => Some(buffer[..n].to_vec()),
-            _ => None,
-        });
-        assert_eq!(answer, b"pong");
-        assert_eq!(&peer.join().unwrap(), b"ping");
-        let trip = net.round_trip(3).unwrap();
-        assert!(trip.min_us > 0 && trip.min_us < 1_000_000, "{trip:?}");
-        until(&mut net, |_, c, _| (c == Completion::Closed).then_some(()));
-    }
-
-    #[test]
-    fn a_closed_port_is_refused() {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut net = EpollNet::new().unwrap();
-        let at_once = net.connect(0, address);
-        let error = at_once.err().unwrap_or_else(|| {
-            until(&mut net, |_, c, _| match c {
-                Completion::Failed(error) => Some(error),
-                _ => None,
-            })
-        });
-        assert_eq!(error, NetError::Refused);
-    }
-
-    #[test]
-    fn the_part_of_tcp_info_that_we_read_has_the_kernels_layout() {
-        // linux/tcp.h: tcpi_pacing_rate at 104, tcpi_min_rtt at 148.
-        assert_eq!(std::mem::offset_of!(TcpInfo, rtt_us), 68);
-        assert_eq!(std::mem::offset_of!(TcpInfo, total_retrans), 100);
-        assert_eq!(std::mem::offset_of!(TcpInfo, pacing_rate), 104);
-        assert_eq!(std::mem::offset_of!(TcpInfo, min_rtt_us), 148);
-    }
-}
+mod tests;

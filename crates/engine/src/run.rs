@@ -65,9 +65,11 @@ pub struct RunEnd {
     pub network: Option<Network>,
     /// Length of the measured stretch, s.
     pub measured_s: f64,
-    /// Sum over clients of the time from their first measured moment to their last answer, or to the end of
-    /// the schedule when that was later, ns.
+    /// Sum over clients of the time from their first measured moment to their last answer, to the end of the
+    /// schedule when that was later, or to when they had nothing left to ask, ns.
     pub client_elapsed_ns: u64,
+    /// Clients that had a measured moment.
+    pub clients_measured: u32,
     /// The first shard's start, ns on the monotonic clock.
     pub start_ns: u64,
     /// CPU time of the generator in the measured stretch, s: of its shards, and of the thread that keeps the seconds.
@@ -109,6 +111,7 @@ impl RunEnd {
         self.network = later.network.or(self.network);
         self.measured_s += later.measured_s;
         self.client_elapsed_ns += later.client_elapsed_ns;
+        self.clients_measured = self.clients_measured.max(later.clients_measured);
         self.cpu_s += later.cpu_s;
         self.health.absorb(&later.health);
         self.since_success = later.since_success;
@@ -177,7 +180,12 @@ where
     let ends: Result<Vec<Option<ShardEnd>>, RunError> = ends.into_iter().collect();
     // Nobody was let go: that takes an error.
     let ends: Vec<ShardEnd> = ends?.into_iter().flatten().collect();
-    Ok(assemble(ends, collected, plan.classes, start.agreed_ns(), sink))
+    let mut end = assemble(ends, collected, plan.classes, start.agreed_ns(), sink);
+    if plan.ignore_first > 0 && end.clients_measured > 0 {
+        // Each client has a measured stretch of its own; rates are those of their mean.
+        end.measured_s = end.client_elapsed_ns as f64 / 1e9 / f64::from(end.clients_measured);
+    }
+    Ok(end)
 }
 
 impl ShardPlan {
@@ -254,7 +262,7 @@ fn assemble(
     let mut warmup: Option<Interval> = None;
     let (mut slowest, mut trips) = (Vec::new(), Vec::new());
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
-    let (mut client_elapsed_ns, mut health) = (0, Health::default());
+    let (mut client_elapsed_ns, mut clients_measured, mut health) = (0, 0, Health::default());
     let (mut last_success_ns, mut failed_since, mut connections) = (0, 0, 0);
     let (mut interrupted, mut drain_cut, mut refused) = (false, false, None);
     for end in ends {
@@ -270,6 +278,7 @@ fn assemble(
         from_ns = from_ns.min(end.measured_ns.0);
         to_ns = to_ns.max(end.measured_ns.1);
         client_elapsed_ns += end.client_elapsed_ns;
+        clients_measured += end.clients_measured;
         health.absorb(&end.health);
         last_success_ns = last_success_ns.max(end.last_success.0);
         failed_since += end.last_success.1;
@@ -289,6 +298,7 @@ fn assemble(
         network: network(trips),
         measured_s: to_ns.saturating_sub(from_ns) as f64 / 1e9,
         client_elapsed_ns,
+        clients_measured,
         start_ns,
         cpu_s: cpu_ns as f64 / 1e9,
         health,

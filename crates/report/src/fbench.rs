@@ -65,7 +65,7 @@ pub struct FbenchResult {
     pub ok: u64,
     /// Requests that took as long as the cycle or longer; all of them when the cycle is 0.
     pub cycles_not_held: u64,
-    /// Requests sent on a connection that had carried one before.
+    /// Requests answered on a connection that had carried one before.
     pub reuse_count: u64,
     pub keepalive: bool,
     /// Exact, ms, successful requests only; so are the next two.
@@ -227,23 +227,40 @@ fn statuses_with_unanswered(totals: &Interval) -> BTreeMap<u16, u64> {
 /// The first line that the original prints.
 pub const STARTING: &str = "Starting clients...\n";
 
-/// The lines that the original prints when the run is over, a dot for each client that ended.
+/// The lines that the original prints when the run is over, with a dot for each client that ends only now. One more is
+/// empty when the run was interrupted.
 #[must_use]
-pub fn stopped_lines(clients: u32) -> String {
+pub fn stopped_lines(clients: u32, interrupted: bool) -> String {
     let dots = ".".repeat(clients as usize);
-    format!("Stopping clients\nClients stopped.\n{dots}\nClients Joined.\n")
+    let empty = if interrupted { "\n" } else { "" };
+    format!("Stopping clients\nClients stopped.\n{dots}\nClients Joined.\n{empty}")
 }
 
 /// Our own figures, to follow the summary: response time, ledger, verdict, where the record lies.
 #[must_use]
 pub fn own_block(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let title = "*** plimsoll: times from the intended start, failures apart ***";
-    format!("{title}\n{}", text::figures(record, folder, style))
+    format!("{title}\n{}", without_colons_before_numbers(&text::figures(record, folder, style)))
+}
+
+/// Writes `=` for a colon and a blank before a number: the original's filter takes such a number for one of the summary's.
+fn without_colons_before_numbers(text: &str) -> String {
+    let mut pieces = text.split(": ");
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let number = piece.trim_start().trim_start_matches(['-', '+']);
+        let before =
+            if number.starts_with(|c: char| c.is_ascii_digit() || c == '.') { " = " } else { ": " };
+        out.push_str(before);
+        out.push_str(piece);
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result_filter::number_after_colon;
     use plimsoll_core::ledger::Ledger;
 
     /// The original's own output against a real server (`-n 32 -s 4`).
@@ -320,6 +337,18 @@ mod tests {
     }
 
     #[test]
+    fn the_own_block_has_no_number_that_the_originals_filter_takes() {
+        let style = Style::default();
+        let own = own_block(&crate::samples::good(), None, &style);
+        assert!(
+            own.lines().any(|line| line.starts_with("Status") && line.contains(" = ")),
+            "{own}"
+        );
+        let taken: Vec<_> = own.lines().filter_map(number_after_colon).collect();
+        assert!(taken.is_empty(), "{taken:?}");
+    }
+
+    #[test]
     fn nothing_sent_prints_zeros() {
         let options = FbenchOptions { clients: 2, ..FbenchOptions::default() };
         let result = FbenchResult::new(&options, &Interval::new(1), &FbenchSums::default());
@@ -330,7 +359,9 @@ mod tests {
     }
 
     #[test]
-    fn the_dots_are_one_a_client() {
-        assert_eq!(stopped_lines(3), "Stopping clients\nClients stopped.\n...\nClients Joined.\n");
+    fn the_last_lines_are_the_originals() {
+        let lines = "Stopping clients\nClients stopped.\n...\nClients Joined.\n";
+        assert_eq!(stopped_lines(3, false), lines);
+        assert_eq!(stopped_lines(3, true), format!("{lines}\n"));
     }
 }

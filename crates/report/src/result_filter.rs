@@ -119,7 +119,7 @@ impl Row<'_> {
 
 /// What stands before and after the first colon that a number follows: `:`, blanks, a sign or not,
 /// then digits and full stops.
-fn number_after_colon(line: &str) -> Option<(&str, &str)> {
+pub(crate) fn number_after_colon(line: &str) -> Option<(&str, &str)> {
     line.match_indices(':').find_map(|(colon, _)| {
         let rest = line[colon + 1..].trim_start();
         let sign = usize::from(rest.starts_with(['-', '+']));

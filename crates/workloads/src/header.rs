@@ -19,6 +19,15 @@ const OWN_HEADERS: [(&str, &str); 3] = [
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn check_header(name: &str, value: &str) -> Result<(), String> {
+    check_form(name, value)?;
+    match OWN_HEADERS.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
+        Some((own, why)) => Err(format!("header {own} cannot be set: {why}")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that a header is one well-formed line.
+fn check_form(name: &str, value: &str) -> Result<(), String> {
     if !is_token(name) {
         let shown = name.escape_debug();
         return Err(format!("header name '{shown}' is not one word of letters, digits and '-'"));
@@ -30,10 +39,29 @@ pub fn check_header(name: &str, value: &str) -> Result<(), String> {
             "header {name}: control character ({shown}) in its value; a header is one line"
         ));
     }
-    match OWN_HEADERS.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
-        Some((own, why)) => Err(format!("header {own} cannot be set: {why}")),
-        None => Ok(()),
+    Ok(())
+}
+
+/// Checks a header line that is sent verbatim, and returns its name. `Connection` is allowed, because the original sends
+/// it too; what says where the body ends is not.
+///
+/// # Errors
+/// As [`parse_header`].
+pub fn check_verbatim(line: &str) -> Result<&str, String> {
+    let (name, value) = split_header(line)?;
+    if name.eq_ignore_ascii_case("Connection") {
+        check_form(name, value)?;
+    } else {
+        check_header(name, value)?;
     }
+    Ok(name)
+}
+
+fn split_header(line: &str) -> Result<(&str, &str), String> {
+    line.split_once(':').ok_or_else(|| {
+        let shown = line.escape_debug();
+        format!("header '{shown}' has no colon; write it as 'Name: value'")
+    })
 }
 
 /// Reads `Name: value`, as users write it after `--header` or `-H`.
@@ -41,10 +69,7 @@ pub fn check_header(name: &str, value: &str) -> Result<(), String> {
 /// # Errors
 /// As [`check_header`], and when there is no colon.
 pub fn parse_header(line: &str) -> Result<(String, String), String> {
-    let Some((name, value)) = line.split_once(':') else {
-        let shown = line.escape_debug();
-        return Err(format!("header '{shown}' has no colon; write it as 'Name: value'"));
-    };
+    let (name, value) = split_header(line)?;
     let value = value.trim_matches([' ', '\t']);
     check_header(name, value)?;
     Ok((name.to_owned(), value.to_owned()))
@@ -62,12 +87,20 @@ mod tests {
     }
 
     #[test]
+    fn a_verbatim_line_may_set_connection() {
+        assert_eq!(check_verbatim("connection:close"), Ok("connection"));
+        assert!(parse_header("Connection: close").unwrap_err().contains("cannot be set"));
+        assert!(check_verbatim("Connection: a\rb").unwrap_err().contains("control character"));
+    }
+
+    #[test]
     fn bad_headers_are_told_in_one_line() {
         let cases =
             ["no colon", "a b: c", ": c", "X: a\nY: b", "X: a\rb", "X: \0", "content-length: 5"];
         for bad in cases {
             let error = parse_header(bad).unwrap_err();
             assert!(!error.contains('\n'), "{bad:?}: {error}");
+            assert_eq!(check_verbatim(bad), Err(error));
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::header::{check_header, parse_header};
+use crate::header::{check_header, check_verbatim};
 use crate::query_file::check_target;
 
 /// What plimsoll calls itself in `User-Agent`.
@@ -156,14 +156,14 @@ impl FbenchForm {
         check_host(&options.host)?;
         check_target(options.append.as_bytes()).map_err(|problem| format!("-a: {problem}"))?;
         let head = format!(" HTTP/1.1\r\nHost: {}\r\n", options.host).into_bytes();
-        let (mut tail, mut content_type) = (String::new(), "application/json".to_owned());
+        let (mut tail, mut content_type) = (String::new(), "Content-type:application/json");
         for line in options.headers {
-            let (name, value) = parse_header(line).map_err(|problem| format!("-H: {problem}"))?;
+            let name = check_verbatim(line).map_err(|problem| format!("-H: {problem}"))?;
             if name.eq_ignore_ascii_case("host") {
                 return Err("-H: do not override the Host header, use -A instead".into());
             }
             if name.eq_ignore_ascii_case("content-type") {
-                content_type = value;
+                content_type = line;
             } else {
                 // Verbatim, as the original sends it: spelling and blanks may be what is tested.
                 tail.push_str(line);
@@ -171,7 +171,8 @@ impl FbenchForm {
             }
         }
         if options.post {
-            tail.push_str(&format!("Content-type:{content_type}\r\n"));
+            tail.push_str(content_type);
+            tail.push_str("\r\n");
         }
         tail.push_str("X-Yahoo-Vespa-Benchmarkdata: true\r\n");
         if options.coverage {
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&out), get);
 
         out.clear();
-        let lines = ["X-A:  1".to_owned(), "content-type: text/x".to_owned()];
+        let lines = ["content-TYPE: text/x ", "X-A:  1", "Connection:  x"].map(str::to_owned);
         options = FbenchOptions {
             headers: &lines,
             append: "&x=1",
@@ -351,7 +352,7 @@ mod tests {
         };
         FbenchForm::new(&options).unwrap().render(b"/a", b"body", &mut out);
         let post = "POST /a&x=1 HTTP/1.1\r\nHost: h:8080\r\nContent-Length: 4\r\nX-A:  1\r\n\
-            Content-type:text/x\r\nX-Yahoo-Vespa-Benchmarkdata: true\r\n\
+            Connection:  x\r\ncontent-TYPE: text/x \r\nX-Yahoo-Vespa-Benchmarkdata: true\r\n\
             X-Yahoo-Vespa-Benchmarkdata-Coverage: true\r\nConnection: close\r\n\
             User-Agent: fbench/4.2.10\r\n\r\nbody";
         assert_eq!(String::from_utf8_lossy(&out), post);

@@ -1,5 +1,7 @@
 //! `plimsoll fbench`: vespa-fbench's flags, query files, output files and summary, with its counting mended.
 
+mod running;
+
 use super::common::OutputFlags;
 use crate::execute::{code, execute, print_out, style, write_json};
 use crate::fbench_source::{SourceOptions, Sources};
@@ -9,6 +11,7 @@ use crate::url::{Url, split_authority};
 use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
+use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{LoadModel, Think};
@@ -20,7 +23,10 @@ use plimsoll_report::fbench::{
 };
 use plimsoll_workloads::http::{Form, Troubles};
 use plimsoll_workloads::render::{Authority, FbenchForm, FbenchOptions as FormOptions};
+use running::Running;
+use std::cell::Cell;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,13 +39,13 @@ Examples:
   TLS with a client certificate:
     plimsoll fbench -T ca.pem -C cert.pem -K key.pem -n 4 -q queries.txt -s 10 example.org 443
 
-The summary is the original's, to the character; what follows it is ours: times from the intended
-start, failures apart, books that balance. docs/fbench.md tells where plimsoll counts differently.
+The summary is the original's, to the character; what follows it is plimsoll's own: times from the
+intended start, failures apart, books that balance. docs/fbench.md lists every difference.
 Exit codes: 0 fine, 3 not valid, 4 every request failed, 64 wrong usage.";
 
 /// Put the load of vespa-fbench on one or several hosts.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
 pub struct FbenchArgs {
     /// Clients, one connection each.
     #[arg(short = 'n', value_name = "CLIENTS", default_value_t = 10)]
@@ -56,7 +62,7 @@ pub struct FbenchArgs {
     /// Run time, seconds; -1: until stopped.
     #[arg(short = 's', value_name = "SECONDS", default_value_t = 60)]
     seconds: i64,
-    /// Query file; %d or %03d in it is the client's number.
+    /// Query file or pipe; %d, %03d or %x in it is the client's number.
     #[arg(short = 'q', value_name = "PATTERN", default_value = "query%03d.txt")]
     queries: String,
     /// Output file of each client.
@@ -65,10 +71,10 @@ pub struct FbenchArgs {
     /// How often a query file is read again after the first time; -1: without end.
     #[arg(short = 'r', value_name = "N", default_value_t = -1)]
     restart: i64,
-    /// Longest line of a query file, bytes; a longer one is skipped and counted.
+    /// Longest URL line of a query file, bytes (at least 1024); a longer one is skipped and counted.
     #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
-    max_line: usize,
-    /// Print a summary every so many seconds.
+    max_line: i64,
+    /// Print a summary whenever the seconds left are a multiple of this; 0: never.
     #[arg(short = 'p', value_name = "SECONDS", default_value_t = 0)]
     print_every: i64,
     /// A connection for each request.
@@ -110,7 +116,7 @@ pub struct FbenchArgs {
     /// PEM file of the client's private key.
     #[arg(short = 'K', value_name = "FILE")]
     key: Option<PathBuf>,
-    /// TLS files from Vespa's own configuration (VESPA_TLS_CONFIG_FILE).
+    /// TLS files from Vespa's own configuration (VESPA_TLS_CONFIG_FILE); plain text if it is not set.
     #[arg(short = 'D')]
     vespa_tls: bool,
     /// Hosts and ports, in pairs; client i uses pair i modulo their number.
@@ -184,7 +190,7 @@ impl FbenchArgs {
         }
         let named = self.ca.is_some() || self.certificate.is_some() || self.insecure;
         if !named {
-            return if self.vespa_tls { crate::vespa_tls::read().map(Some) } else { Ok(None) };
+            return if self.vespa_tls { crate::vespa_tls::read() } else { Ok(None) };
         }
         Ok(Some(TlsScenario {
             ca_file: self.ca.clone(),
@@ -231,6 +237,22 @@ impl FbenchArgs {
         let (host, port) = split_authority(host, if tls { 443 } else { 80 })
             .ok_or_else(|| usage(format!("-A '{text}': write [user@]host[:port]")))?;
         Ok(Some(Authority { host, port, tls }))
+    }
+
+    /// How requests are written, for each pair.
+    fn forms(&self, pairs: &[Authority], named: Option<&Authority>) -> Result<Vec<Form>> {
+        let form = |pair| {
+            let form = FbenchForm::new(&FormOptions {
+                host: named.unwrap_or(pair).host_header(),
+                headers: &self.header,
+                append: &self.append,
+                post: self.post,
+                coverage: self.coverage,
+                close: self.no_keepalive,
+            });
+            form.map(Form::Fbench).map_err(usage)
+        };
+        pairs.iter().map(form).collect()
     }
 
     fn scenario(&self, tls: Option<TlsScenario>, targets: Vec<String>) -> Scenario {
@@ -283,21 +305,7 @@ pub fn run(args: &FbenchArgs) -> Result<u8> {
     if let Some(named) = &named {
         scenario.tls.server_name = Some(named.host.clone());
     }
-    let forms = pairs
-        .iter()
-        .map(|pair| {
-            let authority = named.as_ref().unwrap_or(pair);
-            let form = FbenchForm::new(&FormOptions {
-                host: authority.host_header(),
-                headers: &args.header,
-                append: &args.append,
-                post: args.post,
-                coverage: args.coverage,
-                close: args.no_keepalive,
-            });
-            form.map(Form::Fbench).map_err(usage)
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let forms = args.forms(&pairs, named.as_ref())?;
     let sources = Sources::open(
         &SourceOptions {
             pattern: &args.queries,
@@ -305,7 +313,7 @@ pub fn run(args: &FbenchArgs) -> Result<u8> {
             clients: args.clients,
             post: args.post,
             base64: args.base64,
-            max_line: args.max_line,
+            max_line: usize::try_from(args.max_line).unwrap_or(0),
             restart: args.restart,
             shared: args.single_file,
         },
@@ -318,27 +326,47 @@ pub fn run(args: &FbenchArgs) -> Result<u8> {
     if to_stdout {
         print_out(STARTING)?;
     }
-    let mut running = Running { args, totals: Interval::default(), skipped: sources.skipped };
+    let running = Mutex::new(Running {
+        options: args.options(args.seconds),
+        print_every: args.print_every,
+        skipped: sources.skipped,
+        exhausted: sources.exhausted.clone(),
+        to_stdout,
+        dots: 0,
+        passed: 0,
+        totals: Interval::default(),
+    });
+    let running = || running.lock().unwrap_or_else(PoisonError::into_inner);
+    let stopped = Cell::new(false);
     let results = |end: &RunEnd| {
-        let sums = sums(args, end, sources.skipped);
-        FbenchResult::new(&args.options(ran_for(args, end)), &end.totals, &sums).job_results()
+        let sums = sums(end, sources.skipped);
+        // Not the measured stretch: a client hears only after its last pause that it has nothing left to ask. But a run
+        // whose last cycle begins after its end has taken its time.
+        let ended_early = end.interrupted || running().is_exhausted() || args.seconds < 0;
+        let passed_ns = if ended_early {
+            now_ns().saturating_sub(end.start_ns)
+        } else {
+            args.seconds as u64 * SECOND_NS
+        };
+        running().end(passed_ns, &end.totals, &sums);
+        stopped.set(end.interrupted);
+        let options = args.options(ran_for(args, end, passed_ns));
+        FbenchResult::new(&options, &end.totals, &sums).job_results()
     };
     let finished =
-        execute(&scenario, prepared, &output, &mut |second| running.second(second), &results)?;
+        execute(&scenario, prepared, &output, &mut |second| running().second(second), &results)?;
     if !write_json(&output, &finished.record)? {
-        print_out(&summary(args, &finished))?;
+        let left = args.clients - running().dots;
+        print_out(&stopped_lines(left, stopped.get()))?;
+        print_out(&summary(&finished))?;
     }
     Ok(code(&finished))
 }
 
-fn summary(args: &FbenchArgs, finished: &Finished) -> String {
+fn summary(finished: &Finished) -> String {
     let result = FbenchResult::of(&finished.record).unwrap_or_default();
-    format!(
-        "{}{}{}",
-        stopped_lines(args.clients),
-        result.summary(),
-        own_block(&finished.record, finished.folder.as_deref(), &style())
-    )
+    let own = own_block(&finished.record, finished.folder.as_deref(), &style());
+    format!("{}{own}", result.summary())
 }
 
 fn bracketed(host: &str) -> String {
@@ -371,41 +399,12 @@ fn prepared(
 }
 
 /// `-s` as given, or the whole seconds that passed when the run was stopped or had no end.
-fn ran_for(args: &FbenchArgs, end: &RunEnd) -> i64 {
-    if end.interrupted || args.seconds < 0 { end.measured_s as i64 } else { args.seconds }
+fn ran_for(args: &FbenchArgs, end: &RunEnd, passed_ns: u64) -> i64 {
+    if end.interrupted || args.seconds < 0 { (passed_ns / SECOND_NS) as i64 } else { args.seconds }
 }
 
-fn sums(args: &FbenchArgs, end: &RunEnd, skipped: u64) -> FbenchSums {
-    FbenchSums { clients_ended: args.clients, elapsed_ns: end.client_elapsed_ns, skipped }
-}
-
-/// What `-p` prints on the way.
-struct Running<'a> {
-    args: &'a FbenchArgs,
-    totals: Interval,
-    skipped: u64,
-}
-
-impl Running<'_> {
-    fn second(&mut self, second: &Interval) {
-        let every = self.args.print_every;
-        if every <= 0 {
-            return;
-        }
-        self.totals.merge(second);
-        let passed = (second.to_ns / 1_000_000_000) as i64;
-        if passed % every != 0 || (self.args.seconds > 0 && passed >= self.args.seconds) {
-            return;
-        }
-        let sums = FbenchSums {
-            clients_ended: self.args.clients,
-            elapsed_ns: second.to_ns.saturating_mul(u64::from(self.args.clients)),
-            skipped: self.skipped,
-        };
-        let result = FbenchResult::new(&self.args.options(passed), &self.totals, &sums);
-        // A summary that cannot be printed is printed again at the end, where the error is told.
-        let _ = print_out(&format!("\nRuntime: {passed} sec\n{}", result.summary()));
-    }
+fn sums(end: &RunEnd, skipped: u64) -> FbenchSums {
+    FbenchSums { clients_ended: end.clients_measured, elapsed_ns: end.client_elapsed_ns, skipped }
 }
 
 /// Whether arguments came from a link that is named after the original.

@@ -35,8 +35,9 @@ pub fn run(args: &FilterArgs) -> Result<u8> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit::FINE),
         other => {
             if other? == 0 {
-                // As the original does, an empty line goes to stdout: scripts go on as they are used to.
+                // The empty line of the original is on stdout by now; whoever looks at exit codes hears more.
                 note("plimsoll: stdin held no summary; pipe what plimsoll fbench prints into this");
+                return Ok(exit::USAGE);
             }
             Ok(exit::FINE)
         }

@@ -1,6 +1,6 @@
 //! `plimsoll split-file`: a query file dealt out to several files.
 
-use crate::execute::print_out;
+use crate::execute::{note, print_out};
 use crate::exit;
 use anyhow::Result;
 use clap::Args;
@@ -15,7 +15,8 @@ Examples:
     gunzip -c queries.gz | grep /search/ | plimsoll split-file -p part%02d.txt 64
 
 Records are dealt out, not lines: a POST record keeps its body. Parts differ by at most one record;
-the same --seed deals the same way.";
+the same --seed deals the same way. What was done goes to stderr, a line for each record that was
+left out to stdout, as the original prints it.";
 
 /// Split a query file into parts, one for each client (vespa-fbench-split-file).
 #[derive(Args, Debug)]
@@ -63,14 +64,21 @@ pub fn run(args: &SplitArgs) -> Result<u8> {
         (Some((first, _)), Some((last, _))) => (first.display(), last.display()),
         _ => return Ok(exit::FINE),
     };
+    // The original's line, for each of them.
+    let mut left = summary.skipped;
+    while left > 0 {
+        let now = left.min(1000);
+        print_out(&"line too long, skipping...\n".repeat(now as usize))?;
+        left -= now;
+    }
     let skipped = match summary.skipped {
         0 => String::new(),
-        n => format!("; {n} lines of {} bytes or more were skipped", args.max_line),
+        n => format!("; {n} records were left out (lines of {} bytes or more)", args.max_line),
     };
-    print_out(&format!(
-        "{} records in {} files of {least} to {most} records: {first} to {last}{skipped}\n",
+    note(&format!(
+        "plimsoll: {} records in {} files of {least} to {most} records: {first} to {last}{skipped}",
         summary.records,
         summary.parts.len(),
-    ))?;
+    ));
     Ok(exit::FINE)
 }

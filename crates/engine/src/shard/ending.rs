@@ -1,5 +1,6 @@
 //! The end of a run: what is due no more, what is still waited for, and what is left to tell.
 
+use super::lifecycle::NOT_YET;
 use super::{Shard, ShardEnd};
 use crate::net::Net;
 use plimsoll_core::clock::{Clock, SECOND_NS};
@@ -46,7 +47,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let from_ns = self.measured_from_ns().min(now_ns);
         // A schedule that is done early because nothing more falls into its time has run its time.
         let cut_short = self.interrupted
-            || self.exhausted
+            || self.is_exhausted()
             || self.refused.is_some()
             || self.plan.limits.requests.is_some();
         // Users have run their time when the last one has left, but not before the last one could have come.
@@ -79,14 +80,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         round_trips.append(&mut self.round_trips);
         let last = self.mark(now_ns);
         let marks = self.marks.until(last);
-        let client_elapsed_ns = self
-            .client_from_ns
-            .iter()
-            .zip(&self.client_to_ns)
-            .map(|(from, last)| {
-                if ran_out { *last } else { (*last).max(to_ns) }.saturating_sub(*from)
-            })
+        let client_elapsed_ns = (0..self.client_from_ns.len())
+            .map(|client| self.client_elapsed_ns(client, (!ran_out).then_some(to_ns)))
             .sum();
+        let clients_measured =
+            self.client_from_ns.iter().filter(|&&from_ns| from_ns != NOT_YET).count() as u32;
         let warmup = self.warmup.take().map(|mut w| w.swap(relative_ns, 0, Interval::new(0)));
         ShardEnd {
             rest: self.recorder.swap(relative_ns, 0, Interval::new(0)),
@@ -94,6 +92,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             round_trips,
             measured_ns: (from_ns, to_ns),
             client_elapsed_ns,
+            clients_measured,
             health: marks.0.health_until(&marks.1),
             last_success: self.last_success,
             connections: self.growth.in_play,
@@ -103,5 +102,31 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             refused: self.refused,
             slowest: self.slowest.into_places(),
         }
+    }
+
+    /// How long a client was measured, ns: until it had nothing left to ask, or to the end of the schedule; where that was
+    /// cut short (`None`), to its last answer.
+    fn client_elapsed_ns(&self, client: usize, to_ns: Option<u64>) -> u64 {
+        let from_ns = self.client_from_ns[client];
+        let exhausted_ns = self.client_exhausted_ns[client];
+        if exhausted_ns == 0 {
+            let last_ns = self.client_to_ns[client].max(to_ns.unwrap_or(0));
+            return last_ns.saturating_sub(from_ns);
+        }
+        let offset_ns = match &self.plan.model {
+            // Its first cycle began later than the run: as many cycles as requests are its time.
+            LoadModel::Closed { clients, cycle_ns, .. } if self.plan.ignore_first == 0 => {
+                let number = u128::from(self.plan.slice.global(client as u64));
+                (u128::from(*cycle_ns) * number / u128::from((*clients).max(1))) as u64
+            }
+            _ => 0,
+        };
+        exhausted_ns.saturating_sub(from_ns.saturating_add(offset_ns))
+    }
+
+    /// Whether the run ended because nothing was left to ask. Where clients have a cycle, it ends before its time also
+    /// because their next ones begin after it: not so when all had nothing left.
+    fn is_exhausted(&self) -> bool {
+        self.exhausted && (self.plan.cycle_ns() == 0 || !self.client_exhausted_ns.contains(&0))
     }
 }

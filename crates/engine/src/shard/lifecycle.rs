@@ -10,6 +10,8 @@ use plimsoll_core::schedule::{LoadModel, ModelError, Schedule};
 use plimsoll_wire::Protocol;
 use std::cmp::Reverse;
 
+/// The first measured moment of a client that has had none.
+pub(super) const NOT_YET: u64 = u64::MAX;
 /// Connections being opened at once before the run starts.
 const OPENING_MAX: usize = 512;
 /// The run does not wait for connections of which none has come up or failed for this long, ns. A listener whose
@@ -100,7 +102,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             recorder.begin(plan.part.phase, plan.part.offset_ns);
         }
         let measured_from_ns = self.measured_from_ns();
-        self.client_from_ns.fill(measured_from_ns);
+        self.client_from_ns.fill(if self.plan.ignore_first > 0 {
+            NOT_YET
+        } else {
+            measured_from_ns
+        });
         for connection in &mut self.connections {
             connection.free_since_ns = start_ns;
         }

@@ -151,9 +151,11 @@ pub struct ShardEnd {
     pub round_trips: Vec<RoundTrip>,
     /// When the measured stretch began and ended, ns on the engine's clock.
     pub measured_ns: (u64, u64),
-    /// Sum over clients of the time from their first measured moment to their last answer, or to the end
-    /// of the schedule when that was later, ns.
+    /// Sum over clients of the time from their first measured moment to their last answer, to the end of the schedule
+    /// when that was later, or to when they had nothing left to ask, ns.
     pub client_elapsed_ns: u64,
+    /// Clients that had a measured moment.
+    pub clients_measured: u32,
     /// What it measured of itself over the measured stretch.
     pub health: Health,
     /// When its last success ended, ns on the engine's clock, and how many requests failed after it.
@@ -226,6 +228,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     client_ended: Vec<u32>,
     client_from_ns: Vec<u64>,
     client_to_ns: Vec<u64>,
+    /// When each client had nothing left to ask, ns; 0: it had.
+    client_exhausted_ns: Vec<u64>,
     /// Since when each client could ask again, ns.
     client_free_since_ns: Vec<u64>,
     start_ns: u64,
@@ -338,6 +342,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             client_ended: vec![0; clients],
             client_from_ns: vec![0; clients],
             client_to_ns: vec![0; clients],
+            client_exhausted_ns: vec![0; clients],
             client_free_since_ns: vec![0; clients],
             start_ns: 0,
             end_ns: 0,

@@ -247,6 +247,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let flight = self.flights.get(tag);
         let (what, times, measured) = (flight.what, flight.times, flight.measured);
         let client = flight.client as usize;
+        // A connection that its peer had closed before was not used again, even if it took the request.
+        let reused = flight.on_kept_connection && is_answered(judgement.outcome);
         let response_ns = times.done_ns.saturating_sub(times.intended_ns);
         if measured && self.slowest.wants(response_ns) {
             let text = self.sessions.describe(&what, &flight.request);
@@ -284,6 +286,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             body_bytes: judgement.body_bytes,
         });
         let counters = &mut recorder.interval_mut().counters;
+        counters.reused += u64::from(reused);
         counters.cycles_late += u64::from(late);
         let counters = &mut self.recorder_of(counts_by_time).interval_mut().counters;
         counters.ended_in_time += u64::from(in_time);
@@ -296,9 +299,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             && let Some(ended) = self.client_ended.get_mut(client)
         {
             *ended = ended.saturating_add(1);
-            if *ended == self.plan.ignore_first {
-                self.client_from_ns[client] = times.done_ns;
-            }
         }
         self.flights.release(tag);
     }
@@ -411,6 +411,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             State::Closed | State::Resting => {}
         }
     }
+}
+
+/// Whether the target said anything in reply, be it cut or wrong.
+const fn is_answered(outcome: Outcome) -> bool {
+    !matches!(
+        outcome,
+        Outcome::Failed(Failure::Connect | Failure::Tls | Failure::Timeout | Failure::Reset)
+    )
 }
 
 pub(super) const fn fault_text(fault: Fault) -> &'static str {

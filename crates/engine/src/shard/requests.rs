@@ -263,6 +263,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.flights.release(tag);
                 self.schedule.withdraw();
                 self.exhausted = true;
+                if let Some(exhausted_ns) = self.client_exhausted_ns.get_mut(due.client as usize) {
+                    *exhausted_ns = now_ns;
+                }
                 self.put_back(key);
                 return;
             }
@@ -304,6 +307,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let waited_ns = if shares_connections { could_start_ns - could_ask_ns } else { 0 };
         // Only a connection that its client always uses may be open and take nothing now.
         let takes_it = connection.state == State::Open && (!self.dedicated || self.has_room(key));
+        if self.plan.ignore_first > 0 {
+            self.begin_to_measure(due.client, could_ask_ns);
+        }
         self.count_due(due.intended_ns);
         self.standing.sent += 1;
         let recorder = self.recorder_of(measured);
@@ -317,6 +323,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.submit(key, tag, now_ns);
         } else {
             self.wait_for_connection(key, tag, now_ns);
+        }
+    }
+
+    /// Where the first requests of each client do not count, its time begins when it could ask the first that does.
+    fn begin_to_measure(&mut self, client: u32, could_ask_ns: u64) {
+        let client = client as usize;
+        if self.client_ended.get(client) == Some(&self.plan.ignore_first) {
+            self.client_from_ns[client] = could_ask_ns;
         }
     }
 

@@ -65,9 +65,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         };
         self.flights.set_deadline(tag, deadline_ns);
         self.scan_by(deadline_ns);
-        let counters = &mut self.recorder_of(measured).interval_mut().counters;
-        counters.bytes_sent += bytes as u64;
-        counters.reused += u64::from(kept);
+        self.recorder_of(measured).interval_mut().counters.bytes_sent += bytes as u64;
         // More may follow in this round, and go with it.
         let waits = bytes < OUTGOING_BYTES && self.has_room(key);
         if bytes > SHARING_BYTES_MAX {

@@ -19,6 +19,7 @@ use plimsoll_core::schedule::UserTurn;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Encoding, Keep, Reply, Request, decode_body};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How requests are written.
@@ -122,6 +123,8 @@ pub struct HttpSessions {
     append: Vec<u8>,
     scratch: Vec<u8>,
     troubles: Troubles,
+    /// How many clients, of all shards, have nothing left to ask.
+    exhausted: Arc<AtomicU32>,
     park: Option<Park>,
     filling: Option<Filling>,
     /// Whose request is asked for next, in models of users.
@@ -172,6 +175,7 @@ impl HttpSessions {
             append: Vec::new(),
             scratch: Vec::new(),
             troubles: Troubles::default(),
+            exhausted: Arc::default(),
             park: None,
             filling: None,
             turn: UserTurn::default(),
@@ -207,6 +211,63 @@ impl HttpSessions {
     pub fn with_troubles(mut self, troubles: Troubles) -> Self {
         self.troubles = troubles;
         self
+    }
+
+    /// Counts the clients that have nothing left to ask in `exhausted`.
+    #[must_use]
+    pub fn with_exhausted(mut self, exhausted: Arc<AtomicU32>) -> Self {
+        self.exhausted = exhausted;
+        self
+    }
+
+    #[inline]
+    fn write_next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
+        request.bytes.clear();
+        let cursors = self.cursors.len().max(1);
+        let Some(cursor) = self.cursors.get_mut(client as usize % cursors) else {
+            return Turn::Exhausted;
+        };
+        let (class, item) = match cursor {
+            Cursor::Rendered(rendered, way) => {
+                let Some(index) = way.next_index() else { return Turn::Exhausted };
+                let written = (&**rendered, target as usize, index, self.turn);
+                match write(written, &mut self.filling, &self.troubles, &mut request.bytes) {
+                    Some(about) => about,
+                    None => return Turn::Exhausted,
+                }
+            }
+            Cursor::Users(rendered, script) => {
+                let index = script.index(self.turn);
+                let written = (&**rendered, target as usize, index, self.turn);
+                match write(written, &mut self.filling, &self.troubles, &mut request.bytes) {
+                    Some(about) => about,
+                    None => return Turn::Exhausted,
+                }
+            }
+            Cursor::Stream(stream) => {
+                let form = &self.forms[target as usize % self.forms.len()];
+                match stream.next(form, &mut request.bytes) {
+                    Ok(Some((line, tag))) => {
+                        let (head, body) = parts_of(&request.bytes);
+                        let target = target_of(head);
+                        let class = self.classes.classify(tag.as_deref(), target, body);
+                        (class.map_or(0, u16::from), line)
+                    }
+                    Ok(None) => return Turn::Exhausted,
+                    Err(error) => {
+                        self.troubles.add(format!("requests ended early: {error}"));
+                        return Turn::Exhausted;
+                    }
+                }
+            }
+        };
+        request.head = request.bytes.starts_with(b"HEAD ");
+        request.keep = self.keep;
+        if !self.outputs.is_empty() {
+            let files = self.outputs.len();
+            self.outputs[client as usize % files].begin(&request.bytes, &self.append);
+        }
+        Turn::Ask(Submission { class, item, idempotent: is_idempotent(&request.bytes) })
     }
 
     fn output(&mut self, client: u32) -> Option<&mut OutputFile> {
@@ -279,52 +340,11 @@ impl Sessions<Http> for HttpSessions {
     }
 
     fn next(&mut self, client: u32, target: u32, request: &mut Request) -> Turn {
-        request.bytes.clear();
-        let cursors = self.cursors.len().max(1);
-        let Some(cursor) = self.cursors.get_mut(client as usize % cursors) else {
-            return Turn::Exhausted;
-        };
-        let (class, item) = match cursor {
-            Cursor::Rendered(rendered, way) => {
-                let Some(index) = way.next_index() else { return Turn::Exhausted };
-                let written = (&**rendered, target as usize, index, self.turn);
-                match write(written, &mut self.filling, &self.troubles, &mut request.bytes) {
-                    Some(about) => about,
-                    None => return Turn::Exhausted,
-                }
-            }
-            Cursor::Users(rendered, script) => {
-                let index = script.index(self.turn);
-                let written = (&**rendered, target as usize, index, self.turn);
-                match write(written, &mut self.filling, &self.troubles, &mut request.bytes) {
-                    Some(about) => about,
-                    None => return Turn::Exhausted,
-                }
-            }
-            Cursor::Stream(stream) => {
-                let form = &self.forms[target as usize % self.forms.len()];
-                match stream.next(form, &mut request.bytes) {
-                    Ok(Some((line, tag))) => {
-                        let (head, body) = parts_of(&request.bytes);
-                        let target = target_of(head);
-                        let class = self.classes.classify(tag.as_deref(), target, body);
-                        (class.map_or(0, u16::from), line)
-                    }
-                    Ok(None) => return Turn::Exhausted,
-                    Err(error) => {
-                        self.troubles.add(format!("requests ended early: {error}"));
-                        return Turn::Exhausted;
-                    }
-                }
-            }
-        };
-        request.head = request.bytes.starts_with(b"HEAD ");
-        request.keep = self.keep;
-        if !self.outputs.is_empty() {
-            let files = self.outputs.len();
-            self.outputs[client as usize % files].begin(&request.bytes, &self.append);
+        let turn = self.write_next(client, target, request);
+        if turn == Turn::Exhausted {
+            self.exhausted.fetch_add(1, Ordering::Relaxed);
         }
-        Turn::Ask(Submission { class, item, idempotent: is_idempotent(&request.bytes) })
+        turn
     }
 
     #[inline]

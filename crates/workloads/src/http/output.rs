@@ -73,9 +73,9 @@ impl OutputFile {
                     file.write_all(b"\n")?;
                 }
             }
+            file.write_all(b"\r\n")?;
+            file.write_all(reply.body)?;
         }
-        file.write_all(b"\r\n")?;
-        file.write_all(reply.map_or(b"".as_slice(), |reply| reply.body))?;
         file.write_all(b"\n")?;
         if ok {
             let seconds = times.done_ns.saturating_sub(times.sent_ns) as f64 / 1e9;

@@ -69,6 +69,15 @@ impl<R: Read> LineReader<R> {
     /// Puts the next line, without its end, into `line`. `None` at the end of the stream; what
     /// follows the last line end is a line only if it is not empty.
     pub fn next_line(&mut self, line: &mut Vec<u8>) -> io::Result<Option<LineInfo>> {
+        self.next_line_within(self.max_bytes, line)
+    }
+
+    /// As [`LineReader::next_line`], with another limit for this line alone.
+    pub fn next_line_within(
+        &mut self,
+        max_bytes: usize,
+        line: &mut Vec<u8>,
+    ) -> io::Result<Option<LineInfo>> {
         line.clear();
         self.skip_pair()?;
         let start = self.offset;
@@ -87,7 +96,7 @@ impl<R: Read> LineReader<R> {
                 first = piece.first().copied();
             }
             length += piece.len() as u64;
-            let room = self.max_bytes.saturating_sub(line.len());
+            let room = max_bytes.saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             self.at += piece.len();
             if stop.is_some() {
@@ -99,7 +108,7 @@ impl<R: Read> LineReader<R> {
             self.offset = start + length;
         }
         self.number += 1;
-        let too_long = length >= self.max_bytes as u64;
+        let too_long = length >= max_bytes as u64;
         Ok(Some(LineInfo { offset: start, number: self.number, first, too_long }))
     }
 }

@@ -226,8 +226,7 @@ impl<R: Read> RecordParser<R> {
         while let Some(info) = self.next_line()? {
             match info.first {
                 Some(b'/') => {
-                    std::mem::swap(&mut self.url, &mut self.line);
-                    self.url_info = Some(info);
+                    self.take_url(info);
                     break;
                 }
                 Some(_) if !midway => {
@@ -241,21 +240,28 @@ impl<R: Read> RecordParser<R> {
         Ok(())
     }
 
-    /// Reads a body up to the next URL; false if it is too long and was not kept.
+    /// Reads a body up to the next URL; false if it is too long and was not kept. A line of it may be longer than a URL: as
+    /// in the original, only the whole body has a limit.
     fn read_body(&mut self, body: &mut Vec<u8>) -> Result<bool, InputError> {
         body.clear();
         let body_max = self.options.line_max_bytes.saturating_mul(BODY_LINES_MAX);
         let (mut whole, mut first) = (true, true);
-        while let Some(info) = self.next_line()? {
+        loop {
+            // What remains of the limit may be less than the URL that comes next.
+            let room = if whole { body_max - body.len() } else { 0 };
+            let line_max = room.max(self.options.line_max_bytes);
+            let next = self.lines.next_line_within(line_max, &mut self.line);
+            let Some(info) = next.map_err(|error| InputError::io(&self.name, error))? else {
+                break;
+            };
             if info.first == Some(b'/') {
-                std::mem::swap(&mut self.url, &mut self.line);
-                self.url_info = Some(info);
+                self.take_url(info);
                 break;
             }
             if memchr::memchr(0, &self.line).is_some() {
                 return Err(self.wrong(info, Problem::Nul));
             }
-            whole = whole && !info.too_long && body.len() + self.line.len() < body_max;
+            whole = whole && !info.too_long && self.line.len() < room;
             if whole {
                 if !first {
                     body.push(b'\n');
@@ -265,6 +271,15 @@ impl<R: Read> RecordParser<R> {
             first = false;
         }
         Ok(whole)
+    }
+
+    /// Keeps the URL line that was read; its limit is that of a line, whatever it was read with.
+    fn take_url(&mut self, mut info: LineInfo) {
+        let line_max = self.options.line_max_bytes;
+        info.too_long |= self.line.len() >= line_max;
+        self.line.truncate(line_max);
+        std::mem::swap(&mut self.url, &mut self.line);
+        self.url_info = Some(info);
     }
 
     fn decode(&mut self, record: &mut Record, info: LineInfo) -> Result<(), InputError> {

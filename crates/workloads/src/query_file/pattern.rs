@@ -7,18 +7,96 @@ use crate::error::InputError;
 /// The widest number a pattern may ask for.
 const WIDTH_MAX: usize = 18;
 
-/// A file name with at most one printf conversion `%d`, `%5d` or `%05d`; `%%` is a percent sign.
+/// A file name with at most one printf conversion of an integer, such as `%d`, `%05d` or `%x`; `%%` is a percent sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePattern {
     before: String,
-    number: Option<Number>,
+    number: Option<Conversion>,
     after: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Number {
-    width: usize,
+/// One conversion of printf, of a number that is not negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Conversion {
+    left: bool,
     zeros: bool,
+    plus: bool,
+    blank: bool,
+    prefix: bool,
+    width: usize,
+    /// Fewest digits; where it is given, the flag for zeros has no effect.
+    precision: Option<usize>,
+    letter: u8,
+}
+
+/// What is wrong with a conversion that is not known.
+const UNKNOWN: &str = "only conversions of one integer, such as %d, %03d or %x, and %% are known";
+
+impl Conversion {
+    /// Reads what follows `%`; returns the conversion and what is behind it.
+    fn parse(text: &str) -> Result<(Self, &str), &'static str> {
+        let mut own = Self::default();
+        let mut rest = text;
+        while let Some(flag) = rest.bytes().next().filter(|flag| b"-0+ #".contains(flag)) {
+            match flag {
+                b'-' => own.left = true,
+                b'0' => own.zeros = true,
+                b'+' => own.plus = true,
+                b' ' => own.blank = true,
+                _ => own.prefix = true,
+            }
+            rest = &rest[1..];
+        }
+        (own.width, rest) = digits(rest)?;
+        if let Some(after) = rest.strip_prefix('.') {
+            let (precision, after) = digits(after)?;
+            own.precision = Some(precision);
+            rest = after;
+        }
+        own.letter = rest.bytes().next().filter(|l| b"diuxXo".contains(l)).ok_or(UNKNOWN)?;
+        Ok((own, &rest[1..]))
+    }
+
+    fn print(self, number: u64) -> String {
+        let (mut digits, mark) = match self.letter {
+            b'x' => (format!("{number:x}"), "0x"),
+            b'X' => (format!("{number:X}"), "0X"),
+            b'o' => (format!("{number:o}"), ""),
+            _ => (number.to_string(), ""),
+        };
+        if let Some(precision) = self.precision {
+            digits = if precision == 0 && number == 0 {
+                String::new()
+            } else {
+                format!("{digits:0>precision$}")
+            };
+        }
+        if self.prefix && self.letter == b'o' && !digits.starts_with('0') {
+            digits.insert(0, '0');
+        }
+        let sign = match self.letter {
+            b'd' | b'i' if self.plus => "+",
+            b'd' | b'i' if self.blank => " ",
+            _ if self.prefix && number > 0 => mark,
+            _ => "",
+        };
+        if self.zeros && !self.left && self.precision.is_none() {
+            let room = self.width.saturating_sub(sign.len());
+            digits = format!("{digits:0>room$}");
+        }
+        let (text, width) = (format!("{sign}{digits}"), self.width);
+        if self.left { format!("{text:<width$}") } else { format!("{text:>width$}") }
+    }
+}
+
+/// The number that a text begins with, 0 if with none, and the rest.
+fn digits(text: &str) -> Result<(usize, &str), &'static str> {
+    let length = text.bytes().take_while(u8::is_ascii_digit).count();
+    let value = if length == 0 { 0 } else { text[..length].parse().unwrap_or(usize::MAX) };
+    if value > WIDTH_MAX {
+        return Err("the number is wider than 18 digits");
+    }
+    Ok((value, &text[length..]))
 }
 
 impl FilePattern {
@@ -42,19 +120,12 @@ impl FilePattern {
                 rest = after;
                 continue;
             }
-            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            if !matches!(rest.as_bytes().get(digits), Some(b'd' | b'i' | b'u')) {
-                return Err(wrong("only %d, %5d, %05d and %% are known"));
-            }
-            let width = if digits == 0 { 0 } else { rest[..digits].parse().unwrap_or(usize::MAX) };
-            if width > WIDTH_MAX {
-                return Err(wrong("the number is wider than 18 digits"));
-            }
+            let (conversion, after) = Conversion::parse(rest).map_err(wrong)?;
             if parsed.number.is_some() {
                 return Err(wrong("has two numbers, only one is known"));
             }
-            parsed.number = Some(Number { width, zeros: rest.starts_with('0') });
-            rest = &rest[digits + 1..];
+            parsed.number = Some(conversion);
+            rest = after;
         }
         parsed.tail().push_str(rest);
         Ok(parsed)
@@ -86,11 +157,7 @@ impl FilePattern {
     /// The file of part or client `index`, which counts from 0.
     #[must_use]
     pub fn path(&self, index: u64) -> PathBuf {
-        let number = match self.number {
-            None => String::new(),
-            Some(Number { width, zeros: true }) => format!("{index:0width$}"),
-            Some(Number { width, zeros: false }) => format!("{index:width$}"),
-        };
+        let number = self.number.map_or_else(String::new, |number| number.print(index));
         PathBuf::from(format!("{}{number}{}", self.before, self.after))
     }
 }
@@ -108,13 +175,23 @@ mod tests {
         assert_eq!(path("query%03d.txt", 1234), "query1234.txt");
         assert_eq!(path("q%d", 12), "q12");
         assert_eq!(path("q%3d", 5), "q  5");
+        assert_eq!(path("q%-3dx", 5), "q5  x");
+        assert_eq!(path("q%x-", 255), "qff-");
+        assert_eq!((path("%#06X", 10), path("%#o", 8)), ("0X000A".into(), "010".into()));
+        assert_eq!(
+            (path("%+d", 0), path("% i", 7), path("%u", 7)),
+            ("+0".into(), " 7".into(), "7".into())
+        );
+        assert_eq!((path("%5.3d", 7), path("%.0d", 0)), ("  007".into(), String::new()));
         assert_eq!(path("100%%-%d%%", 5), "100%-5%");
         assert_eq!(path("all.txt", 5), "all.txt");
     }
 
     #[test]
     fn wrong_patterns_are_told() {
-        for bad in ["", "q%s", "q%", "q%d-%d", "q%99d", "q%-3d", "q%99999999999999999999999d"] {
+        for bad in
+            ["", "q%s", "q%", "q%d-%d", "q%99d", "q%ld", "q%.f", "q%99999999999999999999999d"]
+        {
             assert!(FilePattern::parse(bad).is_err(), "{bad}");
         }
         let error = FilePattern::parse_numbered("all.txt").unwrap_err().to_string();

@@ -196,8 +196,15 @@ pub struct Scan {
 /// # Errors
 /// The first wrong line; [`InputError::Empty`] if there is no record.
 pub fn scan(path: &Path, options: &ReadOptions) -> Result<Scan, InputError> {
-    let mut source = SourceFile::open(path)?;
-    let mut reader = RecordReader::open(&mut source, options, ByteRange::WHOLE, Passes::Count(1))?;
+    scan_source(&mut SourceFile::open(path)?, options)
+}
+
+/// As [`scan`], for a file that was opened before.
+pub(super) fn scan_source(
+    source: &mut SourceFile,
+    options: &ReadOptions,
+) -> Result<Scan, InputError> {
+    let mut reader = RecordReader::open(source, options, ByteRange::WHOLE, Passes::Count(1))?;
     let (mut record, mut found) = (Record::default(), Scan::default());
     while reader.next_record(&mut record)? {
         found.records += 1;
@@ -205,7 +212,7 @@ pub fn scan(path: &Path, options: &ReadOptions) -> Result<Scan, InputError> {
     }
     found.skipped = reader.skipped();
     if found.records == 0 {
-        return Err(InputError::Empty { path: path.to_owned() });
+        return Err(InputError::Empty { path: source.path().to_owned() });
     }
     Ok(found)
 }

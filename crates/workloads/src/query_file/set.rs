@@ -145,11 +145,18 @@ impl Queries {
     /// # Errors
     /// The first wrong line; [`InputError::Empty`] if there is no record.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self, InputError> {
-        let mut source = SourceFile::open(path)?;
+        Self::of(SourceFile::open(path)?, options)
+    }
+
+    /// As [`Queries::open`], for a file that was opened before.
+    ///
+    /// # Errors
+    /// As [`Queries::open`].
+    pub fn of(mut source: SourceFile, options: &ReadOptions) -> Result<Self, InputError> {
         if source.fits(PRELOAD_MAX_BYTES)? {
             return Ok(Self::Preloaded(RequestSet::read(&mut source, options)?));
         }
-        let found = super::scan(path, options)?;
+        let found = super::reader::scan_source(&mut source, options)?;
         Ok(Self::Streaming(source, found))
     }
 }

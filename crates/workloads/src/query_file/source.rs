@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
@@ -18,6 +21,8 @@ pub(crate) type Bytes = Box<dyn Read + Send>;
 #[derive(Clone, Debug)]
 pub struct SourceFile {
     path: PathBuf,
+    /// What came out of a pipe, in a file without a name.
+    spooled: Option<Arc<File>>,
     gzip: bool,
     /// Unpacked bytes. A gzip file does not tell this, so it is counted when first needed.
     size_bytes: Option<u64>,
@@ -31,19 +36,41 @@ impl SourceFile {
     /// bytes.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let fail = |error| InputError::io(path, error);
-        let mut file = File::open(path).map_err(fail)?;
-        let meta = file.metadata().map_err(fail)?;
-        if !meta.is_file() {
+        let file = File::open(path).map_err(fail)?;
+        if !file.metadata().map_err(fail)?.is_file() {
             let text = "not a regular file, which is needed to read it more than once";
             return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, text)));
         }
-        if meta.len() == 0 {
+        Self::look(path, file, None)
+    }
+
+    /// As [`SourceFile::open`], but a pipe is read to its end into a temporary file first, so that it can be read as often
+    /// as a file.
+    ///
+    /// # Errors
+    /// As [`SourceFile::open`], and when there is no place for the temporary file.
+    pub fn open_any(path: &Path) -> Result<Self, InputError> {
+        let fail = |error| InputError::io(path, error);
+        let mut file = File::open(path).map_err(fail)?;
+        let kind = file.metadata().map_err(fail)?.file_type();
+        if kind.is_file() || kind.is_dir() {
+            return Self::open(path);
+        }
+        let mut spooled = nameless_file().map_err(fail)?;
+        io::copy(&mut file, &mut spooled).map_err(fail)?;
+        spooled.rewind().map_err(fail)?;
+        let kept = spooled.try_clone().map_err(fail)?;
+        Self::look(path, spooled, Some(Arc::new(kept)))
+    }
+
+    fn look(path: &Path, mut file: File, spooled: Option<Arc<File>>) -> Result<Self, InputError> {
+        let length = file.metadata().map_err(|error| InputError::io(path, error))?.len();
+        if length == 0 {
             return Err(InputError::Empty { path: path.to_owned() });
         }
         let mut magic = [0; 2];
         let gzip = file.read_exact(&mut magic).is_ok() && magic == GZIP_MAGIC;
-        let size_bytes = (!gzip).then_some(meta.len());
-        Ok(Self { path: path.to_owned(), gzip, size_bytes })
+        Ok(Self { path: path.to_owned(), spooled, gzip, size_bytes: (!gzip).then_some(length) })
     }
 
     /// The path as the user named it.
@@ -82,7 +109,11 @@ impl SourceFile {
 
     /// The unpacked bytes from a position on. A gzip file is unpacked from its start up to there.
     pub(crate) fn at(&self, offset: u64) -> io::Result<Bytes> {
-        let mut file = File::open(&self.path)?;
+        let mut file = match &self.spooled {
+            // Opened anew, because readers must not share a position.
+            Some(spooled) => File::open(format!("/proc/self/fd/{}", spooled.as_raw_fd()))?,
+            None => File::open(&self.path)?,
+        };
         if !self.gzip {
             file.seek(SeekFrom::Start(offset))?;
             return Ok(Box::new(file));
@@ -90,6 +121,23 @@ impl SourceFile {
         let mut unpacked = MultiGzDecoder::new(io::BufReader::new(file));
         io::copy(&mut (&mut unpacked).take(offset), &mut io::sink())?;
         Ok(Box::new(unpacked))
+    }
+}
+
+/// A new file in the folder for temporary files that nobody else can open, and that is gone with its last reader.
+fn nameless_file() -> io::Result<File> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".plimsoll-pipe-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut options = File::options();
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => return std::fs::remove_file(&path).map(|()| file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -107,12 +107,49 @@ fn long_lines_are_skipped_in_post_with_their_record() {
     let path = write(&dir, "p", text.as_bytes());
     let post = ReadOptions { line_max_bytes: 1024, ..ReadOptions::new(POST) };
     let (found, skipped) = read_range(&path, &post, ByteRange::WHOLE);
-    assert_eq!((found, skipped), (vec![pair("/b", "body"), pair("/c", "")], 2));
+    let long_body = format!("{long}\nmore");
+    let expected = vec![pair("/a", &long_body), pair("/b", "body"), pair("/c", "")];
+    assert_eq!((found, skipped), (expected, 1), "only a URL must be shorter than the limit");
+
+    // The limit of a whole body, in one line, beside a URL that is longer than what remained of it.
+    let most = "w".repeat(16 * 1024 - 1);
+    let text =
+        format!("/a\n{most}\n/bcd\n{most}w\n/{}\ne\n/f\n{}\n{}\n/g\n", &long[1..], &most[2..], "h");
+    let path = write(&dir, "w", text.as_bytes());
+    let (found, skipped) = read_range(&path, &post, ByteRange::WHOLE);
+    let last = format!("{}\nh", &most[2..]);
+    assert_eq!((found, skipped), (vec![pair("/a", &most), pair("/f", &last), pair("/g", "")], 2));
 
     let many = format!("/a\n{}/b\n", format!("{}\n", "z".repeat(1000)).repeat(17));
     let path = write(&dir, "m", many.as_bytes());
     let (found, skipped) = read_range(&path, &post, ByteRange::WHOLE);
     assert_eq!((found, skipped), (vec![pair("/b", "")], 1), "a body has at most 16 lines' bytes");
+}
+
+#[test]
+fn a_pipe_is_read_as_often_as_a_file() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, b"/a\n/b\n").unwrap();
+    drop(writer);
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+    assert!(SourceFile::open(Path::new(&path)).is_err());
+    let source = SourceFile::open_any(Path::new(&path)).unwrap();
+    let Ok(Queries::Preloaded(set)) = Queries::of(source.clone(), &ReadOptions::new(GET)) else {
+        panic!("two lines are held in memory");
+    };
+    assert_eq!(set.len(), 2);
+    for passes in [1, 3] {
+        let (mut source, mut record) = (source.clone(), Record::default());
+        let options = ReadOptions::new(GET);
+        let passes_of = Passes::Count(passes);
+        let mut reader =
+            RecordReader::open(&mut source, &options, ByteRange::WHOLE, passes_of).unwrap();
+        let mut found = 0;
+        while reader.next_repeating(&mut record).unwrap() {
+            found += 1;
+        }
+        assert_eq!(found, 2 * passes);
+    }
 }
 
 #[test]

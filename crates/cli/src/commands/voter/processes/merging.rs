@@ -80,6 +80,7 @@ pub fn together(
         network: None,
         measured_s: result.totals.wall_s,
         client_elapsed_ns: 0,
+        clients_measured: 0,
         start_ns: 0,
         cpu_s: health.cpu_s,
         health: health.worst,
