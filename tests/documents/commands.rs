@@ -175,6 +175,17 @@ fn queries_see_what_was_fed_and_status_says_ready() {
     let all = ask(&["--file", "query.json", "hits=3", "ranking=unranked"]);
     assert_eq!(all["root"]["fields"]["totalCount"], 300);
     assert_eq!(all["root"]["children"].as_array().unwrap().len(), 3);
+    let total = |args: &[&str]| ask(args)["root"]["fields"]["totalCount"].as_u64().unwrap();
+    assert_eq!(total(&["select * from doc where userQuery()", "query=document absent"]), 300);
+    assert_eq!(total(&["query=document absent"]), 300);
+    assert_eq!(total(&["query=document absent", "type=all"]), 0);
+    assert_eq!(total(&["select * from doc where {grammar: 'all'}userInput('document absent')"]), 0);
+    assert_eq!(
+        total(&["select * from doc where weakAnd(title contains 'document', score < 0)"]),
+        300
+    );
+    let wand = vespa(&place, &target, ["query", "select * from doc where wand(title, {'a': 1})"]);
+    assert!(wand.expect(1).stderr.contains("400"));
     let bad = vespa(&place, &target, ["query", "select nonsense"]).expect(1);
     assert!(bad.stderr.contains("400"), "{}", bad.stderr);
     let url = target.url.clone();

@@ -9,6 +9,7 @@ import json
 import sys
 import urllib.request
 
+import vespa.querybuilder as qb
 from vespa.application import Vespa
 from vespa.exceptions import VespaError
 
@@ -86,6 +87,10 @@ def one_by_one():
     reply = APP.update_data(schema="doc", data_id="made", namespace="py", fields={"score": 3}, create=True)
     check(reply.status_code == 200, f"create: {reply.json}")
     held["id:py:doc::made"] = {"score": 3}
+    for dry in ("True", "TRUE", "true", True):
+        reply = APP.feed_data_point(schema="doc", data_id="dry", namespace="py", fields={"score": 1}, dryRun=dry)
+        check(reply.status_code == 200, f"dry run: {reply.json}")
+    check(APP.get_data(schema="doc", data_id="dry", namespace="py").status_code == 404, "a dry run writes nothing")
     reply = APP.update_data(schema="doc", data_id="missing", namespace="py", fields={"score": 3})
     check(reply.status_code == 200, f"update of a missing one: {reply.json}")
     check(APP.get_data(schema="doc", data_id="missing", namespace="py").status_code == 404, "it is missing")
@@ -132,8 +137,38 @@ def queries():
     expected = sum(f["score"] >= 1000 for f in held.values())
     check(reply.is_successful() and reply.number_documents_retrieved == expected, f"query: {reply.json}")
     check(len(reply.hits) == expected and {h["id"] for h in reply.hits} <= held.keys(), "hits are documents")
-    reply = APP.query(body={"yql": "select * from doc where userQuery()", "query": "sync 14", "hits": 2})
-    check(reply.number_documents_retrieved == 1, f"query: {reply.json}")
+    text = {"yql": "select * from doc where userQuery()", "query": "sync 14", "hits": 2}
+    words = [set(f.get("title", "").split()) for f in held.values()]
+    for more, matches in (
+        ({}, lambda title: title & {"sync", "14"}),
+        ({"type": "any"}, lambda title: title & {"sync", "14"}),
+        ({"type": "all"}, lambda title: title >= {"sync", "14"}),
+    ):
+        reply = APP.query(body={**text, **more})
+        expected = sum(1 for title in words if matches(title))
+        check(reply.number_documents_retrieved == expected, f"query {more}: {reply.json}")
+        check(reply.hits[0]["id"] == "id:py:doc::sync-14", f"the best has both words: {reply.json}")
+    title = qb.QueryField("title")
+    both = sum(1 for title in words if title >= {"sync", "14"})
+    some = sum(1 for title in words if title & {"sync", "14"})
+    for condition, expected in (
+        (qb.weakAnd(title.contains("sync"), title.contains("14"), annotations={"targetHits": 5}), some),
+        (qb.rank(title.contains("sync"), title.contains("14")), sum(1 for title in words if "sync" in title)),
+        (qb.userInput("sync 14", annotations={"grammar": "all"}), both),
+        (qb.userInput("sync 14", annotations={"defaultIndex": "title"}), some),
+        (title.contains(qb.near("14", "sync")), both),
+        (title.contains(qb.onear("sync", "14", distance=1)), both),
+        (title.contains(qb.onear("14", "sync")), 0),
+    ):
+        reply = APP.query(yql=qb.select("*").from_("doc").where(condition))
+        check(reply.number_documents_retrieved == expected, f"{condition}: {reply.json}")
+    for refused in (qb.wand("title", {"a": 1}), qb.dotProduct("title", {"a": 1}), qb.weightedSet("title", {"a": 1})):
+        try:
+            APP.query(yql=qb.select("*").from_("doc").where(refused))
+        except VespaError as error:
+            check("() is not supported by this server" in str(error), f"{error}")
+        else:
+            sys.exit(f"pyvespa: {refused} was answered")
     requests = [{"yql": f"select * from doc where score = {n}", "hits": 10} for n in range(20)]
     for n, reply in enumerate(APP.query_many(requests)):
         expected = sum(f["score"] == n for f in held.values())

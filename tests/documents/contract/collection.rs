@@ -68,20 +68,13 @@ pub const ROWS: &[Row] = &[
         400,
         "Failed parsing '-5': For input string: \"-5\"",
     ),
-    // What only writes of whole selections may say, and what they may not.
+    // What concerns writes alone may be said and changes nothing; a dry run may not.
     (
         "GET",
-        "NS/doc/docid/?destinationCluster=plimsoll",
+        "NS/none/docid/?cluster=plimsoll&route=r&timeChunk=5s&destinationCluster=x",
         "",
         400,
-        "May not specify 'destinationCluster' at '/document/v1/NS/doc/docid/'",
-    ),
-    (
-        "GET",
-        "NS/doc/docid/?timeChunk=5s",
-        "",
-        400,
-        "May not specify 'timeChunk' at '/document/v1/NS/doc/docid/'",
+        "Document type none does not exist",
     ),
     (
         "GET",
@@ -172,7 +165,14 @@ pub const ROWS: &[Row] = &[
         200,
         r#"{"pathId":"/document/v1/NS/doc/docid/","documents":[],"documentCount":0}"#,
     ),
-    // Words that are not 'true' are no.
+    // Truth values are read in any case; words that are not 'true' are no.
+    (
+        "GET",
+        "NS/doc/number/7/?stream=TRUE&includeRemoves=True&route=r&timeChunk=5s&destinationCluster=x&fieldSet=[id]",
+        "",
+        200,
+        r#"{"pathId":"/document/v1/NS/doc/number/7/","documents":[{"id":"id:NS:doc:n=7:n","fields":{}}],"documentCount":1}"#,
+    ),
     (
         "GET",
         "NS/doc/number/7/?stream=yes&includeRemoves=1&fieldSet=[id]",
@@ -203,7 +203,7 @@ pub const ROWS: &[Row] = &[
     ),
     (
         "DELETE",
-        "NS/doc/docid/?cluster=plimsoll&selection=true&timeChunk=10s",
+        "NS/doc/docid/?cluster=plimsoll&selection=true&timeChunk=10s&stream=true&includeRemoves=true&destinationCluster=x",
         "",
         200,
         r#"{"pathId":"/document/v1/NS/doc/docid/","documentCount":2}"#,

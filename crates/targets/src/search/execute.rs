@@ -1,5 +1,7 @@
 //! Runs a plan on a snapshot of the index: the true total, and the best hits.
 
+mod pruned;
+
 use super::mapping::LID;
 use super::plan::{Plan, Shape, SortBy, SortColumn};
 use super::query::Ranking;
@@ -115,7 +117,8 @@ pub(crate) fn execute(
         _ => {
             let (total, mut found) = match shape {
                 Shape::ScoredTerm if ranked => run.pruned()?,
-                Shape::General if scored => run.scored()?,
+                Shape::ScoredTerms if ranked => run.pruned_union(&plan.terms)?,
+                Shape::General | Shape::ScoredTerms if scored => run.scored()?,
                 _ => run.first(ranked)?,
             };
             found.drain(..offset.min(found.len()));
@@ -233,30 +236,6 @@ impl Run<'_> {
                 self.limits.check()?;
             }
         }
-    }
-
-    /// The best matches of one term, skipping what cannot be among them.
-    fn pruned(&self) -> Outcome {
-        let mut total = 0;
-        let mut best = BinaryHeap::with_capacity(self.wanted + 1);
-        for (segment, reader) in self.searcher.segment_readers().iter().enumerate() {
-            self.limits.check()?;
-            total += match self.known_count(reader)? {
-                Some(count) => u64::from(count),
-                None => self.count_rest(reader, self.weight.scorer(reader, 1.0)?.as_mut())?,
-            };
-            if self.wanted == 0 {
-                continue;
-            }
-            let mut visit = |doc, relevance| {
-                if alive(reader, doc) {
-                    keep(&mut best, self.wanted, Candidate { relevance, segment, doc });
-                }
-                threshold(&best, self.wanted)
-            };
-            self.weight.for_each_pruning(f32::MIN, reader, &mut visit)?;
-        }
-        Ok((total, in_order(best)))
     }
 
     /// The best matches of any query.

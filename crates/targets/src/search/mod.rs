@@ -35,6 +35,7 @@ mod parameters;
 mod plan;
 mod pool;
 mod query;
+mod query_type;
 mod range;
 mod render;
 mod scan;
@@ -55,6 +56,7 @@ mod text;
 mod value;
 mod visit;
 mod vocabulary;
+mod window;
 mod yql;
 
 use crate::stop::Stop;

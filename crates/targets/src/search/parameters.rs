@@ -72,6 +72,11 @@ fn flatten(prefix: &str, json: Json, entries: &mut Vec<(String, String)>) {
     entries.push((prefix.to_owned(), value));
 }
 
+/// Whether a truth value is true. Vespa takes `true` in any case, and every other word as no.
+pub(crate) fn is_true(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true")
+}
+
 /// Decodes one name or value.
 pub(crate) fn decode(text: &str) -> Result<String, ParameterError> {
     let spaced;

@@ -1,5 +1,7 @@
 //! Turns a query tree into a tantivy query, and checks on the way that it fits the schema.
 
+mod several;
+
 use super::automaton::{AutomatonQuery, TermAutomaton};
 use super::complement::ComplementQuery;
 use super::fuzzy;
@@ -7,6 +9,7 @@ use super::mapping::{FieldKind, Fields, Mapped};
 use super::numbers::NumbersQuery;
 use super::query::{AtLeast, Literal, MAX_EDITS, Node, Number, OrderBy, Search};
 use super::range::range;
+use several::window;
 use std::sync::Arc;
 use tantivy::Term;
 use tantivy::query::{
@@ -31,6 +34,8 @@ pub(crate) enum Shape {
     /// One scored term: the number of matches is known without a walk, and blocks of documents that
     /// cannot enter the best hits are skipped.
     ScoredTerm,
+    /// Any of several scored terms: as above, except that the matches must be counted.
+    ScoredTerms,
     /// Every document.
     Everything,
     /// One term whose matches all have the same relevance: their number is known as well.
@@ -67,6 +72,8 @@ pub(crate) struct SortColumn {
 pub(crate) struct Plan {
     pub(crate) query: Box<dyn Query>,
     pub(crate) shape: Shape,
+    /// The terms of [`Shape::ScoredTerms`]; otherwise empty.
+    pub(crate) terms: Vec<Box<dyn Query>>,
     pub(crate) order: Vec<SortColumn>,
 }
 
@@ -89,14 +96,15 @@ pub(crate) fn plan(search: &Search, schema: &dyn Fields) -> Result<Plan, PlanErr
     let shape = planner.shape(&search.filter);
     let several = search.types.first().and_then(|number| schema.type_term(*number)).is_some();
     if !several {
-        return Ok(Plan { query, shape, order });
+        let terms = planner.terms(&search.filter, shape)?;
+        return Ok(Plan { query, shape, terms, order });
     }
     // Terms are of their types, but what matches without a term is of every type.
     let types = search.types.iter().filter_map(|number| planner.of_type(*number)).collect();
     let types: Box<dyn Query> = Box::new(BooleanQuery::union(types));
     let query = Box::new(BooleanQuery::intersection(vec![query, types]));
     let shape = if shape == Shape::Flat { Shape::Flat } else { Shape::General };
-    Ok(Plan { query, shape, order })
+    Ok(Plan { query, shape, terms: Vec::new(), order })
 }
 
 /// Plans a filter alone; the order is the caller's.
@@ -109,7 +117,9 @@ pub(crate) fn plan_filter(
     schema: &dyn Fields,
 ) -> Result<Plan, PlanError> {
     let planner = Planner { schema, types: &[] };
-    Ok(Plan { query: planner.node(filter)?, shape: planner.shape(filter), order })
+    let shape = planner.shape(filter);
+    let terms = planner.terms(filter, shape)?;
+    Ok(Plan { query: planner.node(filter)?, shape, terms, order })
 }
 
 struct Planner<'a> {
@@ -130,6 +140,7 @@ impl<'a> Planner<'a> {
                 Some((FieldKind::Text, analysis)) if analysis.words(text).len() == 1 => {
                     Shape::ScoredTerm
                 }
+                None if self.are_scored_terms(std::slice::from_ref(node)) => Shape::ScoredTerms,
                 Some((FieldKind::Text, _)) | None => Shape::General,
                 Some(_) => Shape::FlatTerm,
             },
@@ -147,7 +158,8 @@ impl<'a> Planner<'a> {
                 Shape::General
             }
             Node::All => Shape::Everything,
-            Node::Nothing
+            Node::Null
+            | Node::Nothing
             | Node::Type(_)
             | Node::Not(_)
             | Node::Prefix { .. }
@@ -157,9 +169,12 @@ impl<'a> Planner<'a> {
             Node::Exists(field) | Node::Beginning { field, .. } if only(field).is_some() => {
                 Shape::Flat
             }
+            Node::Or(children) if self.are_scored_terms(children) => Shape::ScoredTerms,
             Node::Phrase { .. }
             | Node::And(_)
             | Node::Or(_)
+            | Node::Rank(_)
+            | Node::Within(_)
             | Node::AtLeast(_)
             | Node::Boost(..)
             | Node::Near { .. }
@@ -222,9 +237,15 @@ impl<'a> Planner<'a> {
             },
             Node::And(children) => self.and(children),
             Node::Or(children) => {
-                let clauses = self.clauses(Occur::Should, children)?;
-                Ok(Box::new(BooleanQuery::new(clauses)))
+                let mut queries = Vec::with_capacity(children.len());
+                self.any_of(children, &mut queries)?;
+                if queries.is_empty() {
+                    return nothing();
+                }
+                Ok(Box::new(BooleanQuery::union(queries)))
             }
+            Node::Rank(children) => self.rank(children),
+            Node::Null => nothing(),
             Node::Not(child) => Ok(Box::new(ComplementQuery { inner: self.node(child)? })),
             Node::Term { field, text } => {
                 self.each_field(field, |mapped| term(field, mapped, text))
@@ -257,6 +278,7 @@ impl<'a> Planner<'a> {
             Node::Near { field, words: parts, slop } => self.each_field(field, |mapped| {
                 phrase(field, mapped, cut(mapped, parts), &parts.join(" "), *slop)
             }),
+            Node::Within(within) => self.each_field(&within.field, |mapped| window(within, mapped)),
             Node::Similar(similar) => self.each_field(&similar.field, |mapped| {
                 fuzzy::query(similar, mapped, self.schema.scan()).map_err(PlanError)
             }),

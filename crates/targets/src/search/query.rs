@@ -11,6 +11,9 @@ pub(crate) const MAX_EDITS: u64 = 2;
 /// The largest edit distance of [`Similar`] where words are found by an automaton.
 pub(crate) const MAX_AUTOMATON_EDITS: u64 = 4;
 
+/// How far words may be from each other in `near` and `onear` unless the query says.
+pub(crate) const DEFAULT_DISTANCE: u32 = 2;
+
 /// One node of a boolean query.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
@@ -26,6 +29,11 @@ pub(crate) enum Node {
     Or(Vec<Node>),
     /// The child does not match.
     Not(Box<Node>),
+    /// The first child matches; the relevance of the others that match is added.
+    Rank(Vec<Node>),
+    /// Text without a word to look for: nothing was asked. Taken out before planning, see
+    /// [`Node::asked`].
+    Null,
     /// The text as it was written; several words of a text field are a phrase.
     Term { field: String, text: String },
     /// The words follow one another.
@@ -49,6 +57,8 @@ pub(crate) enum Node {
     Exact { field: String, term: String },
     /// Words that follow one another within so many moves of a word.
     Near { field: String, words: Vec<String>, slop: u32 },
+    /// Words of one field within a window of positions.
+    Within(Within),
     /// Words that resemble one. Like [`Node::Fuzzy`], with the choices that Lucene has.
     Similar(Similar),
     /// A term of the index that begins so; the text is not cut or folded.
@@ -57,6 +67,46 @@ pub(crate) enum Node {
     Exists(String),
     /// The relevance of the best child counts, and a share of those of the others.
     Best { children: Vec<Node>, tie_breaker: f32 },
+}
+
+impl Node {
+    /// The query without its parts that ask for nothing; nothing when no other part is left.
+    pub(crate) fn asked(self) -> Option<Self> {
+        let list = |children: Vec<Self>, make: fn(Vec<Self>) -> Self| {
+            let empty = children.is_empty();
+            let mut left: Vec<Self> = children.into_iter().filter_map(Self::asked).collect();
+            match left.len() {
+                0 if !empty => None,
+                1 => left.pop(),
+                _ => Some(make(left)),
+            }
+        };
+        match self {
+            Self::Null => None,
+            Self::And(children) => list(children, Self::And),
+            Self::Or(children) => list(children, Self::Or),
+            Self::Rank(children) => list(children, Self::Rank),
+            Self::Not(child) => child.asked().map(|child| Self::Not(Box::new(child))),
+            Self::Constant(child, score) => {
+                child.asked().map(|child| Self::Constant(Box::new(child), score))
+            }
+            other => Some(other),
+        }
+    }
+}
+
+/// One word of [`Within`]: any of these alternatives, each of words that follow one another.
+pub(crate) type Place = Vec<Vec<String>>;
+
+/// See [`Node::Within`].
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Within {
+    pub(crate) field: String,
+    pub(crate) places: Vec<Place>,
+    /// The positions of all places are at most this far from each other.
+    pub(crate) distance: u32,
+    /// Each place comes after the one before it.
+    pub(crate) ordered: bool,
 }
 
 /// See [`Node::AtLeast`].

@@ -203,14 +203,7 @@ fn push_scalar(out: &mut Vec<u8>, kind: &FieldType, rest: &mut &[u8]) -> Outcome
         FieldType::Long => push_json(out, i64::from_le_bytes(take_chunk(rest)?)),
         FieldType::Byte => push_json(out, i8::from_le_bytes(take_chunk(rest)?)),
         FieldType::Float => push_float(out, f32::from_le_bytes(take_chunk(rest)?)),
-        FieldType::Double => {
-            let value = f64::from_le_bytes(take_chunk(rest)?);
-            if value.is_finite() {
-                push_json(out, value);
-            } else {
-                push_infinite(out, value);
-            }
-        }
+        FieldType::Double => push_double(out, f64::from_le_bytes(take_chunk(rest)?)),
         FieldType::Bool => out.extend_from_slice(if take_bool(rest)? { b"true" } else { b"false" }),
         _ => return Err(DecodeError::Damaged),
     }
@@ -222,6 +215,14 @@ fn push_float(out: &mut Vec<u8>, value: f32) {
         push_json(out, value);
     } else {
         push_infinite(out, f64::from(value));
+    }
+}
+
+fn push_double(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        push_json(out, value);
+    } else {
+        push_infinite(out, value);
     }
 }
 
@@ -271,7 +272,8 @@ fn push_tensor(
                     push_text(out, dimension);
                     out.extend_from_slice(format!(":\"{number}\"}},\"value\":").as_bytes());
                 }
-                push_float(out, f32::from_le_bytes(*cell));
+                // A cell is printed with all the digits of its 32 bits, as Vespa prints it.
+                push_double(out, f64::from(f32::from_le_bytes(*cell)));
                 if long {
                     out.push(b'}');
                 }

@@ -1,11 +1,12 @@
 //! What `/search/` was asked: parameters and query text become a [`Search`].
 
-use super::parameters::{Parameters, duration_us};
+use super::parameters::{Parameters, duration_us, is_true};
 use super::query::{Node, Ranking, Search, Selection, Statement};
+use super::query_type::{QueryType, QueryTypeParts};
 use super::schema::{DEFAULT_FIELD, Schemas};
 use super::search_reply::{Code, Failure, is_special};
-use super::simple::{self, Combine};
-use super::yql::{self, Scope};
+use super::simple::{self, Text};
+use super::yql::{self, FreeText, Scope};
 use std::time::Duration;
 
 /// The most hits that a search may return.
@@ -31,18 +32,42 @@ pub(crate) struct SearchRequest {
     pub(crate) timing: bool,
 }
 
+/// What a statement may refer to outside of itself.
 struct RequestScope<'a> {
     parameters: &'a Parameters,
-    combine: Combine,
+    /// How the parameter `query` is read.
+    kind: QueryType,
+    /// How text in a statement is read unless the statement says.
+    in_statement: QueryType,
     schemas: &'a Schemas,
 }
 
-impl Scope for RequestScope<'_> {
-    fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.get(name)
+impl<'a> RequestScope<'a> {
+    fn new(parameters: &'a Parameters, schemas: &'a Schemas) -> Result<Self, String> {
+        let part = |name: &str| parameters.get(&format!("model.type.{name}")).map(str::to_owned);
+        if part("profile").is_some() {
+            return Err("'model.type.profile' is not supported by this server".to_owned());
+        }
+        let parts = QueryTypeParts {
+            name: parameters.any(&["type", "model.type"]).map(str::to_owned),
+            composite: part("composite"),
+            syntax: part("syntax"),
+            tokenization: part("tokenization"),
+        };
+        let kind = QueryType::default().with(&parts);
+        let kind = kind.map_err(|message| format!("Could not set 'model.type': {message}"))?;
+        let everywhere = part("isYqlDefault").is_some_and(|text| is_true(&text));
+        let in_statement = if everywhere { kind } else { QueryType::default() };
+        Ok(Self { parameters, kind, in_statement, schemas })
     }
 
-    fn simple(&self, text: &str, field: &str) -> Result<Node, String> {
+    fn read(
+        &self,
+        text: &str,
+        field: &str,
+        kind: QueryType,
+        distance: Option<u32>,
+    ) -> Result<Node, String> {
         if text.len() > yql::MAX_TEXT_BYTES {
             let limit = yql::MAX_TEXT_BYTES;
             return Err(format!(
@@ -53,7 +78,33 @@ impl Scope for RequestScope<'_> {
         if !self.schemas.can_search(field) {
             return Err(unknown_field(field, self.schemas));
         }
-        Ok(simple::parse(text, field, self.combine, self.schemas))
+        simple::parse(&Text { text, field, kind, distance, schemas: self.schemas })
+    }
+}
+
+impl Scope for RequestScope<'_> {
+    fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name)
+    }
+
+    fn user_query(&self) -> Result<Node, String> {
+        let text = self.parameters.any(&["query", "model.queryString"]).unwrap_or("");
+        let field = self.parameters.any(&["default-index", "model.defaultIndex"]);
+        self.read(text, field.unwrap_or(DEFAULT_FIELD), self.kind, None)
+    }
+
+    fn free_text(&self, free: &FreeText<'_>) -> Result<Node, String> {
+        let field = free.field.unwrap_or(DEFAULT_FIELD);
+        match free.grammar.name.as_deref() {
+            Some("raw") => return Ok(simple::uncut(free.text, field, self.schemas)),
+            Some("segment") => {
+                let (field, text) = (field.to_owned(), free.text.to_owned());
+                return Ok(Node::Term { field, text });
+            }
+            _ => {}
+        }
+        let kind = if free.only_words { QueryType::only_words() } else { self.in_statement };
+        self.read(free.text, field, kind.with(free.grammar)?, free.distance)
     }
 }
 
@@ -62,21 +113,18 @@ impl Scope for RequestScope<'_> {
 /// # Errors
 /// With what to tell the client.
 pub(crate) fn read(parameters: &Parameters, schemas: &Schemas) -> Result<SearchRequest, Failure> {
-    let combine = match parameters.any(&["type", "model.type"]) {
-        None => Combine::All,
-        Some(text) => Combine::from_parameter(text).ok_or_else(|| {
-            invalid(format!("Could not set 'type' to '{text}': use all, any or phrase"))
-        })?,
-    };
-    let scope = RequestScope { parameters, combine, schemas };
+    let scope = RequestScope::new(parameters, schemas).map_err(invalid)?;
     let statement = statement(parameters, &scope)?;
     check_names(&statement, schemas)?;
     let types = types(&statement, schemas)?;
     let (hits, offset) = page(parameters, &statement)?;
     let timeout = timeout(parameters, &statement)?;
     let ranking = ranking(parameters)?;
-    let timing = parameters.get("presentation.timing").is_some_and(|text| text == "true");
+    let timing = parameters.get("presentation.timing").is_some_and(is_true);
     let Statement { selection, filter, order, .. } = statement;
+    let filter = filter.asked().ok_or_else(|| {
+        Failure::new(Code::NullQuery, "No query: there is no word to look for in 'query'")
+    })?;
     let search = Search { filter, types, order, ranking, hits, offset };
     Ok(SearchRequest { search, selection, timeout, timing })
 }
@@ -94,14 +142,14 @@ fn statement(parameters: &Parameters, scope: &RequestScope<'_>) -> Result<Statem
         return yql::parse(text, scope)
             .map_err(|error| invalid(format!("Could not create query from YQL: {error}")));
     }
-    let Some(text) = parameters.any(&["query", "model.queryString"]) else {
+    if parameters.any(&["query", "model.queryString"]).is_none() {
         let message = "No query: give 'yql' (or 'query' with words to look for)";
         return Err(Failure::new(Code::NullQuery, message));
-    };
+    }
     Ok(Statement {
         selection: Selection::All,
         sources: Vec::new(),
-        filter: scope.simple(text, DEFAULT_FIELD).map_err(invalid)?,
+        filter: scope.user_query().map_err(invalid)?,
         order: Vec::new(),
         limit: None,
         offset: None,

@@ -85,9 +85,7 @@ fn read_visit(
     options: &Options<'_>,
     visit: OwnedSemaphorePermit,
 ) -> Result<(Plan, Form), Outcome> {
-    options
-        .disallow(&["dryRun", "route", "timeChunk", "destinationCluster"])
-        .map_err(Outcome::invalid)?;
+    options.disallow(&["dryRun"]).map_err(Outcome::invalid)?;
     let timeout = options.timeout().map_err(Outcome::invalid)?;
     if timeout.is_zero() {
         return Err(Outcome::timed_out(timeout));

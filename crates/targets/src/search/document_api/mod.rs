@@ -13,7 +13,7 @@ use super::metrics::Kind;
 use super::render::push_text;
 use super::store::{StoreError, WriteError};
 use collection::Collection;
-use hyper::header::{ALLOW, HeaderMap, HeaderValue};
+use hyper::header::{ALLOW, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use plimsoll_wire::vespa::{DocumentPath, PathError};
 use std::sync::Arc;
@@ -39,11 +39,18 @@ pub(crate) struct Outcome {
     message: Option<String>,
     /// What stands behind the path: nothing, the id, the id with fields, or counts.
     rest: Vec<u8>,
+    /// Nobody holds documents of this type.
+    ignored: bool,
 }
 
 impl Outcome {
     pub(crate) fn new(status: StatusCode) -> Self {
-        Self { status, message: None, rest: Vec::new() }
+        Self { status, message: None, rest: Vec::new(), ignored: false }
+    }
+
+    /// An operation that reaches no cluster, since none has the document's type.
+    pub(crate) fn ignored(status: StatusCode) -> Self {
+        Self { ignored: true, ..Self::new(status) }
     }
 
     pub(crate) fn refused(status: StatusCode, message: impl Into<String>) -> Self {
@@ -111,7 +118,12 @@ impl Outcome {
             push_text(&mut bytes, message);
         }
         bytes.push(b'}');
-        json(self.status, JSON_TYPE, bytes)
+        let mut reply = json(self.status, JSON_TYPE, bytes);
+        if self.ignored {
+            let header = HeaderName::from_static("x-vespa-ignored-operation");
+            reply.headers_mut().insert(header, HeaderValue::from_static("true"));
+        }
+        reply
     }
 }
 

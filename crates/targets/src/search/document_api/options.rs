@@ -1,7 +1,7 @@
 //! The parameters of `/document/v1/` that all operations share.
 
 use crate::search::field_set::FieldSet;
-use crate::search::parameters::{Parameters, duration_us};
+use crate::search::parameters::{Parameters, duration_us, is_true};
 use crate::search::render::Tensors;
 use crate::search::schema::Schemas;
 use std::time::Duration;
@@ -57,9 +57,9 @@ impl<'a> Options<'a> {
         self.parameters.get(name)
     }
 
-    /// Any word but `true` means no.
+    /// Any word but `true`, in any case, means no.
     pub(super) fn flag(&self, name: &str) -> bool {
-        self.get(name) == Some("true")
+        self.get(name).is_some_and(is_true)
     }
 
     pub(super) fn disallow(&self, names: &[&str]) -> Result<(), String> {

@@ -114,15 +114,7 @@ pub(super) async fn read(
 
 /// Checks the parameters; gives how long the request goes on.
 fn check(method: &Method, options: &Options<'_>, schemas: &Schemas) -> Result<Duration, String> {
-    options.disallow(&[
-        "dryRun",
-        "concurrency",
-        "fieldSet",
-        "route",
-        "wantedDocumentCount",
-        "stream",
-        "includeRemoves",
-    ])?;
+    options.disallow(&["dryRun", "concurrency", "fieldSet", "route", "wantedDocumentCount"])?;
     options.require("cluster")?;
     options.require("selection")?;
     if *method == Method::POST {
@@ -130,8 +122,6 @@ fn check(method: &Method, options: &Options<'_>, schemas: &Schemas) -> Result<Du
         if destination != schemas.cluster() {
             return Err(no_cluster(destination, schemas));
         }
-    } else {
-        options.disallow(&["destinationCluster"])?;
     }
     let timeout = options.timeout()?;
     let chunk = options.time("timeChunk")?.unwrap_or(TIME_CHUNK);

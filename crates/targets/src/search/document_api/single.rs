@@ -1,5 +1,6 @@
 //! Operations on one document.
 
+use super::collection::no_cluster;
 use super::options::Options;
 use super::{MAX_BODY_BYTES, Outcome, Request};
 use crate::search::container::Container;
@@ -41,14 +42,21 @@ pub(super) async fn handle(
     };
     let schemas = &container.app.store.schemas;
     if kind == Kind::Get {
-        return match read_get(&options, id, schemas) {
+        return match read_get(&options, schemas) {
             Ok(_) if timeout.is_zero() => Outcome::timed_out(timeout).with_id(id.as_str()),
+            Ok(_) if schemas.by_name(id.document_type()).is_none() => {
+                Outcome::ignored(StatusCode::NOT_FOUND).with_id(id.as_str())
+            }
             Ok(shown) => get(container, id, shown, timeout).await,
             Err(message) => Outcome::invalid(message),
         };
     }
     let Some(schema) = schemas.by_name(id.document_type()) else {
-        return Outcome::invalid(no_type(id));
+        // A removal has no body that would need the type to be read.
+        return match kind {
+            Kind::Remove => Outcome::ignored(StatusCode::OK).with_id(id.as_str()),
+            _ => Outcome::invalid(no_type(id)),
+        };
     };
     if timeout.is_zero() {
         return Outcome::timed_out(timeout).with_id(id.as_str());
@@ -85,10 +93,10 @@ fn no_type(id: &DocumentId) -> String {
 /// What of a document is shown, and how.
 type Shown = (FieldSet, Tensors);
 
-fn read_get(options: &Options<'_>, id: &DocumentId, schemas: &Schemas) -> Result<Shown, String> {
+fn read_get(options: &Options<'_>, schemas: &Schemas) -> Result<Shown, String> {
     options.disallow(&["dryRun"])?;
-    if schemas.by_name(id.document_type()).is_none() {
-        return Err(no_type(id));
+    if let Some(other) = options.get("cluster").filter(|name| *name != schemas.cluster()) {
+        return Err(no_cluster(other, schemas));
     }
     options.shown(schemas)
 }

@@ -4,6 +4,7 @@
 //! JSON in between. Messages for the client are Vespa's where a client is known to look at them.
 
 mod apply;
+mod number;
 mod path;
 mod read;
 mod tensor;
@@ -126,6 +127,8 @@ fn root<'de, S>(body: &'de [u8], fields: S) -> Result<Root<S::Value>, BodyError>
 where
     S: DeserializeSeed<'de> + Copy,
 {
+    // Some editors put a mark of the byte order before a text.
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(NO_ROOT.to_owned());
     }

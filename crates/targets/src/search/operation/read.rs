@@ -2,9 +2,10 @@
 
 use super::super::document::Values;
 use super::super::encoding::value_bytes;
+use super::super::parameters::is_true;
 use super::super::schema::Schema;
 use super::super::value::{FieldType, Value};
-use super::{MARK, refused, tensor, wrong};
+use super::{MARK, number, refused, tensor, wrong};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -99,6 +100,8 @@ impl ValueSeed<'_> {
             FieldType::Int => i32::try_from(number).ok().map(Value::Int),
             FieldType::Long => i64::try_from(number).ok().map(Value::Long),
             FieldType::Byte => i8::try_from(number).ok().map(Value::Byte),
+            // As in Vespa, whatever is not the word "true" is false.
+            FieldType::Bool => Some(Value::Bool(false)),
             _ => None,
         };
         value.map(Some).ok_or_else(|| self.mismatch())
@@ -170,6 +173,13 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         self.whole(i128::from(value))
     }
 
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+        match self.kind {
+            FieldType::Bool => Ok(Some(Value::Bool(false))),
+            _ => Err(self.mismatch()),
+        }
+    }
+
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
         match self.kind {
             FieldType::Tensor { cells, .. } => {
@@ -235,7 +245,6 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 
 /// Reads text as a value that is not a collection.
 pub(super) fn scalar(kind: &FieldType, text: &str) -> Result<Value, String> {
-    let number = text.trim();
     let value = match kind {
         FieldType::String => {
             if let Some(c) = illegal(text) {
@@ -246,12 +255,12 @@ pub(super) fn scalar(kind: &FieldType, text: &str) -> Result<Value, String> {
             }
             Some(Value::String(text.to_owned()))
         }
-        FieldType::Int => number.parse().ok().map(Value::Int),
-        FieldType::Long => number.parse().ok().map(Value::Long),
-        FieldType::Byte => number.parse().ok().map(Value::Byte),
-        FieldType::Float => number.parse().ok().map(Value::Float),
-        FieldType::Double => number.parse().ok().map(Value::Double),
-        FieldType::Bool => number.parse().ok().map(Value::Bool),
+        FieldType::Int => text.parse().ok().map(Value::Int),
+        FieldType::Long => text.parse().ok().map(Value::Long),
+        FieldType::Byte => text.parse().ok().map(Value::Byte),
+        FieldType::Float => number::single(text).map(Value::Float),
+        FieldType::Double => number::real(text).map(Value::Double),
+        FieldType::Bool => Some(Value::Bool(is_true(text))),
         FieldType::Raw => bytes(text).map(Value::Raw),
         FieldType::Array(_)
         | FieldType::WeightedSet(_)
@@ -284,7 +293,7 @@ fn illegal(text: &str) -> Option<char> {
         0x9 | 0xA | 0xD => false,
         code if code < 0x20 => true,
         0xFDD0..=0xFDDF => true,
-        code => code > 0xFFFF && code & 0xFFFE == 0xFFFE,
+        code => code & 0xFFFE == 0xFFFE,
     })
 }
 
@@ -379,7 +388,7 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
-/// `true` or `false`, also as text; the name is for the message.
+/// `true` or `false`; the name is for the message.
 #[derive(Clone, Copy)]
 pub(super) struct Flag(pub(super) &'static str);
 
@@ -400,10 +409,6 @@ impl Visitor<'_> for Flag {
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<bool, E> {
         Ok(value)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<bool, E> {
-        text.parse().map_err(|_| refused(format_args!("'{}' must be true or false", self.0)))
     }
 }
 

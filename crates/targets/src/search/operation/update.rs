@@ -5,7 +5,7 @@ use super::super::value::{FieldType, Value, WEIGHT};
 use super::path::{self, Target};
 use super::read::{Flag, ScalarText, Text, ValueSeed, known, scalar};
 use super::tensor::CellsSeed;
-use super::{Arithmetic, CellOperation, Change, Edit, MARK, Operator, Step, wrong};
+use super::{Arithmetic, CellOperation, Change, Edit, MARK, Operator, Step, number, wrong};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
@@ -256,7 +256,7 @@ impl Visitor<'_> for OperandSeed<'_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Operand, E> {
-        let real: Option<f64> = text.trim().parse().ok().filter(|real: &f64| real.is_finite());
+        let real = number::real(text).filter(|real| real.is_finite());
         let needed = || wrong(self.label, format_args!("'{}' needs a number", self.operation));
         Ok(Operand { real: real.ok_or_else(needed)?, whole: text.trim().parse().ok() })
     }

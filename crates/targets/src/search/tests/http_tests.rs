@@ -148,6 +148,19 @@ fn errors_have_code_status_and_a_clear_message() {
         ("/search/?query=a&timeout=0".into(), 504, 12, "within its timeout of 0 ms"),
         ("/search/?query=a&ranking=best".into(), 400, 4, "rank profile 'best' does not exist"),
         ("/search/?query=%ff".into(), 400, 4, "not percent-encoded UTF-8"),
+        ("/search/?query=...".into(), 400, 1, "there is no word to look for"),
+        (search("select * from doc where userQuery()"), 400, 1, "there is no word to look for"),
+        ("/search/?query=a&type=best".into(), 400, 4, "no query type 'best'"),
+        ("/search/?query=a&type=adv".into(), 400, 4, "'adv' is not supported by this server"),
+        ("/search/?query=a&model.type.composite=x".into(), 400, 4, "no composite 'x'"),
+        ("/search/?query=a&model.type.profile=x".into(), 400, 4, "'model.type.profile' is not"),
+        ("/search/?query=a&default-index=x".into(), 400, 4, "Field 'x' does not exist"),
+        (
+            search("select * from doc where author contains near('a', 'b')"),
+            400,
+            4,
+            "cut into words",
+        ),
     ];
     for (path, status, code, message) in table {
         for headers in ["", BENCHMARK] {

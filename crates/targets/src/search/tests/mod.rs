@@ -2,6 +2,7 @@
 
 mod bench;
 mod collection_tests;
+mod combining;
 mod document_tests;
 mod elastic_tests;
 mod feed_bench;
@@ -12,6 +13,7 @@ mod model_tests;
 mod operation_tests;
 mod schema_search;
 mod schema_tests;
+mod simple_tests;
 mod truth;
 mod two;
 mod visit_tests;

@@ -17,17 +17,39 @@ fn fields(schemas: &Schemas, values: &Values) -> Json {
 }
 
 #[test]
+fn cells_are_printed_with_all_digits_of_their_32_bits() {
+    let schemas = schemas();
+    let body = br#"{"fields":{"embedding":[0.3,16777216,1e-30],"price":0.3}}"#;
+    let put = parse_put(body, &schemas.types()[0]).unwrap();
+    let mut out = Vec::new();
+    push_values(&mut out, &schemas, &put.values, &FieldSet::Every, Tensors::ShortValue);
+    let cells = "[0.30000001192092896,16777216.0,1.0000000031710769e-30]";
+    let expected = format!("{{\"price\":0.3,\"embedding\":{cells}}}");
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+}
+
+#[test]
 fn puts_take_every_form_that_clients_send() {
     let schemas = schemas();
     let schema = &schemas.types()[0];
     for (given, expected) in [
         (
-            r#""year":"7","plays":" -9 ","stars":"-128""#,
+            r#""year":"7","plays":"-9","stars":"-128""#,
             json!({"year": 7, "plays": -9, "stars": -128}),
         ),
         (r#""price":1,"weight":"1e300""#, json!({"price": 1.0, "weight": 1e300})),
         (r#""weight":"NaN","price":"-Infinity""#, json!({"weight": "NaN", "price": "-Infinity"})),
         (r#""live":"true""#, json!({"live": true})),
+        // Whatever is not the word "true" is false, as in Vespa.
+        (r#""live":"TRUE""#, json!({"live": true})),
+        (r#""live":"True""#, json!({"live": true})),
+        (r#""live":" true ""#, json!({"live": false})),
+        (r#""live":"yes""#, json!({"live": false})),
+        (r#""live":1"#, json!({"live": false})),
+        (r#""live":1.5"#, json!({"live": false})),
+        (r#""year":"+5""#, json!({"year": 5})),
+        (r#""price":" 5 ","weight":"5d""#, json!({"price": 5.0, "weight": 5.0})),
+        (r#""price":1e400"#, json!({"price": "Infinity"})),
         (r#""cover":"AAEC\n/w""#, json!({"cover": "AAEC/w=="})),
         (r#""artist":"","tags":[],"moods":{},"props":{},"cover":"","year":null"#, json!({})),
         (
@@ -37,6 +59,7 @@ fn puts_take_every_form_that_clients_send() {
         (r#""props":{"a":"1","b":"2","a":"3"}"#, json!({"props": {"a": "3", "b": "2"}})),
         (r#""moods":{"a":"4"}"#, json!({"moods": {"a": 4}})),
         (r#""embedding":[1,"2",3.5]"#, json!({"embedding": [1.0, 2.0, 3.5]})),
+        (r#""price":0.3"#, json!({"price": 0.3})),
         (r#""embedding":{"values":[[1,2],[3]]}"#, json!({"embedding": [1.0, 2.0, 3.0]})),
         (r#""embedding":{"cells":{"2":4}}"#, json!({"embedding": [0.0, 0.0, 4.0]})),
         (
@@ -53,7 +76,7 @@ fn puts_take_every_form_that_clients_send() {
         assert_eq!(fields(&schemas, &put.values), expected, "{given}");
         assert_eq!((put.condition, put.create), (None, false));
     }
-    let body = br#"{"condition":"music.year > 1","create":true,"fields":{}}"#;
+    let body = b"\xef\xbb\xbf {\"condition\":\"music.year > 1\",\"create\":true,\"fields\":{}}";
     let put = parse_put(body, schema).unwrap();
     assert_eq!((put.condition.as_deref(), put.create), (Some("music.year > 1"), true));
     // Keys beyond the few that are compared one by one.
@@ -91,7 +114,7 @@ fn bad_puts_are_refused_with_the_reason() {
             "Error in 'plays': expected a whole number of",
         ),
         (of_field(r#""price":true"#), "Error in 'price': expected a number"),
-        (of_field(r#""live":1"#), "Error in 'live': expected true or false"),
+        (of_field(r#""live":[true]"#), "Error in 'live': expected true or false"),
         (of_field(r#""cover":"A""#), "Error in 'cover': expected a string in base64"),
         (of_field(r#""tags":"a""#), "Error in 'tags': expected an array"),
         (of_field(r#""tags":["a",1]"#), "Error in 'tags': expected a string"),
@@ -136,6 +159,34 @@ fn bad_puts_are_refused_with_the_reason() {
         assert!(error.starts_with(message), "{body}\n{error}");
         assert!(!error.contains(" at line") || error.contains("not JSON"), "{error}");
     }
+}
+
+#[test]
+fn texts_that_are_no_values_in_vespa_are_refused() {
+    let schema = music();
+    for (field, message) in [
+        (r#""year":" 5 ""#, "Error in 'year': expected a whole number of 32 bits"),
+        (r#""plays":"5 ""#, "Error in 'plays': expected a whole number of 64 bits"),
+        (r#""price":"inf""#, "Error in 'price': expected a number"),
+        (r#""weight":"nan""#, "Error in 'weight': expected a number"),
+        (r#""price":"infinity""#, "Error in 'price': expected a number"),
+        (
+            "\"artist\":\"a\u{ffff}\"",
+            "Error in 'artist': The string field value contains illegal co",
+        ),
+        (r#""artist":"a\uFFFE""#, "Error in 'artist': The string field value contains illegal co"),
+        (
+            "\"tags\":[\"\u{fdd0}\"]",
+            "Error in 'tags': The string field value contains illegal code ",
+        ),
+        ("\"props\":{\"\u{ffff}\":\"a\"}", "Error in 'props': The string field value contains ill"),
+    ] {
+        let body = format!("{{\"fields\":{{{field}}}}}");
+        let error = parse_put(body.as_bytes(), &schema).unwrap_err();
+        assert!(error.starts_with(message), "{body}\n{error}");
+    }
+    let error = parse_put(br#"{"fields":{},"create":"true"}"#, &schema).unwrap_err();
+    assert_eq!(error, "'create' must be true or false");
 }
 
 /// Makes updates of one field of the full document, and compares what becomes of the field.

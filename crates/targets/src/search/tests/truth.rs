@@ -28,7 +28,12 @@ enum Truth {
     And(Vec<Truth>),
     Or(Vec<Truth>),
     Not(Box<Truth>),
-    User(String, String, String),
+    /// Words that are wanted, a phrase, and a word that is not.
+    User(&'static str, Vec<String>, String, String),
+    /// The first matches, the other is for the order.
+    Rank(Box<Truth>, Box<Truth>),
+    /// Words, how far they may be from each other, and whether in this order.
+    Near(&'static str, Vec<String>, usize, bool),
 }
 
 const WORDS: [&str; 24] = [
@@ -60,6 +65,24 @@ fn levenshtein(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// Whether positions can be chosen so that all are within the distance: every choice is tried.
+fn near(terms: &[String], words: &[String], distance: usize, ordered: bool) -> bool {
+    let mut chosen: Vec<Vec<usize>> = vec![Vec::new()];
+    for word in words {
+        let word = lower(word);
+        let places: Vec<usize> = (0..terms.len()).filter(|at| terms[*at] == word).collect();
+        let grown = chosen.iter().flat_map(|before| {
+            let with = |at: &usize| before.iter().copied().chain([*at]).collect();
+            places.iter().map(with).collect::<Vec<Vec<usize>>>()
+        });
+        chosen = grown.collect();
+    }
+    chosen.iter().any(|positions| {
+        let (least, most) = (positions.iter().min().unwrap(), positions.iter().max().unwrap());
+        most - least <= distance && (!ordered || positions.windows(2).all(|p| p[0] < p[1]))
+    })
 }
 
 impl Entry {
@@ -138,13 +161,21 @@ impl Truth {
             Self::And(children) => children.iter().all(|child| child.matches(entry)),
             Self::Or(children) => children.iter().any(|child| child.matches(entry)),
             Self::Not(child) => !child.matches(entry),
-            Self::User(word, phrase, minus) => {
+            Self::Rank(first, _) => first.matches(entry),
+            Self::Near(field, words, distance, ordered) => {
+                near(&entry.terms(field), words, *distance, *ordered)
+            }
+            Self::User(grammar, words, phrase, minus) => {
                 let anywhere = |text: &str| {
                     ["title", "body"]
                         .iter()
                         .any(|field| Self::Contains(field, text.to_owned()).matches(entry))
                 };
-                anywhere(word) && anywhere(phrase) && !anywhere(minus)
+                let found: Vec<bool> =
+                    words.iter().chain([phrase]).map(|text| anywhere(text)).collect();
+                let all = *grammar == "all";
+                let wanted = if all { !found.contains(&false) } else { found.contains(&true) };
+                wanted && !anywhere(minus)
             }
         }
     }
@@ -173,8 +204,17 @@ impl Truth {
             Self::And(children) => join(children, " and "),
             Self::Or(children) => join(children, " or "),
             Self::Not(child) => format!("!({})", child.yql()),
-            Self::User(word, phrase, minus) => {
-                format!("userInput(\"{word} \\\"{phrase}\\\" -{minus}\")")
+            Self::Rank(first, other) => format!("rank({}, {})", first.yql(), other.yql()),
+            Self::Near(field, words, distance, ordered) => {
+                let name = if *ordered { "onear" } else { "near" };
+                let words = words.join("\", \"");
+                format!("{field} contains ({{distance: {distance}}}{name}(\"{words}\"))")
+            }
+            Self::User(grammar, words, phrase, minus) => {
+                let words = words.join(" ");
+                format!(
+                    "({{grammar: '{grammar}'}}userInput(\"{words} \\\"{phrase}\\\" -{minus}\"))"
+                )
             }
         }
     }
@@ -182,7 +222,7 @@ impl Truth {
     fn random(numbers: &mut Numbers, depth: usize) -> Self {
         let word = |numbers: &mut Numbers| WORDS[numbers.below(WORDS.len())].to_owned();
         let field = ["title", "body", "author"][numbers.below(3)];
-        match numbers.below(if depth == 0 { 10 } else { 14 }) {
+        match numbers.below(if depth == 0 { 11 } else { 16 }) {
             0 => Self::Contains(field, word(numbers)),
             1 => Self::Contains("title", format!("{} {}", word(numbers), word(numbers))),
             2 => {
@@ -203,15 +243,26 @@ impl Truth {
             7 => Self::In(vec![numbers.below(20) as i64, -(numbers.below(20) as i64)]),
             8 => Self::Category(vec![format!("CAT {}", numbers.below(4)), "none".into()]),
             9 => Self::User(
-                word(numbers),
+                ["weakAnd", "any", "all"][numbers.below(3)],
+                (0..numbers.below(3)).map(|_| word(numbers)).collect(),
                 format!("{} {}", word(numbers), word(numbers)),
                 word(numbers),
             ),
-            10 | 11 => {
+            10 => Self::Near(
+                ["title", "body"][numbers.below(2)],
+                (0..1 + numbers.below(3)).map(|_| word(numbers)).collect(),
+                numbers.below(6),
+                numbers.below(2) == 0,
+            ),
+            11 => Self::Rank(
+                Box::new(Self::random(numbers, depth - 1)),
+                Box::new(Self::random(numbers, depth - 1)),
+            ),
+            12 | 13 => {
                 let count = 1 + numbers.below(3);
                 Self::And((0..count).map(|_| Self::random(numbers, depth - 1)).collect())
             }
-            12 => {
+            14 => {
                 let count = 1 + numbers.below(3);
                 Self::Or((0..count).map(|_| Self::random(numbers, depth - 1)).collect())
             }
@@ -303,6 +354,57 @@ fn searches_find_what_a_scan_finds() {
         found_something += usize::from(!expected.is_empty());
     }
     assert!(found_something > queries.len() / 3, "{found_something} of {}", queries.len());
+}
+
+/// Pages of different sizes come from the same order, and the relevance is the sum over the words.
+#[test]
+fn any_of_several_words_is_ordered_by_the_sum() {
+    let folder = tempfile::tempdir().unwrap();
+    let entries = corpus(600);
+    let (_server, mut client) = fed(folder.path(), &entries);
+    let relevance = |client: &mut Client, filter: &str| -> Vec<(String, f64)> {
+        let reply = client.get(&format!(
+            "/search/?timeout=10s&hits=400&yql={}",
+            encode(&format!("select * from doc where {filter}"))
+        ));
+        let json = reply.json();
+        let hits = json["root"]["children"].as_array().cloned().unwrap_or_default();
+        let hit = |hit: &serde_json::Value| {
+            (hit["id"].as_str().unwrap().to_owned(), hit["relevance"].as_f64().unwrap())
+        };
+        hits.iter().map(hit).collect()
+    };
+    for words in
+        [["storm", "ship"].as_slice(), &["sea", "tea", "naïve"], &["a", "x86", "lead", "chip"]]
+    {
+        let text = words.join(" ");
+        let parts: Vec<Vec<(String, f64)>> = words
+            .iter()
+            .map(|word| relevance(&mut client, &format!("title contains '{word}'")))
+            .collect();
+        let whole =
+            relevance(&mut client, &format!("{{defaultIndex: 'title'}}userInput('{text}')"));
+        assert!(whole.len() > 60 && whole.is_sorted_by(|left, right| left.1 >= right.1));
+        for (id, sum) in &whole {
+            let of = |part: &Vec<(String, f64)>| {
+                part.iter().find(|(other, _)| other == id).map_or(0.0, |(_, value)| *value)
+            };
+            let expected: f64 = parts.iter().map(of).sum();
+            assert!((sum - expected).abs() < 1e-5, "{text} {id}: {sum} {expected}");
+        }
+        for (hits, offset) in [(1, 0), (7, 3), (10, 20), (30, 30)] {
+            for query in [
+                format!("query={}", encode(&text)),
+                format!("default-index=title&query={}", encode(&text)),
+            ] {
+                let path = format!("/search/?timeout=10s&{query}");
+                let all = client.get(&format!("{path}&hits=400"));
+                let page = client.get(&format!("{path}&hits={hits}&offset={offset}"));
+                assert_eq!(page.names(), all.names()[offset..offset + hits], "{path}");
+                assert_eq!(page.total(), all.total(), "{path}");
+            }
+        }
+    }
 }
 
 #[test]

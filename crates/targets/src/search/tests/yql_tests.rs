@@ -1,9 +1,11 @@
 //! The parser: what it makes of good text, what it says of bad text, and that it never panics.
 
 use crate::search::query::{Literal, Node, Number, OrderBy, Selection, Statement};
+use crate::search::query::{Place, Within};
+use crate::search::query_type::QueryType;
 use crate::search::schema::Schemas;
-use crate::search::simple::{self, Combine};
-use crate::search::yql::{self, MAX_DEPTH, MAX_TEXT_BYTES, Scope};
+use crate::search::simple::{self, Text};
+use crate::search::yql::{self, FreeText, MAX_DEPTH, MAX_TEXT_BYTES, Scope};
 use proptest::prelude::*;
 use std::ops::Bound;
 
@@ -12,15 +14,26 @@ struct TestScope;
 impl Scope for TestScope {
     fn parameter(&self, name: &str) -> Option<&str> {
         match name {
-            "query" => Some("red \"dry wine\" -sweet"),
             "word" => Some("from a parameter"),
+            "number" => Some("12"),
             _ => None,
         }
     }
 
-    fn simple(&self, text: &str, field: &str) -> Result<Node, String> {
-        Ok(simple::parse(text, field, Combine::All, &Schemas::built_in("plimsoll")))
+    fn user_query(&self) -> Result<Node, String> {
+        read("red \"dry wine\" -sweet", "default", QueryType::default(), None)
     }
+
+    fn free_text(&self, free: &FreeText<'_>) -> Result<Node, String> {
+        let kind = if free.only_words { QueryType::only_words() } else { QueryType::default() };
+        let field = free.field.unwrap_or("default");
+        read(free.text, field, kind.with(free.grammar)?, free.distance)
+    }
+}
+
+fn read(text: &str, field: &str, kind: QueryType, distance: Option<u32>) -> Result<Node, String> {
+    let schemas = Schemas::built_in("plimsoll");
+    simple::parse(&Text { text, field, kind, distance, schemas: &schemas })
 }
 
 fn parse(text: &str) -> Result<Statement, String> {
@@ -133,14 +146,13 @@ fn connectives_and_functions_become_trees() {
         (
             "userQuery()",
             Node::And(vec![
-                term("default", "red"),
-                phrase("default", &["dry", "wine"]),
+                Node::Or(vec![term("default", "red"), phrase("default", &["dry", "wine"])]),
                 not(term("default", "sweet")),
             ]),
         ),
         (
             r#"{defaultIndex: "title"}userInput("a title:b author:c")"#,
-            Node::And(vec![a, term("title", "b"), term("author", "c")]),
+            Node::Or(vec![a, term("title", "b"), term("author", "c")]),
         ),
     ];
     for (text, expected) in table {
@@ -183,8 +195,35 @@ fn errors_name_the_place_and_what_was_expected() {
         ("select * from doc where score > \"a\"", "L1:33 expected a number, found the string"),
         ("select * from doc where true limit -1", "expected a whole number of 0 or more"),
         ("select * from doc where true | all(group(x))", "grouping with '|' is not supported"),
-        ("select * from doc where rank(true, true)", "rank() is not supported"),
-        ("select * from doc where title contains near(\"a\")", "near() is not supported"),
+        ("select * from doc where wand(title, {a: 1})", "L1:25 wand() is not supported"),
+        ("select * from doc where dotProduct(title, {a: 1})", "dotProduct() is not supported"),
+        ("select * from doc where weightedSet(title, {a: 1})", "weightedSet() is not supported"),
+        ("select * from doc where nearestNeighbor(a, b)", "nearestNeighbor() is not supported"),
+        ("select * from doc where title contains sameElement(\"a\")", "sameElement() is not supp"),
+        ("select * from doc where title contains near(\"a\", !\"b\")", "'!' in near() is not supp"),
+        (
+            "select * from doc where title contains ({distance: -1}near(\"a\"))",
+            "takes a whole number",
+        ),
+        ("select * from doc where weakAnd()", "L1:33 expected a condition"),
+        ("select * from doc where {targetHits: \"5\"}weakAnd(true)", "'targetHits' takes a whole"),
+        ("select * from doc where userInput(\"...\")", "L1:25 '...' has no word to look for"),
+        ("select * from doc where {grammar: \"x\"}userInput(\"a\")", "no query type 'x'"),
+        ("select * from doc where {grammar: \"adv\"}userInput(\"a\")", "'adv' is not supported"),
+        ("select * from doc where {grammar.composite: \"x\"}userInput(\"a\")", "no composite 'x'"),
+        (
+            "select * from doc where {grammar.syntax: \"json\"}userInput(\"a\")",
+            "'json' is not supp",
+        ),
+        (
+            "select * from doc where {grammar.tokenization: \"linguistics\"}userInput(\"a\")",
+            "tokenization linguistics needs syntax none",
+        ),
+        (
+            "select * from doc where {grammar.profile: \"x\"}userInput(\"a\")",
+            "'grammar.profile' is not",
+        ),
+        ("select * from doc where {bounds: \"shut\"}range(score, 1, 2)", "'bounds' takes"),
         ("select * from doc where title matches \"a\"", "'matches' is not supported"),
         (
             "select * from doc where title contains ({maxEditDistance: 3}fuzzy(\"a\"))",
@@ -221,21 +260,76 @@ fn size_and_depth_are_bounded() {
     assert!(parse(&long).unwrap_err().contains("at most 65536"));
 }
 
+fn within(field: &str, places: &[&[&[&str]]], distance: u32, ordered: bool) -> Node {
+    let words = |words: &&[&str]| words.iter().map(ToString::to_string).collect();
+    let place = |place: &&[&[&str]]| place.iter().map(words).collect::<Place>();
+    let places = places.iter().map(place).collect();
+    Node::Within(Within { field: field.into(), places, distance, ordered })
+}
+
 #[test]
-fn the_simple_language_combines_words() {
-    let schemas = Schemas::built_in("plimsoll");
-    let simple = |text, field, combine| simple::parse(text, field, combine, &schemas);
-    let all = |text| simple(text, "default", Combine::All);
-    assert_eq!(all(""), Node::Nothing);
-    assert_eq!(all(" - + \"\" ..."), Node::Nothing);
-    assert_eq!(all("-only"), Node::Nothing);
-    assert_eq!(all("one"), term("default", "one"));
-    assert_eq!(all("+one"), term("default", "one"));
-    assert_eq!(all("\"open end"), phrase("default", &["open", "end"]));
-    assert_eq!(all("no:field"), term("default", "no:field"));
-    let two = vec![term("default", "a"), term("default", "b")];
-    assert_eq!(simple("a b", "default", Combine::Any), Node::Or(two));
-    assert_eq!(simple("A b", "title", Combine::Phrase), phrase("title", &["a", "b"]));
+fn weak_and_rank_and_near_become_trees() {
+    use Bound::{Excluded, Included};
+    let (a, b, c) = (term("title", "a"), term("title", "b"), term("default", "c"));
+    let flat = |node: &Node| Node::Constant(Box::new(node.clone()), 0.0);
+    let table = [
+        (
+            r#"{targetHits: 5}weakAnd(title contains "a", title contains "b" and true)"#,
+            Node::Or(vec![a.clone(), Node::And(vec![b.clone(), Node::All])]),
+        ),
+        (
+            r#"rank(title contains "a", title contains "b", userInput("c"))"#,
+            Node::Rank(vec![a.clone(), b.clone(), c.clone()]),
+        ),
+        (r#"title contains near("a", "b")"#, within("title", &[&[&["a"]], &[&["b"]]], 2, false)),
+        (
+            r#"title contains ({distance: 5}onear("a", phrase("b", "c"), equiv("d", "e")))"#,
+            within("title", &[&[&["a"]], &[&["b", "c"]], &[&["d"], &["e"]]], 5, true),
+        ),
+        (r#"{grammar: "any"}userInput("c d")"#, Node::Or(vec![c.clone(), term("default", "d")])),
+        (r#"({grammar: "all"}userInput("c d"))"#, Node::And(vec![c.clone(), term("default", "d")])),
+        (
+            r#"{"grammar.composite": "oNear", distance: 4}userInput("c d")"#,
+            within("default", &[&[&["c"]], &[&["d"]]], 4, true),
+        ),
+        (r#"title contains text("a -b")"#, Node::Or(vec![a.clone(), b.clone()])),
+        (r#"title contains ({ranked: false}"a")"#, flat(&a)),
+        (r#"{ranked: false}userInput("c")"#, flat(&c)),
+        (
+            r#"{ranked: false}(title contains "a" or title contains ({ranked: true}"b"))"#,
+            Node::Or(vec![flat(&a), b]),
+        ),
+        (r#"{allowEmpty: true}userInput("...")"#, Node::Null),
+        (r#"({bounds: "rightOpen"}range(score, 1, 5))"#, range(Included(1), Excluded(5))),
+        (r#"{bounds: "open"}range(score, 1, 5)"#, range(Excluded(1), Excluded(5))),
+        ("score = @number", range(Included(12), Included(12))),
+    ];
+    for (text, expected) in table {
+        assert_eq!(filter(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn parts_that_ask_for_nothing_are_left_out() {
+    let (a, b) = (term("title", "a"), term("title", "b"));
+    let null = Node::Null;
+    let table = [
+        (Node::Null, None),
+        (Node::And(vec![null.clone(), a.clone()]), Some(a.clone())),
+        (
+            Node::Or(vec![null.clone(), a.clone(), b.clone()]),
+            Some(Node::Or(vec![a.clone(), b.clone()])),
+        ),
+        (
+            Node::Rank(vec![null.clone(), a.clone(), b.clone()]),
+            Some(Node::Rank(vec![a.clone(), b])),
+        ),
+        (Node::Not(Box::new(Node::Or(vec![null.clone()]))), None),
+        (Node::And(vec![a.clone(), not(null)]), Some(a)),
+    ];
+    for (node, expected) in table {
+        assert_eq!(node.clone().asked(), expected, "{node:?}");
+    }
 }
 
 fn soup() -> impl Strategy<Value = String> {
@@ -301,9 +395,6 @@ proptest! {
         let _ = parse(&tail);
         let _ = parse(&format!("select * from doc where {tail}"));
         let _ = parse(&format!("select * from doc where title contains {text}"));
-        let schemas = Schemas::built_in("plimsoll");
-        let _ = simple::parse(&text, "default", Combine::All, &schemas);
-        let _ = simple::parse(&text, "default", Combine::Phrase, &schemas);
     }
 
     #[test]

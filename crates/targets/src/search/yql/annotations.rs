@@ -3,12 +3,13 @@
 use super::lexer::{Position, Token};
 use super::{Parser, YqlError};
 use crate::search::query::Number;
+use crate::search::query_type::QueryTypeParts;
 
 /// Annotations that change how hits are valued or shown by other servers, never which documents
 /// match. They may be given and do nothing here.
 const WITHOUT_EFFECT: [&str; 20] = [
     "accentDrop",
-    "allowEmpty",
+    "annotations",
     "connectivity",
     "filter",
     "function",
@@ -20,13 +21,13 @@ const WITHOUT_EFFECT: [&str; 20] = [
     "nfkc",
     "normalizeCase",
     "origin",
-    "ranked",
     "significance",
     "stem",
     "strength",
+    "thresholdBoostFactor",
+    "totalTargetHits",
     "usePositionData",
     "weight",
-    "grammar",
 ];
 
 /// The annotations that mean something, as far as they were given.
@@ -36,6 +37,34 @@ pub(super) struct Annotations {
     pub(super) max_edits: Option<(Position, u64)>,
     pub(super) prefix_length: Option<(Position, u64)>,
     pub(super) default_index: Option<String>,
+    /// How free text is read.
+    pub(super) grammar: QueryTypeParts,
+    /// How far words may be from each other.
+    pub(super) distance: Option<u32>,
+    /// Free text may be empty.
+    pub(super) allow_empty: Option<bool>,
+    /// Whether the term counts for the relevance.
+    pub(super) ranked: Option<bool>,
+    pub(super) bounds: Option<Bounds>,
+}
+
+/// Which ends of a range do not belong to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) left_open: bool,
+    pub(super) right_open: bool,
+}
+
+impl Bounds {
+    fn named(name: &str) -> Option<Self> {
+        let (left_open, right_open) = match name {
+            "open" => (true, true),
+            "leftOpen" => (true, false),
+            "rightOpen" => (false, true),
+            _ => return None,
+        };
+        Some(Self { left_open, right_open })
+    }
 }
 
 impl Annotations {
@@ -45,7 +74,67 @@ impl Annotations {
         self.max_edits = self.max_edits.or(outer.max_edits);
         self.prefix_length = self.prefix_length.or(outer.prefix_length);
         self.default_index = self.default_index.or(outer.default_index);
+        let (grammar, outer_grammar) = (&mut self.grammar, outer.grammar);
+        grammar.name = grammar.name.take().or(outer_grammar.name);
+        grammar.composite = grammar.composite.take().or(outer_grammar.composite);
+        grammar.syntax = grammar.syntax.take().or(outer_grammar.syntax);
+        grammar.tokenization = grammar.tokenization.take().or(outer_grammar.tokenization);
+        self.distance = self.distance.or(outer.distance);
+        self.allow_empty = self.allow_empty.or(outer.allow_empty);
+        self.ranked = self.ranked.or(outer.ranked);
+        self.bounds = self.bounds.or(outer.bounds);
         self
+    }
+
+    /// Takes one annotation.
+    ///
+    /// # Errors
+    /// When the value is not one of the annotation's, or nobody knows the annotation.
+    fn set(&mut self, key: &str, value: Value, at: Position) -> Result<(), String> {
+        let text = |value: Value| match value {
+            Value::Text(text) => Ok(Some(text)),
+            _ => Err(format!("'{key}' takes a text in quotes")),
+        };
+        let count = |value: Value| match value {
+            Value::Number(Number::Whole(n)) if n >= 0 => Ok(n.unsigned_abs()),
+            _ => Err(format!("'{key}' takes a whole number of 0 or more")),
+        };
+        let flag = |value: Value| match value {
+            Value::Flag(flag) => Ok(flag),
+            _ => Err(format!("'{key}' takes true or false")),
+        };
+        match key {
+            "prefix" => self.prefix = flag(value)?,
+            "ranked" => self.ranked = Some(flag(value)?),
+            "allowEmpty" => self.allow_empty = Some(flag(value)?),
+            "maxEditDistance" => self.max_edits = Some((at, count(value)?)),
+            "prefixLength" => self.prefix_length = Some((at, count(value)?)),
+            "distance" => {
+                self.distance = Some(u32::try_from(count(value)?).unwrap_or(u32::MAX));
+            }
+            "defaultIndex" => match value {
+                Value::Text(name) => self.default_index = Some(name),
+                _ => return Err("'defaultIndex' takes a field name in quotes".to_owned()),
+            },
+            "grammar" => self.grammar.name = text(value)?,
+            "grammar.composite" => self.grammar.composite = text(value)?,
+            "grammar.syntax" => self.grammar.syntax = text(value)?,
+            "grammar.tokenization" => self.grammar.tokenization = text(value)?,
+            "bounds" => {
+                let bounds = text(value)?.and_then(|name| Bounds::named(&name));
+                let wanted = "'bounds' takes \"open\", \"leftOpen\" or \"rightOpen\"";
+                self.bounds = Some(bounds.ok_or_else(|| wanted.to_owned())?);
+            }
+            // Every document that matches is a candidate here, however many are asked for.
+            "targetHits" | "targetNumHits" => match value {
+                Value::Number(Number::Whole(_)) => {}
+                _ => return Err(format!("'{key}' takes a whole number")),
+            },
+            "substring" | "suffix" if matches!(value, Value::Flag(false)) => {}
+            key if WITHOUT_EFFECT.contains(&key) => {}
+            key => return Err(format!("the annotation '{key}' is not supported by this server")),
+        }
+        Ok(())
     }
 }
 
@@ -74,30 +163,12 @@ impl Parser<'_> {
             self.expect(":")?;
             let at = self.position();
             let value = self.annotation_value()?;
-            match (key.as_str(), value) {
-                ("prefix", Value::Flag(value)) => annotations.prefix = value,
-                ("maxEditDistance", Value::Number(Number::Whole(n))) if n >= 0 => {
-                    annotations.max_edits = Some((at, n.unsigned_abs()));
-                }
-                ("prefixLength", Value::Number(Number::Whole(n))) if n >= 0 => {
-                    annotations.prefix_length = Some((at, n.unsigned_abs()));
-                }
-                ("defaultIndex", Value::Text(name)) => annotations.default_index = Some(name),
-                ("prefix", _) => return Err(YqlError::at(at, "'prefix' takes true or false")),
-                ("maxEditDistance" | "prefixLength", _) => {
-                    let message = format!("'{key}' takes a whole number of 0 or more");
-                    return Err(YqlError::at(at, message));
-                }
-                ("defaultIndex", _) => {
-                    return Err(YqlError::at(at, "'defaultIndex' takes a field name in quotes"));
-                }
-                ("substring" | "suffix", Value::Flag(false)) => {}
-                (key, _) if WITHOUT_EFFECT.contains(&key) => {}
-                (key, _) => {
-                    let message = format!("the annotation '{key}' is not supported by this server");
-                    return Err(YqlError::at(position, message));
-                }
-            }
+            let set = annotations.set(&key, value, at);
+            set.map_err(|message| {
+                // An unknown name is wrong where it stands, a wrong value where that stands.
+                let unknown = message.starts_with("the annotation");
+                YqlError::at(if unknown { position } else { at }, message)
+            })?;
             if !self.accept(",") {
                 break;
             }

@@ -3,27 +3,8 @@
 use super::annotations::Annotations;
 use super::lexer::Token;
 use super::{Parser, YqlError};
-use crate::search::query::{Literal, MAX_EDITS, Node, Number};
-use crate::search::schema::DEFAULT_FIELD;
+use crate::search::query::{Literal, Node, Number};
 use std::ops::Bound;
-
-/// The edit distance of `fuzzy("w")` without an annotation, as in Vespa.
-const DEFAULT_EDITS: u64 = 2;
-/// Functions of YQL that this server does not have, to say so plainly.
-const UNSUPPORTED_FUNCTIONS: [&str; 12] = [
-    "rank",
-    "weakAnd",
-    "wand",
-    "dotProduct",
-    "weightedSet",
-    "nearestNeighbor",
-    "geoLocation",
-    "geoBoundingBox",
-    "predicate",
-    "nonEmpty",
-    "wordAlternatives",
-    "regexp",
-];
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Node, YqlError> {
@@ -59,7 +40,7 @@ impl Parser<'_> {
         self.primary(Annotations::default())
     }
 
-    fn primary(&mut self, outer: Annotations) -> Result<Node, YqlError> {
+    pub(super) fn primary(&mut self, outer: Annotations) -> Result<Node, YqlError> {
         if self.peek() == &Token::Symbol("{") {
             let annotations = self.annotations()?.or(outer);
             return self.nested(|parser| parser.primary(annotations));
@@ -70,7 +51,7 @@ impl Parser<'_> {
                 let annotations = self.annotations()?.or(outer);
                 self.nested(|parser| parser.primary(annotations))?
             } else {
-                self.expression()?
+                self.inside(&outer, Self::expression)?
             };
             self.expect(")")?;
             return Ok(node);
@@ -80,7 +61,8 @@ impl Parser<'_> {
         };
         let word = word.clone();
         if self.peek_second() == &Token::Symbol("(") {
-            return self.function(&word, &outer);
+            let annotations = outer.or(self.inherited.clone());
+            return self.function(&word, &annotations);
         }
         if word.eq_ignore_ascii_case("true") || word.eq_ignore_ascii_case("false") {
             self.next += 1;
@@ -88,75 +70,12 @@ impl Parser<'_> {
             return Ok(if matches { Node::All } else { Node::Nothing });
         }
         self.next += 1;
-        self.condition(word)
-    }
-
-    fn function(&mut self, name: &str, outer: &Annotations) -> Result<Node, YqlError> {
-        let position = self.position();
-        match name {
-            "userQuery" => {
-                self.next += 2;
-                self.expect(")")?;
-                let text = self.scope.parameter("query").ok_or_else(|| {
-                    YqlError::at(position, "userQuery() needs the request parameter 'query'")
-                })?;
-                let node = self.scope.simple(text, DEFAULT_FIELD);
-                node.map_err(|message| YqlError::at(position, message))
-            }
-            "userInput" => {
-                self.next += 2;
-                let text = self.string_argument()?;
-                self.expect(")")?;
-                let field = outer.default_index.as_deref().unwrap_or(DEFAULT_FIELD);
-                let node = self.scope.simple(&text, field);
-                node.map_err(|message| YqlError::at(position, message))
-            }
-            "range" => {
-                self.next += 2;
-                self.range()
-            }
-            "not" => {
-                self.next += 1;
-                self.nested(|parser| {
-                    Ok(Node::Not(Box::new(parser.primary(Annotations::default())?)))
-                })
-            }
-            name if UNSUPPORTED_FUNCTIONS.contains(&name) => {
-                Err(self.error(format!("{name}() is not supported by this server")))
-            }
-            _ => Err(self.expected("a condition")),
-        }
-    }
-
-    fn range(&mut self) -> Result<Node, YqlError> {
-        let field = self.name("a field name")?;
-        self.expect(",")?;
-        let lower = self.bound()?;
-        self.expect(",")?;
-        let upper = self.bound()?;
-        self.expect(")")?;
-        Ok(Node::Range { field, lower, upper })
-    }
-
-    /// A number, or an infinity of either sign for no bound. An infinity on the wrong side is an
-    /// empty range.
-    fn bound(&mut self) -> Result<Bound<Number>, YqlError> {
-        let start = self.next;
-        let negative = self.accept("-");
-        if self.accept_keyword("Infinity") {
-            return Ok(Bound::Included(Number::Real(if negative {
-                f64::NEG_INFINITY
-            } else {
-                f64::INFINITY
-            })));
-        }
-        self.next = start;
-        Ok(Bound::Included(self.number("a number or Infinity")?))
+        self.inside(&outer, |parser| parser.condition(word))
     }
 
     fn condition(&mut self, field: String) -> Result<Node, YqlError> {
         if self.accept_keyword("contains") {
-            let node = self.term(&field, Annotations::default())?;
+            let node = self.term(&field, self.inherited.clone())?;
             return Ok(if field == "sddocname" { document_type(node) } else { node });
         }
         if self.accept_keyword("in") {
@@ -187,6 +106,15 @@ impl Parser<'_> {
         }
         if self.accept_keyword("false") {
             return Ok(Number::Whole(0));
+        }
+        if let Token::Parameter(name) = self.peek() {
+            let value = self.scope.parameter(name).map(|text| number(text.trim()));
+            let Some(Some(value)) = value else {
+                let message = format!("the request has no parameter '{name}' that is a number");
+                return Err(self.error(message));
+            };
+            self.next += 1;
+            return Ok(value);
         }
         self.number("a number")
     }
@@ -229,7 +157,7 @@ impl Parser<'_> {
         Ok(Node::OneOf { field, values })
     }
 
-    fn string_argument(&mut self) -> Result<String, YqlError> {
+    pub(super) fn string_argument(&mut self) -> Result<String, YqlError> {
         let text = match self.peek() {
             Token::Text(text) => text.clone(),
             Token::Parameter(name) => self
@@ -241,80 +169,6 @@ impl Parser<'_> {
         };
         self.next += 1;
         Ok(text)
-    }
-
-    /// What stands to the right of `contains`.
-    fn term(&mut self, field: &str, outer: Annotations) -> Result<Node, YqlError> {
-        if self.peek() == &Token::Symbol("{") {
-            let annotations = self.annotations()?.or(outer);
-            return self.nested(|parser| parser.term(field, annotations));
-        }
-        if self.accept("(") {
-            let node = self.nested(|parser| parser.term(field, outer))?;
-            self.expect(")")?;
-            return Ok(node);
-        }
-        if let Token::Word(word) = self.peek() {
-            let word = word.clone();
-            return self.term_function(&word, field, &outer);
-        }
-        let text = self.string_argument()?;
-        let field = field.to_owned();
-        Ok(if outer.prefix { Node::Prefix { field, text } } else { Node::Term { field, text } })
-    }
-
-    fn term_function(
-        &mut self,
-        name: &str,
-        field: &str,
-        outer: &Annotations,
-    ) -> Result<Node, YqlError> {
-        match name {
-            "phrase" => {
-                self.next += 1;
-                let words = self.strings()?;
-                Ok(Node::Phrase { field: field.to_owned(), words })
-            }
-            "equiv" => {
-                self.next += 1;
-                let words = self.strings()?;
-                let term = |text| Node::Term { field: field.to_owned(), text };
-                Ok(Node::Or(words.into_iter().map(term).collect()))
-            }
-            "fuzzy" => self.fuzzy(field, outer),
-            "near" | "onear" | "sameElement" | "alternatives" | "text" => {
-                Err(self.error(format!("{name}() is not supported by this server")))
-            }
-            _ => Err(self.expected("a string, phrase(...), fuzzy(...) or equiv(...)")),
-        }
-    }
-
-    fn fuzzy(&mut self, field: &str, outer: &Annotations) -> Result<Node, YqlError> {
-        if outer.prefix {
-            return Err(self.error("fuzzy(...) with prefix is not supported by this server"));
-        }
-        self.next += 1;
-        self.expect("(")?;
-        let text = self.string_argument()?;
-        self.expect(")")?;
-        let max_edits = outer.max_edits.map_or(DEFAULT_EDITS, |(_, edits)| edits);
-        if let Some((position, edits)) = outer.max_edits.filter(|(_, edits)| *edits > MAX_EDITS) {
-            let message = format!("maxEditDistance {edits} is not supported: use 0 to {MAX_EDITS}");
-            return Err(YqlError::at(position, message));
-        }
-        let prefix_length = outer.prefix_length.map_or(0, |(_, length)| length);
-        let prefix_length = usize::try_from(prefix_length).unwrap_or(usize::MAX);
-        Ok(Node::Fuzzy { field: field.to_owned(), text, max_edits, prefix_length })
-    }
-
-    fn strings(&mut self) -> Result<Vec<String>, YqlError> {
-        self.expect("(")?;
-        let mut strings = vec![self.string_argument()?];
-        while self.accept(",") {
-            strings.push(self.string_argument()?);
-        }
-        self.expect(")")?;
-        Ok(strings)
     }
 }
 
@@ -330,6 +184,13 @@ const COMPARISONS: [Comparison; 6] = [
     ("<", |number| (Bound::Unbounded, Bound::Excluded(number))),
     (">", |number| (Bound::Excluded(number), Bound::Unbounded)),
 ];
+
+fn number(text: &str) -> Option<Number> {
+    if let Ok(whole) = text.parse() {
+        return Some(Number::Whole(whole));
+    }
+    text.parse().ok().filter(|real: &f64| real.is_finite()).map(Number::Real)
+}
 
 /// `sddocname contains "doc"` holds for the documents of the type.
 fn document_type(node: Node) -> Node {

@@ -5,9 +5,12 @@
 
 mod annotations;
 mod expression;
+mod functions;
 mod lexer;
 
 use super::query::{Node, Number, OrderBy, Selection, Statement};
+use super::query_type::QueryTypeParts;
+use annotations::Annotations;
 use lexer::{Lexer, Position, Token};
 
 /// The longest query text, in bytes.
@@ -20,11 +23,29 @@ pub(crate) trait Scope {
     /// The value of the request parameter of this name.
     fn parameter(&self, name: &str) -> Option<&str>;
 
-    /// Turns text in the simple query language into a tree over the given field.
+    /// The tree of the request parameter `query`; [`Node::Null`] without one.
     ///
     /// # Errors
-    /// When the text cannot be understood.
-    fn simple(&self, text: &str, field: &str) -> Result<Node, String>;
+    /// When the text asks for what this server does not have.
+    fn user_query(&self) -> Result<Node, String>;
+
+    /// The tree of a text that stands in the statement; [`Node::Null`] without a word in it.
+    ///
+    /// # Errors
+    /// As [`Scope::user_query`], and when the field or the grammar is unknown.
+    fn free_text(&self, text: &FreeText<'_>) -> Result<Node, String>;
+}
+
+/// Text as people type it, inside of a statement.
+pub(crate) struct FreeText<'a> {
+    pub(crate) text: &'a str,
+    /// Where words without a field are looked for; the default fields unless given.
+    pub(crate) field: Option<&'a str>,
+    pub(crate) grammar: &'a QueryTypeParts,
+    /// How far words may be from each other, where the grammar asks for near ones.
+    pub(crate) distance: Option<u32>,
+    /// The text is cut into words without regard to signs, unless the grammar says otherwise.
+    pub(crate) only_words: bool,
 }
 
 /// Why the text was not understood.
@@ -55,7 +76,7 @@ pub(crate) fn parse(text: &str, scope: &dyn Scope) -> Result<Statement, YqlError
     }
     let tokens =
         Lexer::tokens(text).map_err(|(position, message)| YqlError::at(position, message))?;
-    Parser { tokens, next: 0, depth: 0, scope }.statement()
+    Parser { tokens, next: 0, depth: 0, scope, inherited: Annotations::default() }.statement()
 }
 
 struct Parser<'a> {
@@ -63,6 +84,8 @@ struct Parser<'a> {
     next: usize,
     depth: usize,
     scope: &'a dyn Scope,
+    /// The annotations of the parentheses and functions around.
+    inherited: Annotations,
 }
 
 impl Parser<'_> {
@@ -233,6 +256,19 @@ impl Parser<'_> {
             return Ok(word);
         }
         Err(self.expected(expected))
+    }
+
+    /// Runs a rule inside of what has these annotations.
+    fn inside<T>(
+        &mut self,
+        annotations: &Annotations,
+        rule: impl FnOnce(&mut Self) -> Result<T, YqlError>,
+    ) -> Result<T, YqlError> {
+        let inherited = annotations.clone().or(self.inherited.clone());
+        let outer = std::mem::replace(&mut self.inherited, inherited);
+        let result = rule(self);
+        self.inherited = outer;
+        result
     }
 
     /// Runs a rule one level deeper.
