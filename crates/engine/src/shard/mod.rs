@@ -241,6 +241,20 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     standing: Reading,
 }
 
+/// The queue of managed admission, and how many requests may be under way at once.
+fn admission_of(plan: &ShardPlan, depth: u32) -> (Option<ManagedQueue>, u32) {
+    match plan.admission {
+        AdmissionModel::Direct => (None, u32::MAX),
+        AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
+            // Without a slot nothing would ever be sent, and one without a connection sends nothing:
+            // counted as free it would let more wait than the queue holds.
+            let places = plan.connections.saturating_mul(depth.max(1));
+            let slots = slots.min(places).max(1);
+            (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
+        }
+    }
+}
+
 /// Where a shard's messages go; returns an empty interval for later use when there is one.
 pub type Outbox = Box<dyn FnMut(Message) -> Option<Box<Interval>>>;
 
@@ -259,16 +273,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ModelError> {
         let schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0)?;
-        let (managed, slots) = match plan.admission {
-            AdmissionModel::Direct => (None, u32::MAX),
-            AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
-                // Without a slot nothing would ever be sent, and one without a connection sends nothing:
-                // counted as free it would let more wait than the queue holds.
-                let places = plan.connections.saturating_mul(protocol.depth().max(1));
-                let slots = slots.min(places).max(1);
-                (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
-            }
-        };
+        let (managed, slots) = admission_of(&plan, protocol.depth());
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
         let targets = plan.targets.len().max(1) as u64;
         let dedicated = managed.is_none() && clients == plan.connections as usize;
