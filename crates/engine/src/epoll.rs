@@ -191,6 +191,12 @@ impl Net for EpollNet {
         let start_ns = now_ns();
         let left_ns = until_ns.saturating_sub(start_ns);
         match mode {
+            WaitMode::Hold => {
+                self.events.clear();
+                self.at = 0;
+                // An interrupted nap is a short one; the caller looks at its clock and comes back.
+                let _ = rustix::thread::nanosleep(&timespec(left_ns));
+            }
             WaitMode::Sleep => self.poll(Some(&timespec(left_ns))),
             WaitMode::Spin { before_ns } => {
                 if left_ns > before_ns {
