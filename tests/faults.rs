@@ -16,6 +16,8 @@ pub enum Fault {
     None,
     /// The request never reaches the server; this status answers it.
     Status(u16),
+    /// The request never reaches the server; somebody else answers it with 200 and this.
+    Instead(&'static str),
     /// The connection is closed in order after so many bytes of the body.
     Cut(usize),
     /// The same with a reset.
@@ -111,8 +113,12 @@ fn converse(
         if fault != Fault::None {
             spoilt.fetch_add(1, Ordering::SeqCst);
         }
-        if let Fault::Status(status) = fault {
-            let body = r#"{"message":"spoilt on its way"}"#;
+        let instead = match fault {
+            Fault::Status(status) => Some((status, r#"{"message":"spoilt on its way"}"#)),
+            Fault::Instead(body) => Some((200, body)),
+            _ => None,
+        };
+        if let Some((status, body)) = instead {
             let length = body.len();
             write!(
                 client,

@@ -25,6 +25,7 @@ mod record;
 mod search;
 mod seek;
 mod server;
+mod slow_output;
 mod visit;
 mod voltdb;
 mod voter;

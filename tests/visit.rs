@@ -1,6 +1,8 @@
 //! `plimsoll visit` against the embedded server: every document once, in whatever way it is asked for, and after
 //! any number of kills.
 
+mod strange;
+
 use crate::faults::{Fault, Faults};
 use crate::process::{Ended, Place, Target, curl, until};
 use crate::record::Record;
@@ -8,7 +10,6 @@ use crate::server::closed_port;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(120);
@@ -328,10 +329,36 @@ fn what_is_missing_is_named() {
     assert!(ended.stderr.contains("HTTP 400"), "{}", ended.stderr);
     let url = target.url.clone();
     drop(target);
-    let args = ["visit", &url, "--slices", "2", "--retries", "1", "--no-record", "--quiet"];
+    let out = ["--out", "dump.ndjson"];
+    let args = [&["visit", &url, "--slices", "2", "--no-record", "--quiet"], &out[..]].concat();
     let ended = place.start(args).wait(LONG).expect(4);
-    assert!(ended.stderr.contains("slice 0"), "{}", ended.stderr);
-    assert!(!Path::new("dump.ndjson").exists());
+    assert!(ended.stderr.contains("nothing is listening there"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    assert!(ended.took < Duration::from_secs(6), "{:?}", ended.took);
+    // What was visited before is still there.
+    assert!(!place.path().join("dump.ndjson").exists());
+}
+
+#[test]
+fn slices_are_visited_one_by_one() {
+    let place = Place::new();
+    let target = place.serve(&["search"]);
+    let fed = feed(&place, &target, 900);
+    let mut union = BTreeSet::new();
+    for id in ["0", "1", "2"] {
+        let out = visit(&place, &target, &["--slices", "3", "--slice-id", id]).expect(0);
+        let part = ids(&out.stdout, "id");
+        assert!(!part.is_empty() && union.is_disjoint(&part), "slice {id}");
+        union.extend(part);
+    }
+    assert_eq!(union, fed);
+    // Packed replies bring the same.
+    let flags = ["--gzip", "--slices", "2", "--out", "dump", "--json", "-"];
+    let packed = Record::of(&visit(&place, &target, &flags).expect(0));
+    assert_eq!(ids(&place.read("dump"), "id"), fed);
+    let plain = Record::of(&visit(&place, &target, &flags[1..]).expect(0));
+    assert!(packed.count("/visit/bytes") * 2 < plain.count("/visit/bytes"));
+    assert_eq!(packed.text("/visit/id_digest"), plain.text("/visit/id_digest"));
 }
 
 #[test]
@@ -348,6 +375,9 @@ fn wrong_words_are_refused_before_anything_is_asked() {
         (&["--threads", "0"], "--threads"),
         (&["--request-timeout", "0s"], "--request-timeout"),
         (&["--slices", "4", "--selection", "id.user == 7"], "--slices 1"),
+        (&["--slice-id", "1"], "--slices N"),
+        (&["--slices", "2", "--slice-id", "2"], "below --slices"),
+        (&["--from", "2026-11-22T10:00:00+25:00"], "+02:00"),
     ] {
         let mut args = vec!["visit", "http://127.0.0.1:1/"];
         args.extend(flags);
@@ -355,6 +385,9 @@ fn wrong_words_are_refused_before_anything_is_asked() {
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
         assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
     }
+    let document = "http://127.0.0.1:1/document/v1/plimsoll/doc/docid/7";
+    let ended = place.run(["visit", document]).expect(64);
+    assert!(ended.stderr.contains("is a document, not a collection"), "{}", ended.stderr);
     let ended = place.run(["visit", "http://127.0.0.1:1/search/"]).expect(64);
     assert!(ended.stderr.contains("no collection"), "{}", ended.stderr);
 }

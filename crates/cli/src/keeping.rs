@@ -177,6 +177,20 @@ pub fn nothing_measured(
     output: &Output,
     stopped: &Stopped,
 ) -> Result<Finished> {
+    let verdict = Verdict::new(VerdictKind::Partial, vec![stopped.to_string()]);
+    without_run(scenario, output, verdict, Map::new())
+}
+
+/// Keeps a record of a run that came to its end before its first request, with what the job has to say.
+///
+/// # Errors
+/// When the record's folder cannot be made or written.
+pub fn without_run(
+    scenario: &Scenario,
+    output: &Output,
+    verdict: Verdict,
+    job_results: Map<String, Value>,
+) -> Result<Finished> {
     let plan = plan_of(scenario, Vec::new(), None, 1);
     let about = About {
         plan: &plan,
@@ -188,8 +202,13 @@ pub fn nothing_measured(
     header.phases.clear();
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
-    let verdict = Verdict::new(VerdictKind::Partial, vec![stopped.to_string()]);
-    let ending = Ending { verdict, warnings: notes, duration_s: Some(0.0), ..Ending::default() };
+    let ending = Ending {
+        verdict,
+        warnings: notes,
+        duration_s: Some(0.0),
+        job_results,
+        ..Ending::default()
+    };
     let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
     if let Some(folder) = &folder {
         folder.finish(&record)?;
@@ -327,9 +346,12 @@ fn conclude(
         true => same_host_warning(&evidence),
         false => [warnings(&evidence), remarks(scenario, end)].concat(),
     };
+    // A job may have named it already.
+    let told = |first: &String| verdict.reasons.iter().any(|one| first.contains(one.as_str()));
+    let first_failure = conclusion.first_failure.filter(|first| !told(first));
     match verdict.kind {
-        VerdictKind::TargetFailed => verdict.reasons.extend(conclusion.first_failure),
-        _ => warned.extend(conclusion.first_failure),
+        VerdictKind::TargetFailed => verdict.reasons.extend(first_failure),
+        _ => warned.extend(first_failure),
     }
     warned.extend(conclusion.notes);
     let ending = Ending {

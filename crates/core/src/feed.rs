@@ -104,6 +104,12 @@ pub struct FeedResult {
     pub accepted: u64,
     /// Those that it answered with a final no, or that used up their tries or their time.
     pub refused: u64,
+    /// Those that it did but for fields that it does not know (`X-Vespa-Ignored-Fields`).
+    #[serde(default)]
+    pub ignored_fields: u64,
+    /// Those that it answered and did not do, as no cluster takes the document (`X-Vespa-Ignored-Operation`).
+    #[serde(default)]
+    pub ignored_operations: u64,
     /// Those that are no operations.
     pub malformed: u64,
     /// Those that were read and not settled when the feed ended.

@@ -1,5 +1,6 @@
 //! What a visit of a corpus leaves in its record.
 
+use crate::histogram::LatencySummary;
 use serde::{Deserialize, Serialize};
 
 /// A visit's result.
@@ -29,7 +30,7 @@ pub struct VisitResult {
     pub replies: u64,
     /// In which form the server answered: `object` or `lines`.
     pub form: String,
-    /// Time of this run, s.
+    /// Time of this run until everything was written, s.
     pub seconds: f64,
     /// Documents and removes per second of this run.
     pub documents_per_s: f64,
@@ -39,6 +40,21 @@ pub struct VisitResult {
     pub cpu_s_per_gb: f64,
     /// Where the slices' time went.
     pub time: TimeShares,
+    /// From sending a request to the first byte of its reply, ms; without those that came while nothing was received.
+    #[serde(default)]
+    pub first_byte_ms: LatencySummary,
+    /// For how long nothing was received, since the output took no more, s. It is in no other time but `seconds`.
+    #[serde(default)]
+    pub output_limited_s: f64,
+    /// For how long the output was written after the last byte had been received, s.
+    #[serde(default)]
+    pub output_last_s: f64,
+    /// How many slices asked at once in the end, where that was found by measuring.
+    #[serde(default)]
+    pub slices_at_once: Option<u32>,
+    /// What was measured to find that out.
+    #[serde(default)]
+    pub slices_tried: Vec<SlicesTried>,
     /// Documents that an interrupted run had written before.
     pub resumed_from: u64,
     /// The files written.
@@ -49,6 +65,15 @@ pub struct VisitResult {
     pub trouble: Option<String>,
     /// Cells of a measurement; empty for an ordinary visit.
     pub matrix: Vec<VisitCell>,
+}
+
+/// A number of slices that asked at once for a while.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlicesTried {
+    /// How many.
+    pub slices: u32,
+    /// Body bytes per second that they brought, 10^6.
+    pub mb_per_s: f64,
 }
 
 /// Shares of the slices' time, 0 to 1.

@@ -310,6 +310,12 @@ impl Net for EpollNet {
                     self.poll(Some(&timespec(left_ns)));
                 }
             }
+            WaitMode::Hold => {
+                self.events.clear();
+                self.at = 0;
+                // An interrupted nap is a short one; the caller looks at its clock and comes back.
+                let _ = rustix::thread::nanosleep(&timespec(left_ns));
+            }
             WaitMode::Spin { before_ns } => {
                 if left_ns > before_ns {
                     self.poll(Some(&timespec(left_ns - before_ns)));

@@ -62,6 +62,8 @@ pub enum WaitMode {
         /// Longest delay added before looking.
         gather_ns: u64,
     },
+    /// Take nothing: whatever arrives stays where it is.
+    Hold,
 }
 
 /// What happened on a connection.

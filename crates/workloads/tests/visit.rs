@@ -10,7 +10,8 @@ use plimsoll_wire::vespa::{Bucket, DocumentId, ProgressToken};
 use plimsoll_wire::{Sessions, Turn};
 use plimsoll_workloads::render::{Authority, HttpForm};
 use plimsoll_workloads::visit::{
-    Destination, DocumentFormat, IdDigest, Packing, Visit, VisitForm, VisitSessions, lines_between,
+    Destination, DocumentFormat, IdDigest, Packing, Visit, VisitForm, VisitSessions, Written,
+    lines_between,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -112,14 +113,24 @@ impl Cluster {
             wanted: 1 + self.rng.below(30) as usize,
         };
         let fault = self.rng.below(1000) < self.faults_per_mille;
-        let fault = if fault { 1 + self.rng.below(5) } else { 0 };
+        let fault = if fault { 1 + self.rng.below(7) } else { 0 };
         match fault {
             1 => return Answer::Whole(429, br#"{"message":"too much"}"#.to_vec()),
             2 => return Answer::Whole(503, b"<html>".to_vec()),
+            // Somebody else answers, who knows nothing of documents; or somebody who was asked something else.
+            6 => return Answer::Whole(200, b"{}".to_vec()),
+            7 => {
+                let other =
+                    r#"{"pathId":"/document/v1/a/b/docid/","documents":[],"documentCount":0}"#;
+                return Answer::Whole(200, other.as_bytes().to_vec());
+            }
             _ => {}
         }
-        let mut body =
-            if self.lines { self.lines(part, fault == 3) } else { self.object(part, fault == 3) };
+        let streams = query.get("stream").is_some_and(|stream| *stream == "true");
+        let mut body = match self.lines && streams {
+            true => self.lines(part, fault == 3),
+            false => self.object(part, fault == 3),
+        };
         if fault < 4 {
             return Answer::Whole(200, body);
         }
@@ -275,6 +286,8 @@ fn form(slices: u32) -> VisitForm {
         include_removes: false,
         bucket_spaces: vec![String::new()],
         slices,
+        slice_id: None,
+        gzip: false,
         stream: true,
         concurrency: None,
         wanted: None,
@@ -284,7 +297,8 @@ fn form(slices: u32) -> VisitForm {
 
 fn begin(form: VisitForm, destination: Destination, failures_max: u32) -> Arc<Visit> {
     let (format, packing) = (DocumentFormat::Documents, Packing::Plain);
-    Arc::new(Visit::begin(form, destination, format, packing, failures_max).unwrap())
+    let to = Written { destination, format, packing };
+    Arc::new(Visit::begin(form, to, failures_max).unwrap())
 }
 
 fn ids(paths: &[PathBuf], packing: Packing) -> Vec<String> {
@@ -338,7 +352,8 @@ fn nothing_is_missing_after_any_number_of_kills() {
             if apart { Destination::Folder(one.clone()) } else { Destination::File(one.clone()) };
         let state = folder.path().join("state");
         let format = DocumentFormat::Documents;
-        let first = Visit::begin(form(slices), destination.clone(), format, packing, 50).unwrap();
+        let to = Written { destination, format, packing };
+        let first = Visit::begin(form(slices), to.clone(), 50).unwrap();
         first.save(&state).unwrap();
         let mut visit = Arc::new(first);
         for _ in 0..12 {
@@ -348,9 +363,7 @@ fn nothing_is_missing_after_any_number_of_kills() {
                 visit.flush().unwrap();
             }
             drop(visit);
-            let next =
-                Visit::resume(&state, form(slices), destination.clone(), format, packing, 50);
-            visit = Arc::new(next.unwrap());
+            visit = Arc::new(Visit::resume(&state, form(slices), to.clone(), 50).unwrap());
         }
         drive(&visit, &mut cluster, u64::MAX, Some(&state));
         visit.flush().unwrap();
@@ -396,7 +409,8 @@ fn the_state_of_another_visit_is_refused() {
     let destination = Destination::File(folder.path().join("dump"));
     begin(form(2), destination.clone(), 5).save(&state).unwrap();
     let resume = |form: VisitForm, format: DocumentFormat| {
-        let visit = Visit::resume(&state, form, destination.clone(), format, Packing::Plain, 5);
+        let to = Written { destination: destination.clone(), format, packing: Packing::Plain };
+        let visit = Visit::resume(&state, form, to, 5);
         visit.err().map(|error| error.to_string()).unwrap_or_default()
     };
     let documents = DocumentFormat::Documents;

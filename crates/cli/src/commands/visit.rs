@@ -1,37 +1,34 @@
 //! `plimsoll visit`: a whole corpus, in parallel slices, counted to the last document.
 
+mod carry;
 mod cells;
+mod contact;
 mod finish;
 mod shown;
+mod task;
 
 use super::common::{OutputFlags, TlsFlags};
 use crate::execute::{Output, code, note, print_out, style, write_json};
-use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::prepare::{plan_of, tls_of};
+use crate::keeping::{Finished, without_run};
 use crate::url::Url;
 use crate::usage::usage;
 use anyhow::Result;
+use carry::carry;
 use clap::{Args, ValueEnum};
-use plimsoll_core::clock::{now_ns, parse_utc};
+use contact::{Contact, contact};
+use plimsoll_core::clock::now_ns;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::schedule::{CLIENTS_MAX, LoadModel, Think};
 use plimsoll_core::units::Span;
-use plimsoll_engine::run::run as run_engine;
-use plimsoll_engine::shard::ShardPlan;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::visit::VisitResult;
 use plimsoll_engine::target::Target;
-use plimsoll_wire::Sessions;
-use plimsoll_wire::http::Http;
 use plimsoll_workloads::header::parse_header;
-use plimsoll_workloads::http::Troubles;
-use plimsoll_workloads::render::HttpForm;
-use plimsoll_workloads::visit::{
-    Destination, DocumentFormat, Packing, Visit, VisitForm, VisitSessions,
-};
+use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use serde_json::Map;
-use shown::VisitProgress;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use task::{ROOT, Task, path_of, pins_buckets, time_us};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,16 +42,16 @@ Examples:
 
 Exit codes: 0 complete, 3 something is missing (it is named), 4 the target failed, 64 wrong usage.";
 
-/// The path of a visit of everything.
-const ROOT: &str = "/document/v1/";
+/// Numbers of slices for each container that ask at once, one after the other, where the best is looked for.
+const SLICES_EACH: [u32; 4] = [1, 4, 16, 32];
+/// The most slices of a visit.
+const SLICES_MAX: u32 = 4096;
 /// Documents after which a streamed reply may end, on servers that heed it: so much may come again after a failure.
 const WANTED_STREAMED: u32 = 100_000;
 /// Documents of a chunked reply.
 const WANTED_CHUNKED: u32 = 1024;
 /// How much longer than the server a request waits.
 const PATIENCE: Span = Span::seconds(15);
-/// Between two savings of the state of a visit that can be resumed, ns.
-const SAVE_EVERY_NS: u64 = 1_000_000_000;
 
 /// What the documents are wanted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -84,7 +81,7 @@ pub struct VisitArgs {
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
-    /// Content cluster; Vespa wants its name where more than one document type or cluster is there.
+    /// Content cluster. By default the only one that the target has; where there are several, they are listed.
     #[arg(long, value_name = "NAME", help_heading = "What")]
     cluster: Option<String>,
     /// Which documents, in Vespa's document selection language.
@@ -93,7 +90,7 @@ pub struct VisitArgs {
     /// Which fields: `type:field,field`, `[all]`, `[document]` or `[id]`.
     #[arg(long, value_name = "FIELDS", help_heading = "What")]
     field_set: Option<String>,
-    /// Only what was written at this time or later: seconds since 1970, or 2026-11-22T10:00:00Z.
+    /// Only what was written at this time or later: seconds since 1970, or 2026-11-22T12:00:00+02:00.
     #[arg(long, value_name = "TIME", help_heading = "What")]
     from: Option<String>,
     /// Only what was written before this time.
@@ -106,9 +103,15 @@ pub struct VisitArgs {
     #[arg(long, value_name = "SPACE", help_heading = "What")]
     bucket_space: Vec<String>,
 
-    /// Slices, each a chain of requests of its own; auto measures a few numbers and takes the best.
+    /// Slices, each a chain of requests of its own; auto: 32 a container, as many of them at once as bring more.
     #[arg(long, value_name = "N|auto", default_value = "auto", help_heading = "How")]
     slices: String,
+    /// Only this slice of --slices N, from 0: several processes or machines share a visit.
+    #[arg(long, value_name = "I", help_heading = "How")]
+    slice_id: Option<u32>,
+    /// Ask for replies packed with gzip: fewer bytes on the network, more CPU time on both sides.
+    #[arg(long, help_heading = "How")]
+    gzip: bool,
     /// Ask for one chunk after the other instead of a stream.
     #[arg(long, help_heading = "How")]
     chunked: bool,
@@ -159,17 +162,6 @@ pub struct VisitArgs {
     output: OutputFlags,
 }
 
-/// Everything that is needed to run a visit in whatever way.
-struct Task {
-    scenario: Scenario,
-    targets: Vec<Target>,
-    urls: Vec<Url>,
-    /// As it is asked for, before the number of slices is known.
-    form: VisitForm,
-    headers: Vec<(String, String)>,
-    failures_max: u32,
-}
-
 impl VisitArgs {
     fn task(&self) -> Result<Task> {
         let urls = self.urls.iter().map(|url| Url::parse(url)).collect::<Result<Vec<_>>>()?;
@@ -199,6 +191,8 @@ impl VisitArgs {
             to_us: self.to.as_deref().map(|text| time_us("--to", text)).transpose()?,
             include_removes: self.include_removes,
             slices: 1,
+            slice_id: self.slice_id,
+            gzip: self.gzip,
             stream: !self.chunked,
             concurrency: self.concurrency,
             wanted: Some(self.wanted_documents(!self.chunked)),
@@ -241,7 +235,7 @@ impl VisitArgs {
         if self.slices == "auto" {
             return Ok(None);
         }
-        let number = self.slices.parse().ok().filter(|n| (1..=CLIENTS_MAX.min(4096)).contains(n));
+        let number = self.slices.parse().ok().filter(|n| (1..=SLICES_MAX).contains(n));
         number
             .map(Some)
             .ok_or_else(|| usage("--slices: write auto, or a number from 1 to 4096".to_owned()))
@@ -267,6 +261,19 @@ impl VisitArgs {
 
     /// Refuses what cannot be had together.
     fn check(&self) -> Result<()> {
+        match (self.slice_id, self.slices()?) {
+            (Some(_), _) if self.measure => {
+                return Err(usage("--slice-id: --measure reads all slices; leave one of them out"));
+            }
+            (Some(_), None) => return Err(usage("--slice-id needs --slices N")),
+            (Some(id), Some(slices)) if id >= slices => {
+                return Err(usage(format!(
+                    "--slice-id must be below --slices, from 0 to {}",
+                    slices - 1
+                )));
+            }
+            _ => {}
+        }
         let (destination, _) = self.destination();
         let to_stdout = destination == Destination::Stdout && !self.measure;
         if to_stdout && self.output.json.as_deref() == Some(Path::new("-")) {
@@ -282,87 +289,6 @@ impl VisitArgs {
     }
 }
 
-/// The one path that all addresses name.
-fn path_of(urls: &[Url]) -> Result<String> {
-    let path = |url: &Url| match url.target.trim_end_matches('/') {
-        "" | "/document/v1" => ROOT.to_owned(),
-        below => format!("{below}/"),
-    };
-    let first = urls.first().map(path).unwrap_or_default();
-    if urls.iter().any(|url| path(url) != first) {
-        return Err(usage("the addresses name different paths; visit them one after the other"));
-    }
-    if !first.starts_with(ROOT) || first.contains('?') {
-        return Err(usage(format!(
-            "'{first}' is no collection; write no path, or /document/v1/NAMESPACE/TYPE/docid"
-        )));
-    }
-    Ok(first)
-}
-
-/// Whether Vespa looks only into the buckets that the visit names, and then does not cut it into slices.
-fn pins_buckets(form: &VisitForm) -> bool {
-    let selection = form.selection.as_deref().unwrap_or_default();
-    let words = ["id.user", "id.group", "id =", "id=="];
-    let located =
-        form.path.split('/').nth(5).is_some_and(|part| part == "number" || part == "group");
-    located || words.iter().any(|word| selection.to_ascii_lowercase().contains(word))
-}
-
-/// Reads seconds since 1970 or a UTC time, as us.
-fn time_us(flag: &str, text: &str) -> Result<u64> {
-    let seconds = text.parse::<f64>().ok().filter(|s| *s >= 0.0 && *s < 1e11);
-    let us = seconds.map(|s| (s * 1e6) as u64).or_else(|| parse_utc(text));
-    us.ok_or_else(|| {
-        usage(format!("{flag} '{text}': write seconds since 1970, or 2026-11-22T10:00:00Z"))
-    })
-}
-
-/// Connections for so many slices and containers, opened as they are needed: a slice whose container dies finds one
-/// to any other that lives, and all slices do when a single one is left. Less than that beyond 512, since each may
-/// take a descriptor.
-fn connections(slices: u32, containers: usize) -> u32 {
-    let containers = u32::try_from(containers).unwrap_or(u32::MAX).max(1);
-    let enough = (2 * slices).max(containers).max(512);
-    slices.saturating_mul(containers).min(enough)
-}
-
-impl Task {
-    /// The engine's plan for so many slices, and a form for each target.
-    fn plan(&self, form: &VisitForm) -> Result<(ShardPlan, Arc<Vec<HttpForm>>)> {
-        let mut scenario = self.scenario.clone();
-        let slices = form.slices;
-        scenario.load = LoadModel::Closed { clients: slices, think: Think::None, cycle_ns: 0 };
-        scenario.connections = Some(connections(slices, self.targets.len()));
-        scenario.threads = scenario.threads.min(slices);
-        let tls = tls_of(&scenario, &self.urls)?;
-        let mut plan = plan_of(&scenario, self.targets.clone(), tls, 1);
-        plan.preconnect = false;
-        let mut headers = form.headers();
-        headers.extend(self.headers.iter().cloned());
-        let forms = self
-            .urls
-            .iter()
-            .map(|url| HttpForm::new(&url.authority, &headers, false).map_err(usage))
-            .collect::<Result<Vec<_>>>()?;
-        Ok((plan, Arc::new(forms)))
-    }
-
-    fn sessions(
-        &self,
-        visit: &Arc<Visit>,
-        forms: &Arc<Vec<HttpForm>>,
-    ) -> Vec<Box<dyn Sessions<Http> + Send>> {
-        let shards = self.scenario.threads.min(visit.form().slices);
-        (0..shards)
-            .map(|shard| {
-                let own = VisitSessions::new(visit.clone(), forms.clone(), shard, shards);
-                Box::new(own) as Box<dyn Sessions<Http> + Send>
-            })
-            .collect()
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -372,90 +298,70 @@ pub fn run(args: &VisitArgs) -> Result<u8> {
     let mut task = args.task()?;
     let output = args.output.output();
     output.check()?;
+    let fixed = args.slices()?;
+    let pinned = pins_buckets(&task.form);
+    if fixed.is_some_and(|slices| slices > 1) && pinned {
+        return Err(usage(
+            "--slices: this selection names its buckets, and Vespa gives every slice all of it \
+             then; use --slices 1",
+        ));
+    }
+    let to_stdout = args.destination().0 == Destination::Stdout && !args.measure;
+    match contact(&mut task)? {
+        Contact::Ready => {}
+        Contact::Failed(why) => {
+            let finished = not_begun(&task, &output, VerdictKind::TargetFailed, why)?;
+            return show(&finished, &output, to_stdout);
+        }
+        Contact::Stopped => {
+            let why = "stopped before the visit began".to_owned();
+            let finished = not_begun(&task, &output, VerdictKind::Partial, why)?;
+            return show(&finished, &output, to_stdout);
+        }
+    }
     if args.measure {
         return cells::measure(&mut task, args, &output);
     }
     let resumed = args.resume.as_deref().filter(|path| path.exists());
-    task.form.slices = match args.slices()? {
-        Some(slices) if slices > 1 && pins_buckets(&task.form) => {
-            return Err(usage(
-                "--slices: this selection names its buckets, and Vespa gives every slice all of it \
-                 then; use --slices 1",
-            ));
-        }
-        Some(slices) => slices,
-        None if pins_buckets(&task.form) => 1,
-        None => match resumed {
-            Some(path) => Visit::saved_slices(path).map_err(|e| usage(e.to_string()))?,
-            None => cells::best_slices(&task, output.quiet)?,
-        },
+    let most = SLICES_EACH[SLICES_EACH.len() - 1] * task.targets.len() as u32;
+    task.form.slices = match (fixed, resumed) {
+        (Some(slices), _) => slices,
+        (None, _) if pinned => 1,
+        (None, Some(path)) => Visit::saved_slices(path).map_err(|e| usage(e.to_string()))?,
+        (None, None) => most.min(SLICES_MAX),
     };
     let (destination, packing) = args.destination();
     let format = match args.format {
         FormatFlag::Documents => DocumentFormat::Documents,
         FormatFlag::VespaFeed => DocumentFormat::VespaFeed,
     };
+    let to = Written { destination, format, packing };
     let (form, failures_max) = (task.form.clone(), task.failures_max);
     let visit = match resumed {
-        Some(path) => Visit::resume(path, form, destination, format, packing, failures_max),
-        None => Visit::begin(form, destination, format, packing, failures_max),
+        Some(path) => Visit::resume(path, form, to, failures_max),
+        None => Visit::begin(form, to, failures_max),
     };
-    let visit = Arc::new(visit.map_err(|error| usage(error.to_string()))?);
+    let mut visit = visit.map_err(|error| usage(error.to_string()))?;
+    if fixed.is_none() && task.form.slices > 1 {
+        let slices = task.form.slices;
+        let each = SLICES_EACH.iter().map(|each| (each * task.targets.len() as u32).min(slices));
+        let mut numbers: Vec<u32> = each.collect();
+        numbers.dedup();
+        visit.climb(numbers);
+    }
+    let visit = Arc::new(visit);
     if let Some(path) = &args.resume {
         visit.save(path).map_err(|error| usage(error.to_string()))?;
     }
     let finished = carry(&task, &visit, args.resume.as_deref(), &output)?;
-    show(&finished, &output, args.destination().0 == Destination::Stdout)
+    show(&finished, &output, to_stdout)
 }
 
-/// Runs the visit and keeps its record.
-fn carry(
-    task: &Task,
-    visit: &Arc<Visit>,
-    state: Option<&Path>,
-    output: &Output,
-) -> Result<Finished> {
-    let (plan, forms) = task.plan(visit.form())?;
-    let about = About {
-        plan: &plan,
-        class_names: vec!["visit".to_owned()],
-        distinct_requests: None,
-        troubles: Troubles::default(),
-    };
-    let before = visit.totals();
-    let progress = VisitProgress::new(visit.clone(), output.quiet);
-    let sessions = task.sessions(visit, &forms);
-    let finished = carry_out(&task.scenario, &about, output, |keeping| {
-        let saved_ns = AtomicU64::new(now_ns());
-        let mut second = |_: &_| {
-            progress.show();
-            let Some(path) = state else { return };
-            if now_ns() - saved_ns.load(Ordering::Relaxed) >= SAVE_EVERY_NS {
-                saved_ns.store(now_ns(), Ordering::Relaxed);
-                // The next second tries again; at the end an error is told.
-                let _ = visit.save(path);
-            }
-        };
-        let started_ns = now_ns();
-        let end =
-            run_engine(&plan, Http::default, sessions, keeping.sink, &mut second, &keeping.stop)?;
-        let seconds = (now_ns() - started_ns) as f64 / 1e9;
-        progress.done();
-        let mut warnings = Vec::new();
-        let kept = match state {
-            Some(path) => visit.save(path).map_err(|error| error.to_string()),
-            None => visit.flush().map_err(|error| error.to_string()),
-        };
-        if let Err(error) = kept {
-            warnings.push(format!("the documents or the state cannot be written: {error}"));
-        }
-        let result = finish::result(visit, &before, seconds, end.cpu_s);
-        let verdict = finish::verdict(&result, &end, !warnings.is_empty());
-        let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
-        Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
-    });
-    progress.done();
-    finished
+/// The record of a visit that never began.
+fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Result<Finished> {
+    let result = VisitResult { trouble: Some(why.clone()), ..VisitResult::default() };
+    let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+    without_run(&task.scenario, output, Verdict { kind, reasons: vec![why] }, results)
 }
 
 /// Prints the result; on stderr where stdout has the documents.

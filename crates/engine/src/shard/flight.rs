@@ -112,6 +112,18 @@ impl<P: Protocol> Flights<P> {
         later.iter().position(|&d| d <= now_ns).map(|place| from + place as u32)
     }
 
+    /// Nothing was received for so long, ns, and that was not for the target's sake: the times of all that is in flight, and
+    /// its deadlines, move on with the clock.
+    pub fn postpone(&mut self, passed_ns: u64) {
+        for (flight, deadline) in self.slots.iter_mut().zip(&mut self.deadlines) {
+            if *deadline != NEVER {
+                *deadline = deadline.saturating_add(passed_ns);
+            }
+            flight.times.intended_ns += passed_ns;
+            flight.times.sent_ns += passed_ns;
+        }
+    }
+
     /// Makes every request overdue at `now_ns`.
     pub fn all_overdue(&mut self, now_ns: u64) {
         for deadline in self.deadlines.iter_mut().filter(|d| **d != NEVER) {

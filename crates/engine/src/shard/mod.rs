@@ -407,6 +407,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             if self.is_over(now_ns) {
                 break;
             }
+            if self.sessions.is_full() {
+                self.hold(now_ns);
+                continue;
+            }
             let until_ns = self.wake_time(now_ns, next_due_ns);
             self.wait(until_ns, now_ns);
             self.take_completions();
@@ -445,9 +449,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             .min(now_ns + STOP_CHECK_NS)
     }
 
+    /// Receives nothing for a moment, as the sessions cannot take it. In that time the generator stands still: it counts for no
+    /// request.
+    fn hold(&mut self, now_ns: u64) {
+        self.net.wait(now_ns + HOLD_NS, WaitMode::Hold);
+        let passed_ns = self.clock.now_ns().saturating_sub(now_ns);
+        self.flights.postpone(passed_ns);
+        self.next_scan_ns = self.next_scan_ns.saturating_add(passed_ns);
+    }
+
     fn wait(&mut self, until_ns: u64, now_ns: u64) {
         let under_way = self.flights.len();
-        let mode = if self.plan.batching && under_way >= BATCHING_FROM {
+        let gather_ns = self.sessions.gather_ns();
+        let mode = if gather_ns > 0 {
+            WaitMode::Batch { gather_ns }
+        } else if self.plan.batching && under_way >= BATCHING_FROM {
             // Sleeping and waking for each answer costs the server too; a short nap gathers many.
             if self.last_batch * 4 < u64::from(under_way) {
                 WaitMode::Batch { gather_ns: GATHER_NS }
@@ -507,6 +523,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 }
 
+/// How long nothing is received before the sessions are asked again whether they can take it, ns.
+const HOLD_NS: u64 = SECOND_NS / 1000;
 /// Answers under way from which on gathering pays.
 pub const BATCHING_FROM: u32 = 16;
 /// How long to gather, ns.

@@ -461,6 +461,7 @@ impl<P: Peer> Net for SimNet<P> {
                 self.pass(until_ns - before_ns, true);
             }
             WaitMode::Spin { .. } => self.pass(until_ns, true),
+            WaitMode::Hold => self.pass(until_ns, false),
             WaitMode::Batch { gather_ns } => {
                 self.pass(start_ns + gather_ns.min(left_ns), false);
                 self.pass(until_ns, true);

@@ -130,9 +130,17 @@ fn per_second(count: f64, seconds: f64) -> f64 {
 }
 
 fn missing(feed: &FeedResult) -> String {
+    if feed.operations == 0 {
+        return "NO: nothing was fed".to_owned();
+    }
     let mut text = format!("NO: {} of {} operations", count(feed.accepted), count(feed.operations));
-    let parts =
-        [(feed.refused, "refused"), (feed.malformed, "malformed"), (feed.unsettled, "not settled")];
+    let parts = [
+        (feed.refused, "refused"),
+        (feed.ignored_fields, "written without fields that the target ignored"),
+        (feed.ignored_operations, "ignored by the target"),
+        (feed.malformed, "malformed"),
+        (feed.unsettled, "not settled"),
+    ];
     let some: Vec<_> = parts
         .iter()
         .filter(|(n, _)| *n > 0)

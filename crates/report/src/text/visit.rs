@@ -1,6 +1,6 @@
 //! The page of a visit.
 
-use super::number::{bytes, count, percent, significant};
+use super::number::{bytes, count, millis, percent, significant};
 use super::page::{Column, Page, Tone};
 use crate::plain::printable;
 use plimsoll_core::record::RunRecord;
@@ -8,6 +8,9 @@ use plimsoll_core::visit::{TimeShares, VisitResult};
 
 /// Unfinished slices on the page; the record holds all.
 const UNFINISHED_MAX: usize = 8;
+
+/// Shorter times in which the output was the limit are nothing to speak of, s.
+const LIMITED_SHOWN_S: f64 = 0.1;
 
 /// What the visit brought, where the record is one of a visit.
 pub fn result(record: &RunRecord) -> Option<VisitResult> {
@@ -32,36 +35,12 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
     );
     page.line(&head, Tone::Strong);
     page.blank();
-    let (text, tone) = if visit.complete {
-        let text = format!(
-            "{} of {} slices came to their end, and {} replies held what they claimed",
-            visit.slices_done,
-            visit.slices,
-            count(visit.replies)
-        );
-        (text, Tone::Good)
-    } else {
-        let text = format!(
-            "NO: {} of {} slices came to their end; replies claimed {} and held {}",
-            visit.slices_done,
-            visit.slices,
-            count(visit.document_count_claimed),
-            count(visit.document_count_received)
-        );
-        (text, Tone::Bad)
-    };
+    let (text, tone) = completeness(visit);
     page.entry("Complete", &text, tone);
-    for slice in visit.unfinished.iter().take(UNFINISHED_MAX) {
-        let place = slice.token.as_deref().map_or("at its beginning".to_owned(), |token| {
-            format!("from continuation {}", printable(token))
-        });
-        let text = format!("slice {} {place}: {}", slice.slice, printable(&slice.reason));
-        page.entry("Missing", &text, Tone::Bad);
+    if visit.slices == 0 {
+        return page.blank();
     }
-    if visit.unfinished.len() > UNFINISHED_MAX {
-        let more = visit.unfinished.len() - UNFINISHED_MAX;
-        page.note(&format!("and {more} slices more; the record has all"));
-    }
+    missing(page, visit);
     let mut ids = format!("digest {}", printable(&visit.id_digest));
     if visit.removes > 0 {
         ids += &format!("; {} of them removed documents", count(visit.removes));
@@ -83,7 +62,7 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
         significant(visit.cpu_s_per_gb)
     );
     page.entry("Received", &text, Tone::Plain);
-    page.entry("Time", &shares(&visit.time), Tone::Plain);
+    times(page, visit);
     for (index, file) in visit.files.iter().take(3).enumerate() {
         page.entry(if index == 0 { "Output" } else { "" }, &printable(file), Tone::Plain);
     }
@@ -91,6 +70,79 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
         page.note(&format!("and {} files more", visit.files.len() - 3));
     }
     page.blank();
+}
+
+/// Whether it is all, in words.
+fn completeness(visit: &VisitResult) -> (String, Tone) {
+    if visit.complete {
+        let text = format!(
+            "{} of {} slices came to their end, and {} replies held what they claimed",
+            visit.slices_done,
+            visit.slices,
+            count(visit.replies)
+        );
+        (text, Tone::Good)
+    } else if visit.slices == 0 {
+        ("NO: nothing was read".to_owned(), Tone::Bad)
+    } else if visit.slices_done == visit.slices
+        && visit.document_count_claimed == visit.document_count_received
+    {
+        ("NO: everything was read, but not everything was written".to_owned(), Tone::Bad)
+    } else {
+        let text = format!(
+            "NO: {} of {} slices came to their end; replies claimed {} and held {}",
+            visit.slices_done,
+            visit.slices,
+            count(visit.document_count_claimed),
+            count(visit.document_count_received)
+        );
+        (text, Tone::Bad)
+    }
+}
+
+/// The slices that did not come to their end.
+fn missing(page: &mut Page<'_>, visit: &VisitResult) {
+    // The verdict says why a visit ended as a whole; its slices have nothing of their own to say then.
+    let whole = visit.trouble.is_some();
+    let unfinished = if whole { &[][..] } else { &visit.unfinished[..] };
+    for slice in unfinished.iter().take(UNFINISHED_MAX) {
+        let place = slice.token.as_deref().map_or("at its beginning".to_owned(), |token| {
+            format!("from continuation {}", printable(token))
+        });
+        let text = format!("slice {} {place}: {}", slice.slice, printable(&slice.reason));
+        page.entry("Missing", &text, Tone::Bad);
+    }
+    if unfinished.len() > UNFINISHED_MAX {
+        let more = unfinished.len() - UNFINISHED_MAX;
+        page.note(&format!("and {more} slices more; the record has all"));
+    }
+}
+
+/// Where the time went.
+fn times(page: &mut Page<'_>, visit: &VisitResult) {
+    page.entry("Time", &shares(&visit.time), Tone::Plain);
+    if visit.first_byte_ms.count > 0 {
+        let times = &visit.first_byte_ms;
+        let text = format!("p50 {} ms, p99 {} ms", millis(times.p50), millis(times.p99));
+        page.entry("First byte", &text, Tone::Plain);
+    }
+    if visit.output_limited_s >= LIMITED_SHOWN_S || visit.output_last_s >= LIMITED_SHOWN_S {
+        let text = format!(
+            "the output was the limit for {} s, in which nothing was received; {} s more to write the rest",
+            significant(visit.output_limited_s),
+            significant(visit.output_last_s)
+        );
+        page.entry("Limit", &text, Tone::Warn);
+    }
+    if let Some(at_once) = visit.slices_at_once.filter(|_| !visit.slices_tried.is_empty()) {
+        let tried: Vec<_> = visit
+            .slices_tried
+            .iter()
+            .map(|step| format!("{}: {} MB/s", step.slices, significant(step.mb_per_s)))
+            .collect();
+        let text = format!("{at_once} slices; measured on the way: {}", tried.join(", "));
+        page.entry("At once", &text, Tone::Plain);
+    }
 }
 
 fn shares(time: &TimeShares) -> String {

@@ -25,6 +25,8 @@ pub struct Circuit {
     /// Those among them in which it was not only 429: the target is not there, rather than busy.
     absent: u32,
     round_at_ns: u64,
+    /// When the first of what was turned away since was sent, ns.
+    since_ns: u64,
     blocked_until_ns: u64,
     opened: u64,
 }
@@ -38,6 +40,7 @@ impl Circuit {
             rounds: 0,
             absent: 0,
             round_at_ns: 0,
+            since_ns: 0,
             blocked_until_ns: 0,
             opened: 0,
         }
@@ -52,6 +55,9 @@ impl Circuit {
     pub fn turned_away(&mut self, sent_ns: u64, now_ns: u64, busy: bool) {
         if self.rounds > 0 && sent_ns < self.round_at_ns {
             return;
+        }
+        if self.rounds == 0 {
+            self.since_ns = sent_ns;
         }
         self.rounds += 1;
         self.absent = if busy { 0 } else { self.absent + 1 };
@@ -68,6 +74,12 @@ impl Circuit {
     #[must_use]
     pub fn absent_rounds(&self) -> u32 {
         self.absent
+    }
+
+    /// Since when the target has turned everything away, ns; none while it takes something.
+    #[must_use]
+    pub fn turned_away_since_ns(&self) -> Option<u64> {
+        (self.rounds > 0).then_some(self.since_ns)
     }
 
     /// How often it opened.

@@ -6,6 +6,7 @@
 //! document, [`Window`] says how many may be under way, [`Circuit`] whether the target is worth asking at
 //! all, and [`FeedSessions`] sends it until it is settled: accepted, or written to the [`FailedOperations`].
 
+mod answer;
 mod batch;
 mod circuit;
 mod failed;

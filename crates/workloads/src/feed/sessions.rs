@@ -1,5 +1,8 @@
 //! The feed as the engine's sessions: each client is a place for one operation under way.
 
+mod ending;
+
+use super::answer::{self, Answer};
 use super::batch::Batch;
 use super::circuit::Circuit;
 use super::form::{FeedForm, Packer};
@@ -9,6 +12,7 @@ use super::shared::{Feed, InflightChoice};
 use super::slots::{Slots, Stage};
 use super::tally::Tally;
 use super::window::Window;
+use ending::{End, FIELDS_IGNORED, OPERATION_IGNORED, out_of_time};
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
@@ -16,6 +20,7 @@ use plimsoll_core::rng::derive_seed;
 use plimsoll_core::schedule::Slice;
 use plimsoll_wire::http1::{Keep, Reply, Request};
 use plimsoll_wire::{Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -59,12 +64,20 @@ pub struct FeedSessions {
     due_ns: u64,
     /// Why the last reply was refused.
     reason: String,
+    /// The last words of each status, or of each number below 9 that stands for a lost connection.
+    said: BTreeMap<u16, String>,
+    /// When operations whose time is over are looked for next, ns.
+    look_ns: u64,
 }
 
 /// What an answer, or none, means for its operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Accepted,
+    /// Done, but for fields that the target does not know.
+    FieldsIgnored,
+    /// Answered, and not done.
+    OperationIgnored,
     /// Once more, as often as it takes.
     Busy,
     /// Once more, and the target as a whole may be away.
@@ -108,6 +121,8 @@ impl FeedSessions {
             tally: Tally::default(),
             due_ns: 0,
             reason: String::new(),
+            said: BTreeMap::new(),
+            look_ns: 0,
             feed,
         }
     }
@@ -208,11 +223,19 @@ impl FeedSessions {
     /// Comes to a decision about an operation. `code` is the status, or the failure's number below 9.
     fn decide(&mut self, number: u32, verdict: Verdict, code: u16, sent_ns: u64, why: &str) {
         match verdict {
-            Verdict::Accepted | Verdict::Refused => {
+            Verdict::Accepted
+            | Verdict::FieldsIgnored
+            | Verdict::OperationIgnored
+            | Verdict::Refused => {
                 self.window.accepted(sent_ns, self.now_ns);
                 self.circuit.accepted();
-                let accepted = verdict == Verdict::Accepted;
-                return self.settle(number, code, (!accepted).then_some(why));
+                let end = match verdict {
+                    Verdict::Accepted => End::Accepted,
+                    Verdict::FieldsIgnored => End::FieldsIgnored,
+                    Verdict::OperationIgnored => End::OperationIgnored,
+                    _ => End::Refused(why),
+                };
+                return self.settle(number, code, end);
             }
             Verdict::Busy | Verdict::Away => {
                 // A container that is not there has not been asked for too much: the others are well.
@@ -240,91 +263,21 @@ impl FeedSessions {
         let give_up_ns = slot.first_ns.saturating_add(self.feed.settings.timeout_ns);
         if counted > retries && verdict != Verdict::Busy {
             let reason = format!("{why}; tried {tries} times");
-            return self.settle(number, code, Some(&reason));
+            return self.settle(number, code, End::Refused(&reason));
         }
         let again_ns = self.circuit.again_at_ns(self.now_ns, self.window.round_trip_ns(), tries);
         if again_ns > give_up_ns {
-            let reason = format!("{why}; tried {tries} times until its time was over");
-            return self.settle(number, code, Some(&reason));
+            let reason = out_of_time(why, tries);
+            return self.settle(number, code, End::Refused(&reason));
+        }
+        let said = self.said.entry(code).or_default();
+        if said != why {
+            why.clone_into(said);
         }
         *self.tally.retries.entry(code).or_default() += 1;
         let seen = &self.feed.seen[self.shard as usize].retries;
         seen.store(seen.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.slots.pause(number, again_ns);
-    }
-
-    /// An operation has come to its end: accepted, unless a reason is given.
-    fn settle(&mut self, number: u32, code: u16, refusal: Option<&str>) {
-        let now_ns = self.now_ns;
-        let slot = self.slots.get(number);
-        let (key, first_ns) = (slot.item.key, slot.first_ns);
-        if code >= 100 {
-            self.tally.code(code).whole.record(now_ns.saturating_sub(first_ns));
-        }
-        self.tally.last_ns = now_ns;
-        let seen = &self.feed.seen[self.shard as usize];
-        if let Some(reason) = refusal {
-            self.tally.refused += 1;
-            seen.refused.store(self.tally.refused, Ordering::Relaxed);
-            let file = &self.feed.input.names()[slot.item.file as usize];
-            let status = if code >= 100 { code } else { 0 };
-            self.feed.failed.refused(&slot.item, &slot.bytes, file, status, reason);
-        } else {
-            self.tally.accepted += 1;
-            seen.accepted.store(self.tally.accepted, Ordering::Relaxed);
-            seen.accepted_at_ns.store(now_ns, Ordering::Relaxed);
-        }
-        if let Some(next) = self.order.leave(key, number) {
-            self.slots.comes_up(next, now_ns);
-        }
-        self.slots.release(number);
-    }
-
-    /// What is held when the feed ends was not accepted, as far as is known.
-    fn leave(&mut self) {
-        let over = self.is_over() && !self.feed.is_stopped();
-        self.tally.window = self.window.size();
-        (self.tally.shrinks, self.tally.pauses) = (self.window.shrinks(), self.circuit.opened());
-        let feed = &self.feed;
-        let may_end = feed.settings.may_end_early && !feed.is_stopped();
-        for slot in self.slots.held() {
-            let never_sent = slot.last.is_none() && slot.stage != Stage::UnderWay;
-            if may_end && never_sent {
-                self.tally.left += 1;
-                continue;
-            }
-            self.tally.unsettled += 1;
-            let file = &feed.input.names()[slot.item.file as usize];
-            let answer = match slot.last {
-                Some(code) if code >= 100 => format!("; the last answer was HTTP {code}"),
-                _ => String::new(),
-            };
-            let stage = match slot.stage {
-                Stage::UnderWay => "no answer had come when the feed ended: it may have been done",
-                _ => "the feed ended before it was accepted",
-            };
-            let status = slot.last.filter(|code| *code >= 100).unwrap_or(0);
-            let reason = format!("{stage}{answer}");
-            feed.failed.refused(&slot.item, &slot.bytes, file, status, &reason);
-        }
-        if !over {
-            feed.input.close();
-        }
-        let mut batch = Some(std::mem::take(&mut self.batch));
-        while let Some(mut waiting) = batch {
-            while let Some((item, bytes)) = waiting.take() {
-                if may_end {
-                    self.tally.left += 1;
-                    continue;
-                }
-                self.tally.unsettled += 1;
-                let file = &feed.input.names()[item.file as usize];
-                let reason = "the feed ended before it was sent";
-                feed.failed.refused(&item, bytes, file, 0, reason);
-            }
-            batch = feed.input.take(self.shard, None).0;
-        }
-        feed.shard_ended(&self.tally);
     }
 }
 
@@ -369,7 +322,8 @@ where
         self.due_ns = slot.due_ns;
         request.bytes.clear();
         request.head = false;
-        request.keep = Keep::default();
+        // The reply must name the document, and may say that something was left out.
+        request.keep = Keep { head: true, body: true, stream: false };
         let form = &self.forms[target as usize % self.forms.len()];
         let (item, bytes) = (slot.item, &slot.bytes);
         let (path, body) = (item.target(bytes), item.body(bytes));
@@ -411,19 +365,39 @@ where
         if self.tally.first_ns == 0 {
             self.tally.first_ns = times.sent_ns;
         }
-        let verdict = self.verdict(status);
-        let outcome = match verdict {
-            Verdict::Accepted => {
-                self.decide(number, verdict, status, times.sent_ns, "");
-                Outcome::Ok
+        let mut verdict = self.verdict(status);
+        let mut stranger = None;
+        if verdict == Verdict::Accepted {
+            let slot = self.slots.get(number);
+            match answer::read(reply, &slot.item, &slot.bytes) {
+                Answer::Done => {}
+                Answer::FieldsIgnored => verdict = Verdict::FieldsIgnored,
+                Answer::OperationIgnored => verdict = Verdict::OperationIgnored,
+                Answer::Stranger(why) => {
+                    verdict = Verdict::Refused;
+                    stranger = Some(why);
+                }
             }
-            _ => {
-                let why = said(status, reply.body);
-                self.decide(number, verdict, status, times.sent_ns, &why);
-                self.reason = why;
-                Outcome::Failed(Failure::Status)
+        }
+        let outcome = match (verdict, &stranger) {
+            (Verdict::Accepted, _) => Outcome::Ok,
+            (_, Some(_)) => Outcome::Failed(Failure::Check),
+            (Verdict::FieldsIgnored | Verdict::OperationIgnored, _) => {
+                Outcome::Failed(Failure::App)
             }
+            _ => Outcome::Failed(Failure::Status),
         };
+        if outcome == Outcome::Ok {
+            self.decide(number, verdict, status, times.sent_ns, "");
+        } else {
+            let why = match verdict {
+                Verdict::FieldsIgnored => FIELDS_IGNORED.to_owned(),
+                Verdict::OperationIgnored => OPERATION_IGNORED.to_owned(),
+                _ => stranger.unwrap_or_else(|| said(status, reply.body)),
+            };
+            self.decide(number, verdict, status, times.sent_ns, &why);
+            self.reason = why;
+        }
         Judgement { outcome, status, hits: None, body_bytes: reply.body_bytes }
     }
 
@@ -439,6 +413,7 @@ where
 
     fn called(&mut self, now_ns: u64) -> u32 {
         self.learn_time(now_ns);
+        self.expire();
         let room = self.room();
         let waiting = match room {
             0 => 0,
@@ -449,8 +424,9 @@ where
     }
 
     fn wake_ns(&self) -> u64 {
+        let look_ns = if self.slots.is_waiting() { self.look_ns } else { u64::MAX };
         if self.circuit.limit(self.window.size()) <= self.under_way {
-            return u64::MAX;
+            return look_ns;
         }
         let mut wake_ns = self.slots.first_due_ns();
         let starved = self.batch.is_empty() && !self.input_over;
@@ -462,7 +438,7 @@ where
         {
             wake_ns = wake_ns.min(pace.upcoming_ns());
         }
-        wake_ns.max(self.circuit.blocked_until_ns())
+        wake_ns.max(self.circuit.blocked_until_ns()).min(look_ns)
     }
 
     fn describe(&self, what: &Submission, request: &Request) -> String {

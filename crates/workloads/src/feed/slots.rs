@@ -44,6 +44,13 @@ pub struct Slot {
     pub last: Option<u16>,
 }
 
+impl Slot {
+    /// Whether it still pauses until then: an operation that has expired leaves its place in the queue behind.
+    fn pauses_until(&self, until_ns: u64) -> bool {
+        self.stage == Stage::Paused && self.due_ns == until_ns
+    }
+}
+
 /// All operations of a shard.
 #[derive(Default)]
 pub struct Slots {
@@ -127,13 +134,35 @@ impl Slots {
 
     /// The next one that can be sent, those that have waited longest first.
     pub fn next_ready(&mut self, now_ns: u64) -> Option<u32> {
-        if let Some(number) = self.ready.pop_front() {
-            return Some(number);
+        while let Some(number) = self.ready.pop_front() {
+            // What has expired meanwhile still stands in the queue.
+            if self.slots[number as usize].stage == Stage::Ready {
+                return Some(number);
+            }
         }
-        if self.paused.peek()?.0.0 > now_ns {
-            return None;
+        while self.paused.peek()?.0.0 <= now_ns {
+            let Reverse((until_ns, number)) = self.paused.pop()?;
+            if self.slots[number as usize].pauses_until(until_ns) {
+                return Some(number);
+            }
         }
-        self.paused.pop().map(|Reverse((_, number))| number)
+        None
+    }
+
+    /// Whether any waits to be sent, or to be sent again.
+    pub fn is_waiting(&self) -> bool {
+        !self.ready.is_empty() || !self.paused.is_empty()
+    }
+
+    /// Those that wait to be sent, or to be sent again, and whose turn came at `since_ns` or before.
+    pub fn waiting_since(&self, since_ns: u64) -> Vec<u32> {
+        let is_old = |slot: &Slot| {
+            matches!(slot.stage, Stage::Ready | Stage::Paused)
+                && slot.first_ns > 0
+                && slot.first_ns <= since_ns
+        };
+        let all = (0u32..).zip(&self.slots);
+        all.filter(|(_, slot)| is_old(slot)).map(|(number, _)| number).collect()
     }
 
     /// How many can be sent now, or more.

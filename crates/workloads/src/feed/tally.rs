@@ -24,6 +24,10 @@ pub struct Tally {
     pub accepted: u64,
     /// Operations that came to another end.
     pub refused: u64,
+    /// Operations that were done but for fields that the target does not know.
+    pub ignored_fields: u64,
+    /// Operations that the target answered and did not do, since no cluster takes the document.
+    pub ignored_operations: u64,
     /// Operations that came to none.
     pub unsettled: u64,
     /// Operations that were read, and left alone because the feed's time was over.
@@ -86,6 +90,8 @@ impl Tally {
         self.requests += other.requests;
         self.accepted += other.accepted;
         self.refused += other.refused;
+        self.ignored_fields += other.ignored_fields;
+        self.ignored_operations += other.ignored_operations;
         self.unsettled += other.unsettled;
         self.left += other.left;
         self.body_bytes += other.body_bytes;

@@ -26,6 +26,12 @@ pub struct VisitForm {
     pub bucket_spaces: Vec<String>,
     /// Into how many slices it is cut.
     pub slices: u32,
+    /// The only slice that is visited; all where it is none.
+    #[serde(default)]
+    pub slice_id: Option<u32>,
+    /// Whether replies shall come packed.
+    #[serde(default)]
+    pub gzip: bool,
     /// Whether replies shall stream.
     pub stream: bool,
     /// Buckets visited at once for each request, where it is said.
@@ -36,7 +42,47 @@ pub struct VisitForm {
     pub timeout_s: u32,
 }
 
+/// One request of a visit.
+#[derive(Clone, Copy, Debug)]
+pub struct VisitStep<'a> {
+    /// Of which slice.
+    pub slice: u32,
+    /// Index of the bucket space.
+    pub space: usize,
+    /// Where it goes on; at the beginning where it is none.
+    pub token: Option<&'a str>,
+    /// Whether it must not stream: only such a reply can say with its status what is wrong.
+    pub plain: bool,
+}
+
+/// Documents of a reply that must not stream, at most.
+const WANTED_PLAIN: u32 = 1024;
+
 impl VisitForm {
+    /// The slices that are visited.
+    #[must_use]
+    pub fn visited(&self) -> std::ops::Range<u32> {
+        self.slice_id.map_or(0..self.slices, |slice| slice..slice + 1)
+    }
+
+    /// How the ids of all documents begin, where the path names their namespace and type.
+    #[must_use]
+    pub fn id_front(&self) -> Option<String> {
+        let mut parts = self.path.strip_prefix("/document/v1/")?.split('/');
+        let mut part = || {
+            let decoded = decoded(parts.next()?);
+            (!decoded.is_empty()).then(|| String::from_utf8_lossy(&decoded).into_owned())
+        };
+        Some(format!("id:{}:{}:", part()?, part()?))
+    }
+
+    /// Whether `there` is the path that is asked for, whatever of it is percent-encoded.
+    #[must_use]
+    pub fn is_path(&self, there: &str) -> bool {
+        let plain = |path: &str| decoded(path.trim_end_matches('/'));
+        plain(there) == plain(&self.path)
+    }
+
     /// The header lines that go with every request.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
@@ -45,18 +91,22 @@ impl VisitForm {
         } else {
             "application/json"
         };
-        vec![("Accept".to_owned(), accept.to_owned())]
+        let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
+        if self.gzip {
+            headers.push(("Accept-Encoding".to_owned(), "gzip".to_owned()));
+        }
+        headers
     }
 
-    /// Appends the request for one slice, in the bucket space with this index, from where `token` says.
-    pub fn render(
-        &self,
-        http: &HttpForm,
-        slice: u32,
-        space: usize,
-        token: Option<&str>,
-        out: &mut Vec<u8>,
-    ) {
+    /// Appends a request.
+    pub fn render(&self, http: &HttpForm, step: VisitStep<'_>, out: &mut Vec<u8>) {
+        let VisitStep { slice, space, token, plain } = step;
+        let plain = plain && self.stream;
+        let stream = self.stream && !plain;
+        let wanted = match plain {
+            true => Some(self.wanted.unwrap_or(WANTED_PLAIN).min(WANTED_PLAIN)),
+            false => self.wanted,
+        };
         let mut target = self.path.clone();
         let mut mark = '?';
         let mut put = |name: &str, value: &str| {
@@ -80,7 +130,7 @@ impl VisitForm {
         let numbers = [
             ("slices", (self.slices > 1).then_some(u64::from(self.slices))),
             ("sliceId", (self.slices > 1).then_some(u64::from(slice))),
-            ("wantedDocumentCount", self.wanted.map(u64::from)),
+            ("wantedDocumentCount", wanted.map(u64::from)),
             ("concurrency", self.concurrency.map(u64::from)),
             ("fromTimestamp", self.from_us),
             ("toTimestamp", self.to_us),
@@ -91,13 +141,18 @@ impl VisitForm {
                 put(name, &value.to_string());
             }
         }
-        put("stream", if self.stream { "true" } else { "false" });
+        put("stream", if stream { "true" } else { "false" });
         if self.include_removes {
             put("includeRemoves", "true");
         }
         let target = target.as_bytes();
         http.render(&RequestParts { method: "GET", target, ..RequestParts::default() }, out);
     }
+}
+
+/// A path without percent-encoding; a plus stands for a blank there.
+fn decoded(path: &str) -> Vec<u8> {
+    percent_encoding::percent_decode_str(&path.replace('+', " ")).collect()
 }
 
 #[cfg(test)]
@@ -117,6 +172,8 @@ mod tests {
             include_removes: true,
             bucket_spaces: vec![String::new(), "global".to_owned()],
             slices: 8,
+            slice_id: None,
+            gzip: false,
             stream: true,
             concurrency: None,
             wanted: Some(1000),
@@ -125,7 +182,8 @@ mod tests {
         let authority = Authority { host: "127.0.0.1".to_owned(), port: 8080, tls: false };
         let http = HttpForm::new(&authority, &form.headers(), false).unwrap();
         let mut out = Vec::new();
-        form.render(&http, 3, 0, Some("AAA="), &mut out);
+        let step = VisitStep { slice: 3, space: 0, token: Some("AAA="), plain: false };
+        form.render(&http, step, &mut out);
         let text = String::from_utf8(out).unwrap();
         assert!(
             text.starts_with(
@@ -138,9 +196,25 @@ mod tests {
         assert!(text.contains("\r\nAccept: application/jsonl, application/json;q=0.9\r\n"));
         (form.slices, form.stream, form.include_removes) = (1, false, false);
         let mut out = Vec::new();
-        form.render(&http, 0, 1, None, &mut out);
+        let step = VisitStep { slice: 0, space: 1, token: None, plain: false };
+        form.render(&http, step, &mut out);
         let text = String::from_utf8(out).unwrap();
         assert!(!text.contains("slice") && !text.contains("continuation"), "{text}");
         assert!(text.contains("&bucketSpace=global&") && text.contains("&stream=false "), "{text}");
+        // One that must not stream is a small one.
+        (form.stream, form.wanted) = (true, Some(100_000));
+        let mut out = Vec::new();
+        form.render(&http, VisitStep { plain: true, ..step }, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.contains("wantedDocumentCount=1024&") && text.contains("stream=false"),
+            "{text}"
+        );
+        assert_eq!(form.id_front(), None);
+        form.path = "/document/v1/n%20s/music/docid/".to_owned();
+        assert_eq!(form.id_front().as_deref(), Some("id:n s:music:"));
+        assert!(form.is_path("/document/v1/n+s/music/docid") && !form.is_path("/document/v1/"));
+        (form.slices, form.slice_id) = (7, Some(3));
+        assert_eq!(form.visited(), 3..4);
     }
 }

@@ -56,6 +56,10 @@ pub enum Item<'a> {
         /// In the space of buckets, 0 to 100, where it was told.
         percent: Option<f64>,
     },
+    /// The path that an object says it answers.
+    Path(String),
+    /// The array of documents begins.
+    Documents,
     /// How many documents the server says it has sent in this object.
     Count(u64),
     /// How many documents the server says it has sent in these lines; only the last progress follows.

@@ -5,9 +5,12 @@
 //! document: a piece of a reply comes in, [`ReplyReader`] finds the documents in it, the slice looks at their ids, the lines go
 //! to the output, and only then counts the token that covers them.
 
+mod answer;
+mod at_once;
 mod coverage;
 mod digest;
 mod form;
+mod gather;
 mod item;
 mod json_front;
 mod output;
@@ -16,11 +19,19 @@ mod reply;
 mod reply_tests;
 mod sessions;
 mod slice;
+mod state;
+mod unpacked;
+mod whole;
+mod writer;
 
+pub use answer::{Answered, read_answer};
+pub use at_once::Step;
 pub use digest::IdDigest;
-pub use form::VisitForm;
+pub use form::{VisitForm, VisitStep};
 pub use item::{Entry, ITEM_BYTES_MAX, Item, ReplyError};
-pub use output::{Destination, DocumentFormat, Output, Packing, Writer, lines_between};
+pub use output::{Destination, Output, QUEUE_BYTES};
 pub use reply::{ReplyForm, ReplyReader};
-pub use sessions::{Unfinished, Visit, VisitError, VisitSessions, VisitTotals};
+pub use sessions::VisitSessions;
 pub use slice::{SliceProgress, SliceTimes};
+pub use whole::{Unfinished, Visit, VisitError, VisitTotals, Written};
+pub use writer::{DocumentFormat, Packing, Writer, lines_between};

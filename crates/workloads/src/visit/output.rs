@@ -1,187 +1,30 @@
-//! Where a visit writes what it gets: files, plain or packed, or standard output.
+//! The output of a visit: a bounded queue, and the thread that packs and writes what stands in it.
+//!
+//! The thread that receives replies never waits for a disk or a pipe: it leaves lines in the queue. When the queue
+//! is full it stops receiving instead, and how long that was is counted, so that a slow disk does not look like a slow
+//! target.
 
-use super::item::Entry;
-use flate2::write::GzEncoder;
+use super::writer::{DocumentFormat, Packing, Writer};
+use plimsoll_core::clock::now_ns;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use zstd::stream::write::Encoder as ZstdEncoder;
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// Bytes gathered before the system is asked to write.
-const BUFFER_BYTES: usize = 256 << 10;
-
-/// How documents are written, one a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DocumentFormat {
-    /// `{"id":...,"fields":...}`, as `vespa visit` prints them.
-    Documents,
-    /// `{"put":...,"fields":...}`, as `vespa feed` reads them.
-    VespaFeed,
-}
-
-impl DocumentFormat {
-    /// Appends one line.
-    pub fn line(self, entry: Entry, id_json: &[u8], rest: &[u8], out: &mut Vec<u8>) {
-        let key: &[u8] = match (entry, self) {
-            (Entry::Remove, _) => b"{\"remove\":",
-            (Entry::Put, Self::Documents) => b"{\"id\":",
-            (Entry::Put, Self::VespaFeed) => b"{\"put\":",
-        };
-        out.extend_from_slice(key);
-        out.extend_from_slice(id_json);
-        out.extend_from_slice(rest);
-        out.push(b'\n');
-    }
-}
-
-/// How files are packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Packing {
-    /// Not at all.
-    Plain,
-    /// gzip (RFC 1952); a new member begins wherever a resume may begin.
-    Gzip,
-    /// Zstandard (RFC 8878); a new frame likewise.
-    Zstd,
-}
-
-impl Packing {
-    /// What a file's name says: `.gz`, `.zst`, or nothing.
-    #[must_use]
-    pub fn of_name(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => Self::Gzip,
-            Some("zst") => Self::Zstd,
-            _ => Self::Plain,
-        }
-    }
-}
-
-/// A file that counts what has been handed to the system.
-struct Counted {
-    file: File,
-    bytes: u64,
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-type Buffered = BufWriter<Counted>;
-
-enum Sink {
-    Nowhere,
-    Stdout(io::Stdout),
-    Plain(Buffered),
-    /// A packed file between two members or frames.
-    Between(Packing, Buffered),
-    Gzip(GzEncoder<Buffered>),
-    Zstd(Box<ZstdEncoder<'static, Buffered>>),
-    /// Left behind by an error.
-    Broken,
-}
-
-/// One destination.
-pub struct Writer {
-    sink: Sink,
-}
-
-impl Writer {
-    fn file(path: &Path, packing: Packing, keep_bytes: Option<u64>) -> io::Result<Self> {
-        let file = match keep_bytes {
-            None => File::create(path)?,
-            Some(bytes) => {
-                let file = OpenOptions::new().append(true).open(path)?;
-                if file.metadata()?.len() < bytes {
-                    return Err(io::Error::new(
-                        io::ErrorKind::InvalidData,
-                        "it is shorter than when the visit was interrupted",
-                    ));
-                }
-                file.set_len(bytes)?;
-                file
-            }
-        };
-        let counted = Counted { file, bytes: keep_bytes.unwrap_or(0) };
-        let buffered = BufWriter::with_capacity(BUFFER_BYTES, counted);
-        let sink = match packing {
-            Packing::Plain => Sink::Plain(buffered),
-            packed => Sink::Between(packed, buffered),
-        };
-        Ok(Self { sink })
-    }
-
-    /// Writes whole lines.
-    ///
-    /// # Errors
-    /// When the system refuses, for instance because the disk is full.
-    pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
-        if lines.is_empty() {
-            return Ok(());
-        }
-        if matches!(self.sink, Sink::Between(..)) {
-            self.sink = match std::mem::replace(&mut self.sink, Sink::Broken) {
-                Sink::Between(Packing::Zstd, file) => {
-                    Sink::Zstd(Box::new(ZstdEncoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?))
-                }
-                Sink::Between(_, file) => {
-                    Sink::Gzip(GzEncoder::new(file, flate2::Compression::default()))
-                }
-                other => other,
-            };
-        }
-        match &mut self.sink {
-            Sink::Nowhere => Ok(()),
-            Sink::Stdout(stdout) => stdout.write_all(lines),
-            Sink::Plain(file) => file.write_all(lines),
-            Sink::Gzip(file) => file.write_all(lines),
-            Sink::Zstd(file) => file.write_all(lines),
-            Sink::Between(..) | Sink::Broken => {
-                Err(io::Error::other("an earlier write has failed"))
-            }
-        }
-    }
-
-    /// Hands everything to the system and returns how long the file is: a resume may begin there.
-    ///
-    /// # Errors
-    /// As [`write`](Writer::write).
-    pub fn checkpoint(&mut self) -> io::Result<u64> {
-        self.sink = match std::mem::replace(&mut self.sink, Sink::Broken) {
-            Sink::Gzip(file) => Sink::Between(Packing::Gzip, file.finish()?),
-            Sink::Zstd(file) => Sink::Between(Packing::Zstd, file.finish()?),
-            other => other,
-        };
-        match &mut self.sink {
-            Sink::Plain(file) | Sink::Between(_, file) => {
-                file.flush()?;
-                Ok(file.get_ref().bytes)
-            }
-            Sink::Stdout(stdout) => stdout.flush().map(|()| 0),
-            _ => Ok(0),
-        }
-    }
-}
-
-/// All destinations of a visit.
-pub struct Output {
-    writers: Vec<Mutex<Writer>>,
-    paths: Vec<PathBuf>,
-    packing: Packing,
-    format: DocumentFormat,
-}
+/// Bytes of lines that may wait; from here on nothing more is received.
+pub const QUEUE_BYTES: usize = 16 << 20;
+/// Bytes at which receiving goes on.
+const ROOM_BYTES: usize = QUEUE_BYTES / 4 * 3;
+/// Lines of one destination are gathered in blocks of about this size, bytes.
+const BLOCK_BYTES: usize = 256 << 10;
+/// How long fewer bytes than a block wait for more, so that not every piece of a reply wakes the thread.
+const GATHER: Duration = Duration::from_millis(20);
+/// Empty blocks that are kept for later use.
+const SPARE_MAX: usize = 8;
 
 /// Where a visit writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,6 +40,52 @@ pub enum Destination {
     Folder(PathBuf),
 }
 
+/// Takes the length of each file at a checkpoint, or why there was none. It runs on the output's thread.
+pub type OnCheckpoint = Box<dyn FnOnce(Result<Vec<u64>, String>) + Send>;
+
+enum Job {
+    /// Lines for the destination with this index.
+    Lines(usize, Vec<u8>),
+    Checkpoint(OnCheckpoint),
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    spare: Vec<Vec<u8>>,
+    /// Bytes of lines that are not written yet.
+    bytes: usize,
+    /// Whether the thread sleeps.
+    asleep: bool,
+    /// Whether a checkpoint stands in the queue.
+    urgent: bool,
+    closing: bool,
+    full_since_ns: Option<u64>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+    full: AtomicBool,
+    /// How long it was full before it last was not, ns.
+    full_ns: AtomicU64,
+    failed: AtomicBool,
+    error: Mutex<Option<String>>,
+}
+
+/// All destinations of a visit, and the thread that writes to them.
+pub struct Output {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// Nobody waits for the thread: what it writes to may never take anything again.
+    abandoned: AtomicBool,
+    destinations: usize,
+    paths: Vec<PathBuf>,
+    packing: Packing,
+    format: DocumentFormat,
+}
+
 impl Output {
     /// Opens the destinations of `slices` slices. `keep_bytes` says how much of each file is kept when the visit
     /// was interrupted; without it files begin anew.
@@ -207,29 +96,38 @@ impl Output {
         destination: &Destination,
         format: DocumentFormat,
         packing: Packing,
-        slices: u32,
+        slices: std::ops::Range<u32>,
         keep_bytes: Option<&[u64]>,
     ) -> Result<Self, (PathBuf, io::Error)> {
-        let only = |sink| {
-            let writers = vec![Mutex::new(Writer { sink })];
-            Ok(Self { writers, paths: Vec::new(), packing, format })
-        };
         let paths = match destination {
-            Destination::Nowhere => return only(Sink::Nowhere),
-            Destination::Stdout => return only(Sink::Stdout(io::stdout())),
+            Destination::Nowhere | Destination::Stdout => Vec::new(),
             Destination::File(path) => vec![path.clone()],
             Destination::Folder(folder) => {
                 std::fs::create_dir_all(folder).map_err(|error| (folder.clone(), error))?;
-                (0..slices).map(|slice| folder.join(file_name(slice, packing))).collect()
+                slices.map(|slice| folder.join(file_name(slice, packing))).collect()
             }
         };
         let mut writers = Vec::new();
+        if *destination == Destination::Stdout {
+            writers.push(Writer::stdout());
+        }
         for (index, path) in paths.iter().enumerate() {
             let keep = keep_bytes.map(|all| all.get(index).copied().unwrap_or(0));
-            let writer = Writer::file(path, packing, keep).map_err(|e| (path.clone(), e))?;
-            writers.push(Mutex::new(writer));
+            writers.push(Writer::file(path, packing, keep).map_err(|e| (path.clone(), e))?);
         }
-        Ok(Self { writers, paths, packing, format })
+        let shared = Arc::new(Shared::default());
+        let destinations = writers.len();
+        let thread = if writers.is_empty() {
+            None
+        } else {
+            let own = shared.clone();
+            let builder = std::thread::Builder::new().name("output".to_owned());
+            let spawned = builder.spawn(move || write_all(&own, &mut writers));
+            let path = || paths.first().cloned().unwrap_or_else(|| PathBuf::from("-"));
+            Some(spawned.map_err(|error| (path(), error))?)
+        };
+        let abandoned = AtomicBool::new(false);
+        Ok(Self { shared, thread, abandoned, destinations, paths, packing, format })
     }
 
     /// How documents are written.
@@ -244,25 +142,200 @@ impl Output {
         self.packing
     }
 
-    /// The files, in the order of [`checkpoint`](Output::checkpoint).
+    /// The files, in the order of a checkpoint's lengths.
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The destination of a slice.
-    pub fn writer(&self, slice: u32) -> MutexGuard<'_, Writer> {
-        let writer = &self.writers[slice as usize % self.writers.len()];
-        // What a thread that died has written is whole lines.
-        writer.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether anything is written at all.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.thread.is_some()
     }
 
-    /// Hands everything to the system; the length of each file.
-    ///
-    /// # Errors
-    /// As [`Writer::write`].
-    pub fn checkpoint(&self) -> io::Result<Vec<u64>> {
-        (0..self.writers.len() as u32).map(|slice| self.writer(slice).checkpoint()).collect()
+    /// Leaves whole lines of a slice in the queue; never waits for what they are written to.
+    pub fn write(&self, slice: u32, lines: &[u8]) {
+        if lines.is_empty() || self.thread.is_none() || self.shared.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        let index = slice as usize % self.destinations;
+        let mut queue = self.shared.lock();
+        queue.bytes += lines.len();
+        match queue.jobs.back_mut() {
+            Some(Job::Lines(to, block))
+                if *to == index && block.len() + lines.len() <= BLOCK_BYTES =>
+            {
+                block.extend_from_slice(lines);
+            }
+            _ => {
+                let mut block = queue.spare.pop().unwrap_or_default();
+                block.extend_from_slice(lines);
+                queue.jobs.push_back(Job::Lines(index, block));
+            }
+        }
+        if queue.bytes >= QUEUE_BYTES && queue.full_since_ns.is_none() {
+            queue.full_since_ns = Some(now_ns());
+            self.shared.full.store(true, Ordering::Relaxed);
+        }
+        // Less than a block is looked for from time to time: a call for each piece would cost more than its writing.
+        if queue.asleep && queue.bytes >= BLOCK_BYTES {
+            queue.asleep = false;
+            self.shared.work.notify_one();
+        }
+    }
+
+    /// Whether so much waits that nothing more should be received.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.shared.full.load(Ordering::Relaxed)
+    }
+
+    /// For how long it has been full in all, ns.
+    #[must_use]
+    pub fn full_ns(&self) -> u64 {
+        let before_ns = self.shared.full_ns.load(Ordering::Relaxed);
+        if !self.is_full() {
+            return before_ns;
+        }
+        let since_ns = self.shared.lock().full_since_ns;
+        let before_ns = self.shared.full_ns.load(Ordering::Relaxed);
+        before_ns + since_ns.map_or(0, |since_ns| now_ns().saturating_sub(since_ns))
+    }
+
+    /// Bytes of lines that are not written yet.
+    #[must_use]
+    pub fn unwritten_bytes(&self) -> usize {
+        self.shared.lock().bytes
+    }
+
+    /// Why nothing is written any more.
+    #[must_use]
+    pub fn error(&self) -> Option<String> {
+        if !self.shared.failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has `then` called with the length of each file when everything before has been handed to the system: a resume
+    /// may begin there.
+    pub fn checkpoint(&self, then: OnCheckpoint) {
+        if self.thread.is_none() {
+            return then(Ok(Vec::new()));
+        }
+        let mut queue = self.shared.lock();
+        queue.jobs.push_back(Job::Checkpoint(then));
+        queue.urgent = true;
+        queue.asleep = false;
+        self.shared.work.notify_one();
+    }
+
+    /// Leaves the thread to itself: what it writes to takes nothing, and nobody wants to wait.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let mut queue = self.shared.lock();
+        queue.closing = true;
+        self.shared.work.notify_one();
+        drop(queue);
+        if let Some(thread) = self.thread.take()
+            && !self.abandoned.load(Ordering::Relaxed)
+        {
+            // What a thread that died has written is whole lines.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next jobs, once there is enough to do; none at the end.
+    fn next_jobs(&self) -> Option<VecDeque<Job>> {
+        let mut queue = self.lock();
+        let mut gathered = false;
+        loop {
+            let enough = queue.bytes >= BLOCK_BYTES || queue.urgent || gathered;
+            if queue.closing || (enough && !queue.jobs.is_empty()) {
+                break;
+            }
+            queue.asleep = true;
+            let waited = self.work.wait_timeout(queue, GATHER);
+            let timeout;
+            (queue, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            gathered = timeout.timed_out();
+        }
+        (queue.asleep, queue.urgent) = (false, false);
+        let jobs = std::mem::take(&mut queue.jobs);
+        (!jobs.is_empty()).then_some(jobs)
+    }
+
+    /// A block is written, or given up.
+    fn written(&self, mut block: Vec<u8>) {
+        let mut queue = self.lock();
+        queue.bytes -= block.len();
+        block.clear();
+        if queue.spare.len() < SPARE_MAX && block.capacity() <= 2 * BLOCK_BYTES {
+            queue.spare.push(block);
+        }
+        if queue.bytes <= ROOM_BYTES
+            && let Some(since_ns) = queue.full_since_ns.take()
+        {
+            self.full_ns.fetch_add(now_ns().saturating_sub(since_ns), Ordering::Relaxed);
+            self.full.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn fail(&self, error: &io::Error) {
+        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert_with(|| error.to_string());
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The thread's work.
+fn write_all(shared: &Shared, writers: &mut [Writer]) {
+    while let Some(jobs) = shared.next_jobs() {
+        for job in jobs {
+            match job {
+                Job::Lines(to, block) => {
+                    // After a failure nothing more is written: a file with a hole is worse than a short one.
+                    if shared.failure().is_none()
+                        && let Err(error) = writers[to].write(&block)
+                    {
+                        shared.fail(&error);
+                    }
+                    shared.written(block);
+                }
+                Job::Checkpoint(then) => {
+                    let lengths: io::Result<Vec<u64>> =
+                        writers.iter_mut().map(Writer::checkpoint).collect();
+                    if let Err(error) = &lengths {
+                        shared.fail(error);
+                    }
+                    let failure = shared.failure();
+                    then(match (lengths, failure) {
+                        (Ok(lengths), None) => Ok(lengths),
+                        (_, failure) => Err(failure.unwrap_or_default()),
+                    });
+                }
+            }
+        }
+    }
+    // Whoever ends without a checkpoint keeps what can be kept.
+    for writer in writers {
+        let _ = writer.checkpoint();
     }
 }
 
@@ -275,50 +348,25 @@ fn file_name(slice: u32, packing: Packing) -> String {
     format!("slice-{slice:04}.ndjson{ending}")
 }
 
-/// Calls `each` with every whole line of a file that a visit has written, from byte `from` to byte `to`.
-///
-/// # Errors
-/// When the file cannot be read or unpacked.
-pub fn lines_between(
-    path: &Path,
-    packing: Packing,
-    from: u64,
-    to: u64,
-    each: &mut dyn FnMut(&[u8]),
-) -> io::Result<()> {
-    use io::{BufRead, Read, Seek};
-    if to <= from {
-        return Ok(());
-    }
-    let mut file = File::open(path)?;
-    file.seek(io::SeekFrom::Start(from))?;
-    let part = io::BufReader::new(file.take(to.saturating_sub(from)));
-    let mut lines: Box<dyn BufRead> = match packing {
-        Packing::Plain => Box::new(part),
-        Packing::Gzip => Box::new(io::BufReader::new(flate2::bufread::MultiGzDecoder::new(part))),
-        Packing::Zstd => {
-            Box::new(io::BufReader::new(zstd::stream::read::Decoder::with_buffer(part)?))
-        }
-    };
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line)? > 0 {
-        if line.ends_with(b"\n") {
-            each(&line[..line.len() - 1]);
-        }
-        line.clear();
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::visit::lines_between;
+    use std::io::Read;
+    use std::path::Path;
+    use std::sync::mpsc;
 
     fn read(path: &Path, packing: Packing, from: u64, to: u64) -> Vec<String> {
         let mut lines = Vec::new();
         let mut each = |line: &[u8]| lines.push(String::from_utf8(line.to_vec()).unwrap());
         lines_between(path, packing, from, to, &mut each).unwrap();
         lines
+    }
+
+    fn checkpoint(output: &Output) -> Result<Vec<u64>, String> {
+        let (tell, told) = mpsc::channel();
+        output.checkpoint(Box::new(move |lengths| tell.send(lengths).unwrap()));
+        told.recv().unwrap()
     }
 
     #[test]
@@ -328,23 +376,23 @@ mod tests {
             let path = folder.path().join("dump");
             let destination = Destination::File(path.clone());
             let open = |keep: Option<&[u64]>| {
-                Output::open(&destination, DocumentFormat::Documents, packing, 4, keep).unwrap()
+                Output::open(&destination, DocumentFormat::Documents, packing, 0..4, keep).unwrap()
             };
             let output = open(None);
-            output.writer(0).write(b"one\ntwo\n").unwrap();
-            let first = output.checkpoint().unwrap();
-            output.writer(3).write(b"three\n").unwrap();
-            let second = output.checkpoint().unwrap();
-            output.writer(1).write(b"lost\n").unwrap();
+            output.write(0, b"one\ntwo\n");
+            let first = checkpoint(&output).unwrap();
+            output.write(3, b"three\n");
+            let second = checkpoint(&output).unwrap();
+            output.write(1, b"lost\n");
             drop(output);
             let output = open(Some(&second));
-            output.writer(2).write(b"four\n").unwrap();
-            let end = output.checkpoint().unwrap()[0];
+            output.write(2, b"four\n");
+            let end = checkpoint(&output).unwrap()[0];
             assert_eq!(read(&path, packing, 0, end), ["one", "two", "three", "four"]);
             assert_eq!(read(&path, packing, first[0], second[0]), ["three"]);
             assert_eq!(std::fs::metadata(&path).unwrap().len(), end);
-            let cut =
-                Output::open(&destination, DocumentFormat::Documents, packing, 4, Some(&[end + 1]));
+            let format = DocumentFormat::Documents;
+            let cut = Output::open(&destination, format, packing, 0..4, Some(&[end + 1]));
             assert!(cut.is_err_and(|(_, error)| error.to_string().contains("shorter")));
         }
     }
@@ -354,27 +402,67 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let destination = Destination::Folder(folder.path().join("dump"));
         let output =
-            Output::open(&destination, DocumentFormat::VespaFeed, Packing::Zstd, 3, None).unwrap();
+            Output::open(&destination, DocumentFormat::VespaFeed, Packing::Zstd, 0..3, None)
+                .unwrap();
         for slice in 0..3 {
-            output.writer(slice).write(format!("{slice}\n").as_bytes()).unwrap();
+            output.write(slice, format!("{slice}\n").as_bytes());
         }
-        let ends = output.checkpoint().unwrap();
+        let ends = checkpoint(&output).unwrap();
         for (slice, path) in output.paths().iter().enumerate() {
             assert!(path.ends_with(format!("slice-000{slice}.ndjson.zst")));
             assert_eq!(read(path, Packing::Zstd, 0, ends[slice]), [slice.to_string()]);
         }
     }
 
+    /// Nobody reads the pipe for a while: whoever writes is told that the queue is full, and never waits.
     #[test]
-    fn lines_are_documents_or_operations() {
-        let line = |format: DocumentFormat, entry| {
-            let mut out = Vec::new();
-            format.line(entry, b"\"id:a:b::c\"", b",\"fields\":{}}", &mut out);
-            String::from_utf8(out).unwrap()
-        };
-        let documents = DocumentFormat::Documents;
-        assert_eq!(line(documents, Entry::Put), "{\"id\":\"id:a:b::c\",\"fields\":{}}\n");
-        assert!(line(DocumentFormat::VespaFeed, Entry::Put).starts_with("{\"put\":"));
-        assert!(line(documents, Entry::Remove).starts_with("{\"remove\":"));
+    fn a_pipe_that_nobody_reads_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let (go, wait) = mpsc::channel::<()>();
+        let from = path.clone();
+        let reader = std::thread::spawn(move || {
+            let mut pipe = std::fs::File::open(from).unwrap();
+            wait.recv().unwrap();
+            let mut all = Vec::new();
+            pipe.read_to_end(&mut all).unwrap();
+            all.len()
+        });
+        let destination = Destination::File(path);
+        let format = DocumentFormat::Documents;
+        let output = Output::open(&destination, format, Packing::Plain, 0..1, None).unwrap();
+        let line = [&[b'x'; 1023][..], b"\n"].concat();
+        let (mut written, began_ns) = (0, now_ns());
+        while !output.is_full() {
+            output.write(0, &line);
+            written += line.len();
+        }
+        assert!((QUEUE_BYTES..QUEUE_BYTES + (2 << 20)).contains(&written), "{written}");
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(output.is_full() && output.unwritten_bytes() > ROOM_BYTES);
+        go.send(()).unwrap();
+        checkpoint(&output).unwrap();
+        let passed_ns = now_ns() - began_ns;
+        assert!(!output.is_full());
+        assert!((50_000_000..passed_ns).contains(&output.full_ns()), "{}", output.full_ns());
+        drop(output);
+        assert_eq!(reader.join().unwrap(), written);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_once_and_holds_nobody_up() {
+        let destination = Destination::File(PathBuf::from("/dev/full"));
+        let format = DocumentFormat::Documents;
+        let output = Output::open(&destination, format, Packing::Plain, 0..1, None).unwrap();
+        let line = [b'x'; 4096];
+        for _ in 0..3 * QUEUE_BYTES / line.len() {
+            output.write(0, &line);
+        }
+        let error = checkpoint(&output).unwrap_err();
+        assert!(error.contains("No space left"), "{error}");
+        assert_eq!(output.error(), Some(error));
+        assert!(!output.is_full() && output.unwritten_bytes() == 0);
     }
 }

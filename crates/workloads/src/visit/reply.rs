@@ -218,12 +218,14 @@ impl ReplyReader {
         scan.blanks();
         if key == b"\"documents\"" && scan.peek() == Some(b'[') {
             self.place = Place::Documents;
+            each(Item::Documents);
             return Ok(Some(scan.at + 1));
         }
         let Some(value) = scan.value() else { return Ok(None) };
         let value: Value = serde_json::from_slice(value)
             .map_err(|error| form(&format!("a value is not JSON ({error})"), value))?;
         match (key, value) {
+            (b"\"pathId\"", Value::String(path)) => each(Item::Path(path)),
             (b"\"continuation\"", Value::String(token)) => {
                 each(Item::Progress { token: Some(token), percent: None });
             }

@@ -45,6 +45,8 @@ fn an_object_is_read() {
     assert_eq!(
         seen,
         [
+            r#"Path("/document/v1/")"#,
+            "Documents",
             r#"Put id:m:m::a"æ{ "id:m:m::a\"\u00e6{","fields":{"t":"]}\\","n":[1,{}]}}"#,
             r#"Remove id:m:m::b "id:m:m::b"}"#,
             r#"Put id:m:m::c "id:m:m::c","fields":{"x":1},"z":[2]}"#,
@@ -104,7 +106,8 @@ fn what_is_no_visit_is_refused() {
 #[test]
 fn errors_are_told_from_news() {
     let (seen, _) = read(&[br#"{"pathId":"/","message":"no such cluster"}"#]);
-    assert_eq!(seen, [r#"Message { text: "no such cluster", is_error: true }"#]);
+    let message = r#"Message { text: "no such cluster", is_error: true }"#;
+    assert_eq!(seen, [r#"Path("/")"#, message]);
     let line = b"{\"message\":{\"text\":\"lost\",\"severity\":\"error\"}}\n{\"message\":\"odd\"}\n";
     let (seen, end) = read(&[line]);
     assert_eq!((seen.len(), end), (2, Ok(())));

@@ -1,9 +1,11 @@
 //! One slice of a visit: where it stands, and what it makes of the replies.
 
 use super::digest::IdDigest;
-use super::item::{Entry, Item, ReplyError};
-use super::output::DocumentFormat;
+use super::form::VisitForm;
+use super::item::{Entry, Item, ReplyError, form};
 use super::reply::{ReplyForm, ReplyReader};
+use super::unpacked::Unpacked;
+use super::writer::DocumentFormat;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
@@ -60,6 +62,14 @@ pub struct SliceTimes {
     pub receive_ns: u64,
 }
 
+/// How long the output had been the limit at some moments, ns: that time is nobody else's.
+#[derive(Clone, Copy, Default)]
+struct Limited {
+    ended_ns: u64,
+    begun_ns: u64,
+    first_ns: u64,
+}
+
 /// The low half of a digest is as good as any hash.
 #[derive(Default)]
 pub struct LowHalf(u64);
@@ -93,6 +103,10 @@ struct Reply {
     message: Option<String>,
     broken: Option<ReplyError>,
     first_ns: u64,
+    /// Whether it is an object that names the path that was asked for.
+    names_path: bool,
+    /// Whether it has an array of documents.
+    has_documents: bool,
 }
 
 /// What came of a reply.
@@ -121,8 +135,14 @@ pub struct Slice {
     pub retry_at_ns: Option<u64>,
     /// In which form the server answers, once it has.
     pub form: Option<ReplyForm>,
+    /// Whether it is among those that ask now, where not all do at once.
+    pub admitted: bool,
+    /// Whether the next request must not stream, so that its status can say what is wrong.
+    pub plain: bool,
     reader: ReplyReader,
+    unpacked: Unpacked,
     reply: Reply,
+    limited: Limited,
     /// What came with the reply at hand.
     current: IdSet,
     /// What came with replies that failed, or before a resume, and not again since: no token covers it.
@@ -132,12 +152,16 @@ pub struct Slice {
 
 /// What a slice needs to know of the visit.
 pub struct Surroundings<'a> {
+    /// What is asked.
+    pub form: &'a VisitForm,
+    /// How the ids of all documents begin, where the path says.
+    pub id_front: Option<&'a str>,
+    /// How long the output has been the limit so far, ns.
+    pub limited_ns: u64,
     /// What an interrupted visit had written and may come again in whatever slice.
     pub earlier: &'a IdSet,
     /// How lines are written.
     pub format: DocumentFormat,
-    /// How many bucket spaces are visited.
-    pub spaces: usize,
     /// How long the slice's file was when the visit was last saved.
     pub saved_bytes: u64,
 }
@@ -148,41 +172,62 @@ impl Slice {
         Self { progress, uncovered, ..Self::default() }
     }
 
-    /// A request goes out.
-    pub fn begin(&mut self) {
+    /// A request goes out, when the output had been the limit for so long, ns.
+    pub fn begin(&mut self, limited_ns: u64) {
         self.reader.clear();
+        self.unpacked.clear();
         self.reply = Reply::default();
+        self.limited.begun_ns = limited_ns;
+    }
+
+    /// Whether nothing of the reply has come yet.
+    pub fn awaits_first(&self) -> bool {
+        self.reply.first_ns == 0
+    }
+
+    /// The first byte of the reply has come; how long it took, ns, where that is known: what came while nothing was
+    /// received has waited for nobody knows how long.
+    pub fn first(&mut self, times: Times, limited_ns: u64) -> Option<u64> {
+        let wait_ns = times.done_ns.saturating_sub(times.sent_ns);
+        self.reply.first_ns = times.done_ns;
+        self.times.wait_ns += wait_ns;
+        if self.last_ended_ns > 0 {
+            let held_ns = limited_ns.saturating_sub(self.limited.ended_ns);
+            let turn_ns = times.sent_ns.saturating_sub(self.last_ended_ns);
+            self.times.turn_ns += turn_ns.saturating_sub(held_ns);
+        }
+        self.limited.first_ns = limited_ns;
+        (limited_ns == self.limited.begun_ns).then_some(wait_ns)
     }
 
     /// Reads a piece of the reply; whole lines are appended to `lines`.
-    pub fn piece(
-        &mut self,
-        bytes: &[u8],
-        times: Times,
-        around: &Surroundings<'_>,
-        lines: &mut Vec<u8>,
-    ) {
+    pub fn piece(&mut self, bytes: &[u8], around: &Surroundings<'_>, lines: &mut Vec<u8>) {
         self.progress.bytes += bytes.len() as u64;
-        if self.reply.first_ns == 0 {
-            self.reply.first_ns = times.done_ns;
-            self.times.wait_ns += times.done_ns.saturating_sub(times.sent_ns);
-            if self.last_ended_ns > 0 {
-                self.times.turn_ns += times.sent_ns.saturating_sub(self.last_ended_ns);
-            }
-        }
         if self.reply.broken.is_some() {
             return;
         }
+        let mut unpacked = std::mem::take(&mut self.unpacked);
         let mut reader = std::mem::take(&mut self.reader);
-        let read = reader.feed(bytes, &mut |item| self.take(item, around, lines));
+        let read = match unpacked.plain(bytes) {
+            Ok(plain) => reader.feed(plain, &mut |item| self.take(item, around, lines)),
+            Err(error) => Err(error),
+        };
         self.form = reader.form().or(self.form);
-        self.reader = reader;
-        self.reply.broken = read.err();
+        (self.reader, self.unpacked) = (reader, unpacked);
+        // A document of another path has been noticed on the way.
+        self.reply.broken = self.reply.broken.take().or(read.err());
     }
 
     fn take(&mut self, item: Item<'_>, around: &Surroundings<'_>, lines: &mut Vec<u8>) {
         match item {
+            Item::Path(path) => self.reply.names_path |= around.form.is_path(&path),
+            Item::Documents => self.reply.has_documents = true,
             Item::Document { entry, id, id_json, rest } => {
+                if around.id_front.is_some_and(|front| !id.starts_with(front)) {
+                    let other = form("a document is not of the path that was asked for", &id_json);
+                    self.reply.broken.get_or_insert(other);
+                    return;
+                }
                 self.reply.entries += 1;
                 let digest = IdDigest::of(&id);
                 let number = digest.number();
@@ -240,27 +285,48 @@ impl Slice {
         lines: &mut Vec<u8>,
     ) -> Verdict {
         self.last_ended_ns = times.done_ns;
+        self.limited.ended_ns = around.limited_ns;
         if self.reply.first_ns > 0 {
-            self.times.receive_ns += times.done_ns.saturating_sub(self.reply.first_ns);
+            let held_ns = around.limited_ns.saturating_sub(self.limited.first_ns);
+            let receive_ns = times.done_ns.saturating_sub(self.reply.first_ns);
+            self.times.receive_ns += receive_ns.saturating_sub(held_ns);
         } else {
             self.times.wait_ns += times.done_ns.saturating_sub(times.sent_ns);
         }
         if status != 200 {
             return refused(status, refusal);
         }
+        let held_back = self.unpacked.end();
         let mut reader = std::mem::take(&mut self.reader);
         let end = match self.reply.broken.take() {
             Some(error) => Err(error),
-            None => reader.end(&mut |item| self.take(item, around, lines)),
+            None => held_back
+                .and_then(|rest| reader.feed(&rest, &mut |item| self.take(item, around, lines)))
+                .and_then(|()| reader.end(&mut |item| self.take(item, around, lines))),
         };
         self.reader = reader;
         if let Err(error) = end {
-            let kind =
-                if error == ReplyError::Truncated { Failure::Short } else { Failure::Protocol };
+            let kind = match error {
+                ReplyError::Truncated => Failure::Short,
+                ReplyError::Form(_) => Failure::Check,
+                ReplyError::TooLong => Failure::Protocol,
+            };
             return Verdict::Again(kind, error.to_string());
+        }
+        if let Some(error) = self.reply.broken.take() {
+            return Verdict::Again(Failure::Check, error.to_string());
         }
         if let Some(message) = self.reply.message.take() {
             return Verdict::Again(Failure::App, format!("the server says: {message}"));
+        }
+        let is_object = self.reader.form() == Some(ReplyForm::Object);
+        if is_object && !(self.reply.names_path && self.reply.has_documents) {
+            let what = match (self.reply.names_path, self.reply.has_documents) {
+                (false, false) => "it has neither the 'pathId' that was asked for nor 'documents'",
+                (false, true) => "it does not have the 'pathId' that was asked for",
+                _ => "it has no 'documents'",
+            };
+            return Verdict::Again(Failure::Check, format!("{NOT_A_VISIT}: {what}"));
         }
         self.whole(around)
     }
@@ -268,7 +334,7 @@ impl Slice {
     /// A reply came to its end without an error: is it all that it claims to be?
     fn whole(&mut self, around: &Surroundings<'_>) -> Verdict {
         let last = self.reply.last.take();
-        if last.is_none() && self.form == Some(ReplyForm::Lines) {
+        if last.is_none() && self.reader.form() == Some(ReplyForm::Lines) {
             let text = "the reply ends without telling how far it has come: it was cut";
             return Verdict::Again(Failure::Short, text.to_owned());
         }
@@ -297,16 +363,19 @@ impl Slice {
         if last.flatten().is_none() {
             progress.token = None;
             progress.space += 1;
-            progress.done = progress.space >= around.spaces;
+            progress.done = progress.space >= around.form.bucket_spaces.len().max(1);
             progress.percent = if progress.done { 100.0 } else { 0.0 };
             self.failures = 0;
         }
+        self.plain = false;
         Verdict::Whole
     }
 
     /// Something failed: pauses, longer each time, or gives up after `failures_max` failures in a row.
     pub fn failed(&mut self, reason: &str, now_ns: u64, failures_max: u32) {
-        self.begin();
+        // A stream that brings nothing may hide why: its status was sent before the request was looked at.
+        self.plain = !self.plain && self.reply.entries == 0 && self.reply.last.is_none();
+        self.begin(self.limited.begun_ns);
         self.uncovered.extend(self.current.drain());
         self.failures += 1;
         if self.failures > failures_max {
@@ -319,13 +388,19 @@ impl Slice {
     }
 }
 
+/// How a reply of status 200 is called that is none to a visit.
+pub(super) const NOT_A_VISIT: &str = "HTTP 200, but the reply is not that of a visit";
+
 /// What a status other than 200 means for the visit.
-fn refused(status: u16, body: &[u8]) -> Verdict {
+pub(super) fn refused(status: u16, body: &[u8]) -> Verdict {
     let said = serde_json::from_slice::<serde_json::Value>(body)
         .ok()
         .and_then(|body| body.get("message")?.as_str().map(str::to_owned))
         .unwrap_or_else(|| String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned());
-    let reason = format!("HTTP {status}: {said}");
+    let mut reason = format!("HTTP {status}: {}", said.trim_end());
+    if said.contains("'cluster' parameter") || said.contains("one of the content clusters") {
+        reason += "; use --cluster NAME";
+    }
     match status {
         408 | 429 | 500..=599 => Verdict::Again(Failure::Status, reason),
         _ => Verdict::Never(reason),

@@ -42,6 +42,7 @@ fn everything_is_accepted_in_order_whatever_the_server_does() {
             stalled: rng.below(5),
             away: None,
             room: (seed % 3 == 0).then(|| 5 + rng.below(60) as usize),
+            ..Faults::default()
         };
         let documents = 1 + rng.below(400);
         let count = 200 + rng.below(1500);
@@ -176,6 +177,59 @@ fn a_target_that_stays_away_is_given_up_and_nothing_is_forgotten() {
         assert_eq!(tally.accepted + tally.refused + tally.unsettled, 2000);
         assert_eq!(end.failed.lines().count() as u64, 2000 - tally.accepted);
         end.server.asked.values().for_each(|numbers| assert!(numbers.is_sorted()));
+    }
+}
+
+/// With everything refused only one operation at a time tries; the others must not wait for it beyond their own time.
+#[test]
+fn every_operation_expires_at_its_own_time_where_all_is_refused() {
+    for (seed, timeout_s, count) in [(1, 5, 40), (2, 5, 1), (3, 3, 3000), (4, 8, 300)] {
+        let faults = Faults { away: Some((0, u64::MAX, 429)), ..Faults::default() };
+        let text = input(&mut Rng::new(seed), count, count);
+        let folder = tempfile::tempdir().unwrap();
+        let mut scene = Scene::new(seed, faults);
+        scene.settings.timeout_ns = timeout_s * SECOND_NS;
+        let end = scene.run(&text, folder.path());
+        let limit_ns = (timeout_s + 2) * SECOND_NS;
+        assert!(end.took_ns <= limit_ns, "seed {seed}: {} ms", end.took_ns / MILLISECOND_NS);
+        // The last try of a single operation may come so late that no other fits in.
+        assert!(end.took_ns >= timeout_s * SECOND_NS / 2, "seed {seed}: too early");
+        let tally = &end.tally;
+        assert_eq!((tally.accepted, tally.refused + tally.unsettled), (0, count), "seed {seed}");
+        assert_eq!(end.failed.lines().count() as u64, count);
+        assert!(end.reasons.contains("HTTP 429: not now; tried"), "{}", end.reasons);
+    }
+    // A stretch of refusals that is shorter than an operation's time ends nothing.
+    let away = Some((SECOND_NS, 4 * SECOND_NS, 429));
+    let text = input(&mut Rng::new(5), 500, 500);
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new(5, Faults { away, ..Faults::default() });
+    scene.settings.timeout_ns = 12 * SECOND_NS;
+    let end = scene.run(&text, folder.path());
+    assert_eq!((end.tally.accepted, end.trouble), (500, None));
+}
+
+#[test]
+fn a_good_status_is_not_enough() {
+    for seed in 0..20 {
+        let mut rng = Rng::new(seed);
+        let text = input(&mut rng, 800, 100);
+        let folder = tempfile::tempdir().unwrap();
+        let faults =
+            Faults { foreign: 100, fields_ignored: 50, ignored: 30, busy: 50, ..Faults::default() };
+        let end = Scene::new(seed, faults).run(&text, folder.path());
+        let tally = &end.tally;
+        let seen =
+            |status: u16| end.server.seen.iter().filter(|seen| seen.status == status).count();
+        assert_eq!(tally.accepted as usize, seen(200), "seed {seed}");
+        assert_eq!(tally.refused as usize, seen(1200), "seed {seed}");
+        assert_eq!(tally.ignored_fields as usize, seen(1201), "seed {seed}");
+        assert_eq!(tally.ignored_operations as usize, seen(1202), "seed {seed}");
+        assert_eq!(end.failed.lines().count() as u64, 800 - tally.accepted);
+        for word in ["does not name this document", "X-Vespa-Ignored-Fields", "no cluster takes"] {
+            assert!(end.reasons.contains(word), "no '{word}' in {}", end.reasons);
+        }
+        end.expect_order(seed);
     }
 }
 

@@ -21,6 +21,12 @@ pub struct Faults {
     pub away: Option<(u64, u64, u16)>,
     /// More than this at a time are answered with 429.
     pub room: Option<usize>,
+    /// Answered with 200 by somebody else, who knows nothing of documents.
+    pub foreign: u64,
+    /// Done but for some fields.
+    pub fields_ignored: u64,
+    /// Answered with 200 and not done.
+    pub ignored: u64,
 }
 
 /// What came of a request.
@@ -46,6 +52,16 @@ pub struct Server {
     pub tokens: u64,
 }
 
+/// What stands for answers of status 200 that accept nothing, or not everything.
+const FOREIGN: u16 = 1200;
+const FIELDS_IGNORED: u16 = 1201;
+const IGNORED: u16 = 1202;
+
+/// A reply of the document API.
+fn named(path: &str, more: &str) -> String {
+    format!("{{\"pathId\":\"{path}\"{more}}}")
+}
+
 impl Server {
     pub fn new(seed: u64, faults: Faults) -> Rc<RefCell<Self>> {
         Rc::new(RefCell::new(Self {
@@ -63,13 +79,17 @@ impl Server {
         }))
     }
 
-    pub fn answer(&mut self, status: u16, after_ns: u64, acts: &mut Acts) {
-        let body = match status {
-            200 => "{\"pathId\":\"/\"}",
-            404 => "{\"message\":\"no such type\"}",
-            _ => "{\"message\":\"not now\"}",
+    pub fn answer(&mut self, (status, path): (u16, &str), after_ns: u64, acts: &mut Acts) {
+        let (status, head, body) = match status {
+            FOREIGN => (200, "", "{\"ok\":true}".to_owned()),
+            FIELDS_IGNORED => (200, "X-Vespa-Ignored-Fields: true\r\n", named(path, "")),
+            IGNORED => (200, "X-Vespa-Ignored-Operation: true\r\n", named(path, "")),
+            200 => (200, "", named(path, "")),
+            404 => (404, "", named(path, ",\"message\":\"no such type\"")),
+            other => (other, "", named(path, ",\"message\":\"not now\"")),
         };
-        let text = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let length = body.len();
+        let text = format!("HTTP/1.1 {status} X\r\n{head}Content-Length: {length}\r\n\r\n{body}");
         self.tokens += 1;
         self.answers.insert(self.tokens, text.into_bytes());
         self.inside += 1;
@@ -102,6 +122,9 @@ impl Server {
             None if share(faults.failing) => 500,
             None if share(faults.reset) => 0,
             None if share(faults.stalled) => 1,
+            None if share(faults.foreign) => FOREIGN,
+            None if share(faults.fields_ignored) => FIELDS_IGNORED,
+            None if share(faults.ignored) => IGNORED,
             None => 200,
         };
         self.seen.push(Seen { status });
@@ -112,12 +135,12 @@ impl Server {
         match status {
             0 => acts.push((MILLISECOND_NS, Act::Reset)),
             1 => {}
-            200 if path.ends_with("nosuch") => self.answer(404, self.service_ns, acts),
+            200 if path.ends_with("nosuch") => self.answer((404, path), self.service_ns, acts),
             200 => {
                 let after_ns = self.service_ns / 2 + self.rng.below(self.service_ns);
-                self.answer(200, after_ns, acts);
+                self.answer((200, path), after_ns, acts);
             }
-            other => self.answer(other, MILLISECOND_NS / 10, acts),
+            other => self.answer((other, path), MILLISECOND_NS / 10, acts),
         }
     }
 }

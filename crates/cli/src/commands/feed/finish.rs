@@ -37,24 +37,26 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
         warnings.push(format!("what was not accepted could not be written down: {error}"));
     }
     let operations = position.operations - position.skipped - tally.left;
-    if operations == 0 && position.at_end {
-        warnings.push("the input holds no operation".to_owned());
-    }
     // Where nothing was settled, all the time passed in vain.
     let last_ns = if tally.last_ns > 0 { tally.last_ns } else { now_ns() };
     let seconds = last_ns.saturating_sub(ended.started_ns) as f64 / 1e9;
-    let settled = (tally.accepted + tally.refused).max(1) as f64;
+    let settled = tally.accepted + tally.refused + tally.ignored_fields + tally.ignored_operations;
+    let settled = settled.max(1) as f64;
     let trouble = feed.trouble();
     let unread = unread(task, &position);
     let read_enough = unread.is_none() || feed.settings.may_end_early;
+    // What was fed by an earlier run may be all that there is; an input without operations is somebody's mistake.
+    let empty = operations == 0 && position.at_end && position.skipped == 0 && tally.left == 0;
     let result = FeedResult {
         operations,
         accepted: tally.accepted,
         refused: tally.refused,
+        ignored_fields: tally.ignored_fields,
+        ignored_operations: tally.ignored_operations,
         malformed: position.malformed,
         unsettled: tally.unsettled,
         left: tally.left,
-        complete: tally.accepted == operations && read_enough && trouble.is_none(),
+        complete: tally.accepted == operations && read_enough && trouble.is_none() && !empty,
         seconds,
         accepted_per_s: if seconds > 0.0 { tally.accepted as f64 / seconds } else { 0.0 },
         requests: tally.requests,
@@ -130,6 +132,10 @@ pub fn verdict(result: &FeedResult, stopped: bool) -> Verdict {
     let mut reasons: Vec<String> = result.trouble.iter().cloned().collect();
     if stopped {
         reasons.push("the feed was stopped before its end".to_owned());
+    }
+    let stopped_early = stopped || result.trouble.is_some() || result.unread.is_some();
+    if result.operations == 0 && !stopped_early {
+        reasons.push("the input holds no operation".to_owned());
     }
     let missing = result.operations - result.accepted;
     if missing > 0 {

@@ -1,8 +1,8 @@
 //! Ways of visiting, each measured for a little while.
 
-use super::{Task, VisitArgs, alarm, finish, show};
-use crate::execute::{Output, note};
-use crate::keeping::{About, JobEnd, Nowhere, carry_out};
+use super::{SLICES_EACH, Task, VisitArgs, alarm, finish, show};
+use crate::execute::Output;
+use crate::keeping::{About, JobEnd, carry_out};
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
@@ -13,17 +13,10 @@ use plimsoll_core::visit::{VisitCell, VisitResult};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
-use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm};
+use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use serde_json::Map;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// Numbers of slices for each container that are tried.
-const SLICES_EACH: [u32; 4] = [1, 4, 16, 32];
-/// How long each of them is tried.
-const TRIAL: Span = Span { ns: 1_500_000_000 };
-/// A smaller number of slices is good enough with this share of the best rate.
-const GOOD_ENOUGH: f64 = 0.9;
 
 /// Measures one way of visiting. `None` stands for a visit that could not take place.
 fn cell(
@@ -32,13 +25,12 @@ fn cell(
     length: Span,
     sink: &mut (dyn Sink + Send),
 ) -> Result<(VisitCell, RunEnd, Arc<Visit>)> {
-    let visit = Visit::begin(
-        form.clone(),
-        Destination::Nowhere,
-        DocumentFormat::Documents,
-        Packing::Plain,
-        task.failures_max,
-    );
+    let to = Written {
+        destination: Destination::Nowhere,
+        format: DocumentFormat::Documents,
+        packing: Packing::Plain,
+    };
+    let visit = Visit::begin(form.clone(), to, task.failures_max);
     let visit = Arc::new(visit.map_err(|error| usage(error.to_string()))?);
     let (plan, forms) = task.plan(form)?;
     let sessions = task.sessions(&visit, &forms);
@@ -66,31 +58,6 @@ fn cell(
         failed: end.totals.ledger.failed.total(),
     };
     Ok((cell, end, visit))
-}
-
-/// Tries several numbers of slices and takes the smallest that is nearly as fast as the fastest.
-pub fn best_slices(task: &Task, quiet: bool) -> Result<u32> {
-    let mut tried: Vec<VisitCell> = Vec::new();
-    for each in SLICES_EACH {
-        let form = VisitForm { slices: each * task.targets.len() as u32, ..task.form.clone() };
-        let (cell, _, visit) = cell(task, &form, TRIAL, &mut Nowhere)?;
-        let over = cell.whole || visit.trouble().is_some() || crate::signals::is_stopped();
-        tried.push(cell);
-        if over {
-            break;
-        }
-    }
-    let best = tried.iter().map(|cell| cell.documents_per_s).fold(0.0, f64::max);
-    let chosen = tried.iter().find(|cell| cell.documents_per_s >= GOOD_ENOUGH * best);
-    let slices = chosen.map_or(1, |cell| cell.slices);
-    if !quiet {
-        let rates: Vec<String> = tried
-            .iter()
-            .map(|cell| format!("{}: {:.0}/s", cell.slices, cell.documents_per_s))
-            .collect();
-        note(&format!("slices tried: {}; {slices} taken", rates.join(", ")));
-    }
-    Ok(slices)
 }
 
 /// Measures the whole matrix and prints it.

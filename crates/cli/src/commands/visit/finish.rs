@@ -1,7 +1,7 @@
 //! What a visit came to.
 
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::visit::{TimeShares, UnfinishedSlice, VisitResult};
+use plimsoll_core::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_workloads::visit::{ReplyForm, SliceTimes, Visit, VisitTotals};
 
@@ -10,9 +10,24 @@ pub fn shares(times: SliceTimes) -> TimeShares {
     TimeShares::of(times.wait_ns as f64, times.receive_ns as f64, times.turn_ns as f64)
 }
 
-/// The result of a run that began with `before` and took so many seconds.
-pub fn result(visit: &Visit, before: &VisitTotals, seconds: f64, cpu_s: f64) -> VisitResult {
+/// How long a run took.
+pub struct Took {
+    /// From the first request until everything was written, s.
+    pub seconds: f64,
+    /// Of that, from the last byte received on, s.
+    pub writing_s: f64,
+    /// CPU of the process, s.
+    pub cpu_s: f64,
+}
+
+/// The result of a run that began with `before`; `written`: whether the output has taken everything.
+pub fn result(visit: &Visit, before: &VisitTotals, took: &Took, written: bool) -> VisitResult {
     let totals = visit.totals();
+    let (seconds, cpu_s) = (took.seconds, took.cpu_s);
+    let (at_once, tried) = match visit.climbed() {
+        Some((at_once, steps)) => (Some(at_once), steps),
+        None => (None, Vec::new()),
+    };
     let entries = |totals: &VisitTotals| totals.documents + totals.removes;
     let bytes = totals.bytes - before.bytes;
     let seconds_own = seconds.max(1e-9);
@@ -24,7 +39,7 @@ pub fn result(visit: &Visit, before: &VisitTotals, seconds: f64, cpu_s: f64) -> 
         duplicates: totals.duplicates,
         bytes,
         id_digest: totals.digest.to_string(),
-        complete: totals.is_complete(),
+        complete: totals.is_complete() && written,
         slices: totals.slices,
         slices_done: totals.slices_done,
         replies: totals.replies,
@@ -38,6 +53,14 @@ pub fn result(visit: &Visit, before: &VisitTotals, seconds: f64, cpu_s: f64) -> 
         gbps: bytes as f64 * 8.0 / 1e9 / seconds_own,
         cpu_s_per_gb: per_gb(cpu_s, bytes),
         time: shares(totals.times),
+        first_byte_ms: visit.first_bytes().summary(),
+        output_limited_s: visit.limited_ns() as f64 / 1e9,
+        output_last_s: took.writing_s,
+        slices_at_once: at_once,
+        slices_tried: tried
+            .iter()
+            .map(|step| SlicesTried { slices: step.slices, mb_per_s: step.bytes_per_s / 1e6 })
+            .collect(),
         resumed_from: entries(before),
         files: visit.files().iter().map(|path| path.display().to_string()).collect(),
         unfinished: totals
@@ -60,17 +83,18 @@ pub fn per_gb(cpu_s: f64, bytes: u64) -> f64 {
 }
 
 /// Whether all that was asked for is there.
-pub fn verdict(result: &VisitResult, end: &RunEnd, unwritten: bool) -> Verdict {
+pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     let ledger = &end.totals.ledger;
     let mut reasons = Vec::new();
+    // What the output does not take is not the target's failure.
     let nothing = ledger.ok == 0 && ledger.finished() > 0 && result.documents == 0;
     if let Some(trouble) = &result.trouble {
         reasons.push(trouble.clone());
     }
-    if end.interrupted {
+    if stopped {
         reasons.push("the visit was stopped before its end".to_owned());
     }
-    if !result.unfinished.is_empty() && result.trouble.is_none() {
+    if !result.unfinished.is_empty() && result.trouble.is_none() && !stopped {
         let first = &result.unfinished[0];
         reasons.push(format!(
             "{} of {} slices did not come to their end; slice {}: {}",
@@ -86,11 +110,11 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, unwritten: bool) -> Verdict {
             result.document_count_claimed, result.document_count_received
         ));
     }
-    let kind = if end.interrupted {
+    let kind = if stopped {
         VerdictKind::Partial
     } else if nothing && !result.complete {
         VerdictKind::TargetFailed
-    } else if !result.complete || unwritten {
+    } else if !result.complete {
         VerdictKind::Partial
     } else {
         VerdictKind::Valid
