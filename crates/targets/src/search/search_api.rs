@@ -9,6 +9,7 @@ use super::parameters::Parameters;
 use super::plan;
 use super::search_reply::{Code, Failure, ResultPage, Times, render, render_failure};
 use super::search_request::{self, SearchRequest};
+use super::store::StoreError;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::{Method, StatusCode};
 use plimsoll_core::clock::now_ns;
@@ -191,7 +192,8 @@ fn run(
         hits: &hits,
         selection: &request.selection,
         times: request.timing.then_some(times),
-    });
+    })
+    .map_err(|error| internal(&StoreError::from(error)))?;
     let benchmark = Benchmark {
         fill_ns: times.fill_ns,
         hits: hits.len(),
