@@ -26,6 +26,7 @@ pub mod fuzz;
 mod fuzzy;
 mod http;
 mod index;
+mod lids;
 mod mapping;
 mod metrics;
 mod near;
@@ -55,6 +56,7 @@ mod text;
 mod value;
 mod visit;
 mod vocabulary;
+mod words;
 mod yql;
 
 use crate::stop::Stop;
@@ -62,6 +64,7 @@ use benchmark_headers::HeaderCase;
 use container::Container;
 pub use fuzzy::FuzzyMode;
 use index::{IndexError, IndexMessage, Indexer};
+use lids::Lids;
 use mapping::IndexSchema;
 use pool::{Pool, STACK_BYTES};
 use schema::Schemas;
@@ -208,6 +211,7 @@ struct App {
     /// What is reached by Elasticsearch's API.
     elastic: elastic::Elastic,
     reader: IndexReader,
+    lids: Lids,
     /// Where searches run.
     pool: Pool,
     /// Where single documents are read.
@@ -302,6 +306,7 @@ impl Server {
             store: store.clone(),
             elastic,
             reader: indexer.reader(),
+            lids: Lids::default(),
             pool,
             reads,
             scans,

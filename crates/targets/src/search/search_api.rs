@@ -172,7 +172,7 @@ fn run(
     let searcher = app.reader.searcher();
     let (ranking, hits, offset) = (search.ranking, search.hits, search.offset);
     let wanted = Wanted { ranking, hits, offset, min_relevance: None };
-    let found = match execute::execute(&searcher, &plan, &wanted, &limits) {
+    let found = match execute::execute(&searcher, &app.lids, &plan, &wanted, &limits) {
         Ok(found) => found,
         Err(ExecuteError::Abandoned) => return Err(timed_out(request.timeout)),
         Err(error) => return Err(internal(&error)),

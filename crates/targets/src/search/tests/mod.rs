@@ -2,6 +2,7 @@
 
 mod bench;
 mod collection_tests;
+mod dictionary_reads;
 mod document_tests;
 mod elastic_tests;
 mod feed_bench;

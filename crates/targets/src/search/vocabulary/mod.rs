@@ -1,24 +1,30 @@
-//! The words of a field of a segment, laid out to be compared with a word one after the other.
+//! The words of a field of a segment in memory: the one dictionary that queries of both dialects use.
 //!
-//! A term dictionary is made to be looked up: a walk with two edits and more visits most of its upper nodes. Here words
-//! lie by their length, each with a set of its letters. An edit changes the length by one at most, and the set by one
-//! letter that comes and one that goes; so nearly all words are passed over at a nanosecond each, and
-//! what is left is compared. Segments do not change, so that this is made once for each, when it is first asked for.
+//! A term dictionary on the disk is cheap to write and to merge, but a lookup unpacks a whole block of it, and a walk with
+//! two edits most of its blocks. Segments do not change, so the words of each are read once, when queries want them.
+//!
+//! Words lie by their length, and within a length in the order of their bytes, each with a set of its letters. A word, or
+//! the words that begin with a text, are found by bisection. An edit changes the length by one at most, and the set
+//! by one letter that comes and one that goes; nearly all words are passed over at a nanosecond each, and what is
+//! left is compared.
+
+mod kept;
 
 use super::automaton::TermAutomaton;
 use super::near::{FAR, LANES};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tantivy::index::SegmentId;
+use std::ops::Range;
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
-use tantivy::{SegmentReader, TantivyError};
+use tantivy::{InvertedIndexReader, SegmentReader, TantivyError};
 
-/// What all words that are kept may take in memory, bytes.
-const CACHE_BYTES: usize = 64 << 20;
-/// Larger dictionaries are walked.
+/// Dictionaries with more words stay on the disk.
 const MAX_WORDS: usize = 1_000_000;
+/// Vocabularies that would take more memory are not made, bytes.
+const MAX_BYTES: usize = kept::CACHE_BYTES / 2;
 /// Words as long as this or longer lie together, characters.
 const LONG: usize = 64;
+/// Words of a dictionary that one lookup on the disk unpacks, about.
+const WORDS_A_LOOKUP: usize = 512;
 
 /// The words of one field of one segment, by length.
 #[derive(Debug, Default)]
@@ -34,8 +40,8 @@ pub(crate) struct Vocabulary {
 }
 
 /// A set of letters: those of ASCII by themselves, all others in five groups.
-fn letters(word: &str) -> u32 {
-    word.chars().fold(0, |set, letter| {
+fn letters(word: &[u8]) -> u32 {
+    std::str::from_utf8(word).unwrap_or_default().chars().fold(0, |set, letter| {
         let bit = if letter.is_ascii_lowercase() {
             u32::from(letter) & 31
         } else {
@@ -45,37 +51,102 @@ fn letters(word: &str) -> u32 {
     })
 }
 
-fn length(word: &str) -> usize {
-    word.chars().count().min(LONG)
+/// The group of a word. Terms that are no text, such as numbers, lie with the longest words.
+fn length(word: &[u8]) -> usize {
+    std::str::from_utf8(word).map_or(LONG, |word| word.chars().count().min(LONG))
 }
 
 impl Vocabulary {
-    /// Reads the dictionary.
-    fn read(reader: &SegmentReader, field: Field) -> Result<Self, TantivyError> {
-        let inverted = reader.inverted_index(field)?;
-        let mut all: Vec<Vec<(String, TermInfo)>> = vec![Vec::new(); LONG + 1];
-        let mut terms = inverted.terms().stream()?;
-        while terms.advance() {
-            let Ok(word) = std::str::from_utf8(terms.key()) else { continue };
-            all[length(word)].push((word.to_owned(), terms.value().clone()));
+    /// Reads the dictionary; `None` if its words would take too much memory.
+    fn read(inverted: &InvertedIndexReader) -> Result<Option<Self>, TantivyError> {
+        let dictionary = inverted.terms();
+        if dictionary.num_terms() > MAX_WORDS {
+            return Ok(None);
         }
-        let mut made = Self::default();
-        for words in all {
-            made.lengths.push(made.ends.len());
-            for (word, info) in words {
-                made.bytes.extend_from_slice(word.as_bytes());
-                made.ends.push(made.bytes.len() as u32);
-                made.letters.push(letters(&word));
-                made.infos.push(info);
+        let mut sorted = Self::default();
+        let mut lengths = Vec::with_capacity(dictionary.num_terms());
+        let mut terms = dictionary.stream()?;
+        while terms.advance() {
+            lengths.push(length(terms.key()));
+            sorted.push(terms.key(), terms.value().clone());
+            if sorted.size() > MAX_BYTES {
+                return Ok(None);
             }
         }
-        made.lengths.push(made.ends.len());
-        Ok(made)
+        Ok(Some(sorted.by_length(&lengths)))
+    }
+
+    fn push(&mut self, word: &[u8], info: TermInfo) {
+        self.bytes.extend_from_slice(word);
+        self.ends.push(self.bytes.len() as u32);
+        self.letters.push(letters(word));
+        self.infos.push(info);
+    }
+
+    /// The same words by their lengths, in the same order within each.
+    fn by_length(&self, lengths: &[usize]) -> Self {
+        let mut starts = vec![0; LONG + 2];
+        lengths.iter().for_each(|length| starts[length + 1] += 1);
+        for length in 0..=LONG {
+            starts[length + 1] += starts[length];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0; lengths.len()];
+        for (number, length) in lengths.iter().enumerate() {
+            order[next[*length]] = number;
+            next[*length] += 1;
+        }
+        let mut made = Self {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            ends: Vec::with_capacity(order.len()),
+            letters: order.iter().map(|number| self.letters[*number]).collect(),
+            infos: order.iter().map(|number| self.infos[*number].clone()).collect(),
+            lengths: starts,
+        };
+        for number in order {
+            made.bytes.extend_from_slice(self.word(number));
+            made.ends.push(made.bytes.len() as u32);
+        }
+        made
     }
 
     /// Bytes of memory.
     fn size(&self) -> usize {
         self.bytes.len() + (8 + size_of::<TermInfo>()) * self.ends.len()
+    }
+
+    /// The words of a length.
+    fn group(&self, length: usize) -> Range<usize> {
+        self.lengths[length]..self.lengths[length + 1]
+    }
+
+    /// The first word of a range that `before` does not accept, which accepts those up to some word.
+    fn bisect(&self, range: Range<usize>, before: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (range.start, range.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if before(self.word(middle)) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Where the documents of a word are, if it is there.
+    fn find(&self, word: &[u8]) -> Option<&TermInfo> {
+        let group = self.group(length(word));
+        let end = group.end;
+        let at = self.bisect(group, |other| other < word);
+        (at < end && self.word(at) == word).then(|| &self.infos[at])
+    }
+
+    /// The words of a length that begin with a text.
+    fn beginning(&self, length: usize, text: &[u8]) -> Range<usize> {
+        let group = self.group(length);
+        if text.is_empty() {
+            return group;
+        }
+        let end = group.end;
+        let start = self.bisect(group, |other| other < text);
+        start..self.bisect(start..end, |other| other.starts_with(text))
     }
 
     fn word(&self, number: usize) -> &[u8] {
@@ -92,13 +163,14 @@ impl Vocabulary {
         automaton: &TermAutomaton,
         mut visit: impl FnMut(&[u8], &TermInfo, u8),
     ) {
-        let (length, letters) = (length(wanted), letters(wanted));
+        let (length, letters) = (length(wanted.as_bytes()), letters(wanted.as_bytes()));
         let (least, most) = (length.saturating_sub(edits), (length + edits).min(LONG));
         let lanes = automaton.lanes();
+        let head = automaton.head();
         let mut candidates = Vec::new();
         let mut columns = [[0; LANES]; LONG];
         for length in least..=most {
-            let range = self.lengths[length]..self.lengths[length + 1];
+            let range = self.beginning(length, head);
             candidates.clear();
             similar(&self.letters, range, letters, edits as u32, &mut candidates);
             let mut near = |number: u32, edits: Option<u8>| {
@@ -174,55 +246,25 @@ fn similar_any(
     }
 }
 
-/// One vocabulary that is kept, or is being made.
-struct Kept {
-    segment: SegmentId,
+/// Where the documents of a term of a field are in a segment, if it has the term.
+///
+/// # Errors
+/// When the dictionary cannot be read.
+pub(crate) fn find(
+    reader: &SegmentReader,
+    inverted: &InvertedIndexReader,
     field: Field,
-    made: Arc<OnceLock<Arc<Vocabulary>>>,
-    /// When it was last asked for, in requests.
-    used: u64,
-}
-
-#[derive(Default)]
-struct Cache {
-    kept: Vec<Kept>,
-    requests: u64,
-}
-
-static CACHE: Mutex<Cache> = Mutex::new(Cache { kept: Vec::new(), requests: 0 });
-
-impl Cache {
-    fn slot(&mut self, segment: SegmentId, field: Field) -> Arc<OnceLock<Arc<Vocabulary>>> {
-        self.requests += 1;
-        let used = self.requests;
-        if let Some(kept) =
-            self.kept.iter_mut().find(|kept| kept.segment == segment && kept.field == field)
-        {
-            kept.used = used;
-            return Arc::clone(&kept.made);
-        }
-        // What was not asked for the longest goes: the segments that are gone, before all others.
-        let size = |kept: &Kept| kept.made.get().map_or(0, |made| made.size());
-        while self.kept.iter().map(size).sum::<usize>() > CACHE_BYTES || self.kept.len() > 4096 {
-            let oldest = self.kept.iter().enumerate().min_by_key(|(_, kept)| kept.used);
-            let Some((oldest, _)) = oldest else { break };
-            self.kept.swap_remove(oldest);
-        }
-        let made = Arc::new(OnceLock::new());
-        self.kept.push(Kept { segment, field, made: Arc::clone(&made), used });
-        made
+    term: &[u8],
+) -> Result<Option<TermInfo>, TantivyError> {
+    let dictionary = inverted.terms();
+    // Of a dictionary that is too large there will be no vocabulary.
+    if dictionary.num_terms() > MAX_WORDS {
+        return Ok(dictionary.get(term)?);
     }
-}
-
-fn of(reader: &SegmentReader, field: Field) -> Result<Arc<Vocabulary>, TantivyError> {
-    let slot =
-        CACHE.lock().unwrap_or_else(PoisonError::into_inner).slot(reader.segment_id(), field);
-    if let Some(made) = slot.get() {
-        return Ok(Arc::clone(made));
+    match kept::for_lookup(reader, inverted, field)? {
+        Some(vocabulary) => Ok(vocabulary.find(term).cloned()),
+        None => Ok(dictionary.get(term)?),
     }
-    // Two that come at once make it twice: that is rare, and neither waits.
-    let made = Arc::new(Vocabulary::read(reader, field)?);
-    Ok(Arc::clone(slot.get_or_init(|| made)))
 }
 
 /// Calls `visit` with every word of a field that is near, where its documents are in the segment, and how many
@@ -239,9 +281,8 @@ pub(crate) fn each_near(
     mut visit: impl FnMut(&[u8], &TermInfo, u8),
 ) -> Result<(), TantivyError> {
     let inverted = reader.inverted_index(field)?;
-    let dictionary = inverted.terms();
-    if dictionary.num_terms() > MAX_WORDS {
-        let mut terms = dictionary.search(automaton).into_stream()?;
+    let Some(vocabulary) = kept::for_walk(reader, &inverted, field)? else {
+        let mut terms = inverted.terms().search(automaton).into_stream()?;
         while terms.advance() {
             // Of long words the automaton lets more pass than is near.
             if let Some(edits) = automaton.edits(terms.key()) {
@@ -249,8 +290,36 @@ pub(crate) fn each_near(
             }
         }
         return Ok(());
-    }
+    };
     let edits = usize::try_from(edits).unwrap_or(LONG);
-    of(reader, field)?.each(wanted, edits, automaton, visit);
+    vocabulary.each(wanted, edits, automaton, visit);
     Ok(())
 }
+
+/// Calls `visit` with where the documents of every word are that begins with a text. The order is any.
+///
+/// # Errors
+/// When the dictionary cannot be read.
+pub(crate) fn each_beginning(
+    reader: &SegmentReader,
+    field: Field,
+    text: &str,
+    mut visit: impl FnMut(&TermInfo),
+) -> Result<(), TantivyError> {
+    let inverted = reader.inverted_index(field)?;
+    let Some(vocabulary) = kept::for_walk(reader, &inverted, field)? else {
+        let mut terms = inverted.terms().range().ge(text.as_bytes()).into_stream()?;
+        while terms.advance() && terms.key().starts_with(text.as_bytes()) {
+            visit(terms.value());
+        }
+        return Ok(());
+    };
+    for length in length(text.as_bytes())..=LONG {
+        let range = vocabulary.beginning(length, text.as_bytes());
+        vocabulary.infos[range].iter().for_each(&mut visit);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
