@@ -3,7 +3,7 @@
 use super::{Vocabulary, WORDS_A_LOOKUP};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use tantivy::index::SegmentId;
 use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, SegmentReader, TantivyError};
@@ -29,7 +29,9 @@ impl Slot {
         inverted: &InvertedIndexReader,
     ) -> Result<Option<Arc<Vocabulary>>, TantivyError> {
         let made = Vocabulary::read(inverted)?.map(Arc::new);
-        Ok(self.made.get_or_init(|| made).clone())
+        let made = self.made.get_or_init(|| made).clone();
+        cache().make_room(0);
+        Ok(made)
     }
 
     fn size(&self) -> usize {
@@ -59,16 +61,16 @@ impl Cache {
             kept.used = used;
             return Arc::clone(&kept.slot);
         }
-        self.make_room();
+        self.make_room(1);
         let slot = Arc::<Slot>::default();
         self.kept.insert((segment, field), Kept { slot: Arc::clone(&slot), used });
         slot
     }
 
-    /// Drops what was not asked for the longest: segments that are gone, before all others.
-    fn make_room(&mut self) {
+    /// Drops what was not asked for the longest, segments that are gone before all others, so that as many more may come.
+    fn make_room(&mut self, more: usize) {
         let mut bytes = self.kept.values().map(|kept| kept.slot.size()).sum::<usize>();
-        while bytes > CACHE_BYTES || self.kept.len() >= CACHE_ENTRIES {
+        while bytes > CACHE_BYTES || self.kept.len() + more > CACHE_ENTRIES {
             let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used);
             let Some(oldest) = oldest.map(|(key, _)| *key) else { return };
             let gone = self.kept.remove(&oldest);
@@ -77,8 +79,12 @@ impl Cache {
     }
 }
 
+fn cache() -> MutexGuard<'static, Cache> {
+    CACHE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn slot(reader: &SegmentReader, field: Field) -> Arc<Slot> {
-    CACHE.lock().unwrap_or_else(PoisonError::into_inner).slot(reader.segment_id(), field)
+    cache().slot(reader.segment_id(), field)
 }
 
 /// The vocabulary for a walk over many words, made now if need be; `None` if it would be too large.
@@ -117,4 +123,31 @@ pub(super) fn for_lookup(
     let made = slot.make(inverted);
     slot.making.store(false, Ordering::Relaxed);
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_the_least_recently_used_vocabularies() {
+        let mut cache = Cache::default();
+        let segment = SegmentId::generate_random();
+        let field = Field::from_field_id;
+        for number in 0..3 {
+            let slot = cache.slot(segment, field(number));
+            let bytes = vec![0; CACHE_BYTES / 3 + 1];
+            let vocabulary = Vocabulary { bytes, ..Vocabulary::default() };
+            assert!(slot.made.set(Some(Arc::new(vocabulary))).is_ok());
+        }
+        cache.slot(segment, field(0));
+        cache.make_room(0);
+        let mut left: Vec<u32> = cache.kept.keys().map(|(_, field)| field.field_id()).collect();
+        left.sort_unstable();
+        assert_eq!(left, [0, 2]);
+        for number in 0..2 * CACHE_ENTRIES as u32 {
+            cache.slot(SegmentId::generate_random(), field(number));
+        }
+        assert_eq!(cache.kept.len(), CACHE_ENTRIES);
+    }
 }

@@ -1,8 +1,9 @@
 //! Several words at once: any of them, the best of them, or all.
 //!
 //! What joins queries of any kind asks each of them through a table of functions, document by document. Words are of
-//! one kind, and mostly few.
+//! one kind.
 
+use super::window::Gathered;
 use super::{WordQuery, WordScorer, WordWeight, explain};
 use std::fmt;
 use tantivy::query::{
@@ -12,7 +13,9 @@ use tantivy::query::{
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
 /// Of more words, documents are gathered by the window: comparing all words at each document would cost more.
-const MAX_WORDS: usize = 8;
+const FEW_WORDS: usize = 2;
+/// Of fewer documents, a window would cost more.
+const FEW_DOCUMENTS: u32 = 1024;
 
 /// How the words of a document count.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,9 +56,8 @@ fn joined(
     queries: Vec<Box<dyn Query>>,
     other: impl FnOnce(Vec<Box<dyn Query>>) -> Box<dyn Query>,
 ) -> Box<dyn Query> {
-    let few = (2..=MAX_WORDS).contains(&queries.len());
     let words = || queries.iter().map(|query| query.downcast_ref::<WordQuery>().cloned()).collect();
-    match if few { words() } else { None } {
+    match if queries.len() > 1 { words() } else { None } {
         Some(words) => Box::new(JoinedQuery { join, words }),
         None => other(queries),
     }
@@ -114,7 +116,11 @@ impl Weight for JoinedWeight {
                     Join::Best(tie_breaker) => Some(tie_breaker),
                     _ => None,
                 };
-                Ok(Box::new(AnyOf::new(found, tie_breaker)))
+                let documents = found.iter().map(DocSet::size_hint).fold(0, u32::saturating_add);
+                if found.len() <= FEW_WORDS || documents <= FEW_DOCUMENTS {
+                    return Ok(Box::new(AnyOf::new(found, tie_breaker)));
+                }
+                Ok(Box::new(Gathered::new(found, tie_breaker)))
             }
         }
     }

@@ -7,6 +7,7 @@ mod joined;
 mod phrase;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use super::vocabulary::find;
 pub(crate) use joined::{all, any, best};

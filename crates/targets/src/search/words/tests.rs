@@ -188,6 +188,7 @@ fn frequent_words_are_those_of_tantivy() {
     for few in [
         &[(0, "common"), (1, "again")][..],
         &[(0, "often"), (1, "half1"), (1, "17")],
+        &[(0, "common"), (0, "x"), (1, "half0"), (1, "3"), (2, "k2")],
         &[(2, "k1"), (0, "x")],
     ] {
         let few = asked(few);
@@ -197,6 +198,9 @@ fn frequent_words_are_those_of_tantivy() {
         }
         let [own, other] = words(&few);
         same(&searcher, &*super::any(own), &bool_of(Occur::Should, other), &steps);
+        let [own, other] = words(&few);
+        let disjunction = DisjunctionMaxQuery::with_tie_breaker(other, 0.3);
+        same(&searcher, &*best(own, 0.3), &disjunction, &steps);
         let [own, other] = words(&few);
         same(&searcher, &*super::all(own), &bool_of(Occur::Must, other), &steps);
     }
