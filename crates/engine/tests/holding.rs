@@ -99,6 +99,8 @@ fn plan() -> ShardPlan {
         warmup_ns: 0,
         ignore_first: 0,
         connections: 1,
+        warm_connections: None,
+        connection_limit: plimsoll_core::verdict::ConnectionLimit::None,
         admission: AdmissionModel::Direct,
         timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
         targets: Arc::new(vec![target]),

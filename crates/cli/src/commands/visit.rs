@@ -361,7 +361,7 @@ pub fn run(args: &VisitArgs) -> Result<u8> {
 fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Result<Finished> {
     let result = VisitResult { trouble: Some(why.clone()), ..VisitResult::default() };
     let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
-    without_run(&task.scenario, output, Verdict { kind, reasons: vec![why] }, results)
+    without_run(&task.scenario, output, Verdict::new(kind, vec![why]), results)
 }
 
 /// Prints the result; on stderr where stdout has the documents.

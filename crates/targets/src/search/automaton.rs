@@ -1,10 +1,7 @@
-//! Term automata for prefix and fuzzy matching, run against the term dictionary of a segment.
+//! Term automata for fuzzy matching, run against the words of a segment.
 
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
-use std::fmt;
-use std::sync::{Arc, OnceLock};
-use tantivy::query::{AutomatonWeight, EnableScoring, Query, Weight};
-use tantivy::schema::Field;
+use std::sync::OnceLock;
 use tantivy_fst::Automaton;
 
 use super::near::{Lanes, Near, Place};
@@ -33,7 +30,6 @@ pub(crate) struct TermAutomaton {
 }
 
 enum Tail {
-    Anything,
     Near(Box<Near>),
     /// For words that are too long for that, while they have an end.
     Table(Box<DFA>),
@@ -100,11 +96,6 @@ pub(crate) enum State {
 }
 
 impl TermAutomaton {
-    /// Terms that begin so.
-    pub(crate) fn prefix(text: &str) -> Self {
-        Self { head: text.as_bytes().to_vec(), tail: Tail::Anything }
-    }
-
     /// Terms whose first `prefix_length` characters are those of the text and whose rest is at most
     /// `max_edits` edits away from the rest of the text. `max_edits` above [`MAX_EDITS`] gives
     /// `None`.
@@ -155,7 +146,6 @@ impl TermAutomaton {
     pub(crate) fn edits(&self, term: &[u8]) -> Option<u8> {
         let rest = term.strip_prefix(self.head.as_slice())?;
         match &self.tail {
-            Tail::Anything => Some(0),
             Tail::Near(near) => {
                 let mut place = near.start();
                 for &byte in rest {
@@ -182,9 +172,14 @@ impl TermAutomaton {
         }
     }
 
+    /// What every term that is accepted begins with.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
     fn enter_tail(&self) -> State {
         match &self.tail {
-            Tail::Anything | Tail::Long(_) => State::Tail(0),
+            Tail::Long(_) => State::Tail(0),
             Tail::Near(near) => State::Near(near.start()),
             Tail::Table(dfa) => State::Tail(dfa.initial_state()),
         }
@@ -200,7 +195,7 @@ impl Automaton for TermAutomaton {
 
     fn is_match(&self, state: &State) -> bool {
         match (state, &self.tail) {
-            (State::Tail(_), Tail::Anything | Tail::Long(_)) => true,
+            (State::Tail(_), Tail::Long(_)) => true,
             (State::Near(place), Tail::Near(near)) => near.is_match(place),
             (State::Tail(state), Tail::Table(dfa)) => {
                 matches!(dfa.distance(*state), Distance::Exact(_))
@@ -220,39 +215,16 @@ impl Automaton for TermAutomaton {
         }
     }
 
-    fn will_always_match(&self, state: &State) -> bool {
-        matches!((state, &self.tail), (State::Tail(_), Tail::Anything))
-    }
-
     fn accept(&self, state: &State, byte: u8) -> State {
         match (*state, &self.tail) {
             (State::Head(at), _) if self.head.get(at) == Some(&byte) => {
                 if at + 1 == self.head.len() { self.enter_tail() } else { State::Head(at + 1) }
             }
-            (State::Tail(state), Tail::Anything | Tail::Long(_)) => State::Tail(state),
+            (State::Tail(state), Tail::Long(_)) => State::Tail(state),
             (State::Near(place), Tail::Near(near)) => State::Near(near.next(&place, byte)),
             (State::Tail(state), Tail::Table(dfa)) => State::Tail(dfa.transition(state, byte)),
             _ => State::Dead,
         }
-    }
-}
-
-/// Documents that hold a term which the automaton accepts.
-#[derive(Clone)]
-pub(crate) struct AutomatonQuery {
-    pub(crate) field: Field,
-    pub(crate) automaton: Arc<TermAutomaton>,
-}
-
-impl fmt::Debug for AutomatonQuery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AutomatonQuery").field("field", &self.field).finish_non_exhaustive()
-    }
-}
-
-impl Query for AutomatonQuery {
-    fn weight(&self, _: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
-        Ok(Box::new(AutomatonWeight::<TermAutomaton>::new(self.field, Arc::clone(&self.automaton))))
     }
 }
 

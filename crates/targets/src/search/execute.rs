@@ -2,16 +2,16 @@
 
 mod pruned;
 
-use super::mapping::LID;
+use super::lids::Lids;
 use super::plan::{Plan, Shape, SortBy, SortColumn};
 use super::query::Ranking;
 use super::sort::SortKeys;
 pub(crate) use super::sort::{SortValue, compare};
+use super::words::Statistics;
 use plimsoll_core::clock::now_ns;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
-use tantivy::columnar::Column;
 use tantivy::query::{EnableScoring, Scorer, Weight};
 use tantivy::{
     COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED,
@@ -84,6 +84,7 @@ impl Limits<'_> {
 /// When the deadline passes first, or the index cannot be read.
 pub(crate) fn execute(
     searcher: &Searcher,
+    lids: &Lids,
     plan: &Plan,
     wanted: &Wanted,
     limits: &Limits<'_>,
@@ -94,8 +95,9 @@ pub(crate) fn execute(
     let some = wanted.hits + wanted.offset > 0;
     let ranked = wanted.ranking == Ranking::Bm25 && plan.order.is_empty() && some;
     let scored = ranked || by_score || wanted.min_relevance.is_some();
+    let statistics = Statistics(searcher);
     let scoring = if scored {
-        EnableScoring::enabled_from_searcher(searcher)
+        EnableScoring::enabled_from_statistics_provider(&statistics, searcher)
     } else {
         EnableScoring::disabled_from_searcher(searcher)
     };
@@ -104,7 +106,7 @@ pub(crate) fn execute(
     let (hits, offset) = (wanted.hits, wanted.offset);
     let minimum = wanted.min_relevance.unwrap_or(f32::NEG_INFINITY);
     let shape = if wanted.min_relevance.is_some() { Shape::General } else { plan.shape };
-    let run = Run { searcher, weight, shape, limits, wanted: hits + offset, scored, minimum };
+    let run = Run { searcher, lids, weight, shape, limits, wanted: hits + offset, scored, minimum };
     let mut sorted_by = Vec::new();
     let (total, found) = match shape {
         _ if !plan.order.is_empty() => {
@@ -157,6 +159,7 @@ impl Eq for Candidate {}
 
 struct Run<'a> {
     searcher: &'a Searcher,
+    lids: &'a Lids,
     weight: &'a dyn Weight,
     shape: Shape,
     limits: &'a Limits<'a>,
@@ -325,16 +328,10 @@ impl Run<'_> {
 
     /// Finds the store's numbers of the candidates.
     fn hits(&self, candidates: impl Iterator<Item = Candidate>) -> Result<Vec<Hit>, ExecuteError> {
-        let mut columns: Vec<Option<Column<u64>>> =
-            vec![None; self.searcher.segment_readers().len()];
+        let documents = self.lids.of(self.searcher);
         let mut hits = Vec::new();
         for candidate in candidates {
-            let reader = self.searcher.segment_reader(candidate.segment as u32);
-            let slot = &mut columns[candidate.segment];
-            if slot.is_none() {
-                *slot = Some(reader.fast_fields().u64(LID)?);
-            }
-            let lid = slot.as_ref().and_then(|column| column.first(candidate.doc));
+            let lid = documents.lid(candidate.segment, candidate.doc)?;
             if let Some(lid) = lid {
                 hits.push(Hit { lid, relevance: candidate.relevance });
             }

@@ -4,8 +4,9 @@
 use super::automaton::TermAutomaton;
 use super::mapping::{FieldKind, Mapped};
 use super::query::{Expansion, MAX_AUTOMATON_EDITS, Similar};
-use super::similar::SimilarQuery;
+use super::similar::{SimilarQuery, Words};
 use super::vocabulary::each_near;
+use super::words::WordQuery;
 use plimsoll_scan::Metric;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -15,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 use tantivy::query::{
     Bm25StatisticsProvider, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, EnableScoring,
-    Occur, Query, TermQuery, Weight,
+    Occur, Query, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Score, Searcher, TantivyError, Term};
@@ -113,7 +114,7 @@ pub(crate) fn query(
         }
         // How near each word is does not count: the matches may be a tenth of all documents.
         _ => Box::new(ConstScoreQuery::new(
-            Box::new(SimilarQuery { field, term, edits, automaton }),
+            Box::new(SimilarQuery { field, words: Words::Near { term, edits, automaton } }),
             1.0,
         )),
     })
@@ -232,7 +233,7 @@ impl Query for NearestQuery {
         let documents = kept.iter().map(|kept| kept.documents.get()).max().unwrap_or(0);
         let clauses = terms.into_iter().map(|(term, boost)| {
             let query: Box<dyn Query> =
-                Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+                Box::new(WordQuery::new(term, IndexRecordOption::WithFreqs));
             let boosted =
                 if boost == 1.0 { query } else { Box::new(BoostQuery::new(query, boost)) };
             (Occur::Should, boosted)

@@ -26,6 +26,7 @@ pub mod fuzz;
 mod fuzzy;
 mod http;
 mod index;
+mod lids;
 mod mapping;
 mod metrics;
 mod near;
@@ -57,6 +58,7 @@ mod value;
 mod visit;
 mod vocabulary;
 mod window;
+mod words;
 mod yql;
 
 use crate::stop::Stop;
@@ -64,6 +66,7 @@ use benchmark_headers::HeaderCase;
 use container::Container;
 pub use fuzzy::FuzzyMode;
 use index::{IndexError, IndexMessage, Indexer};
+use lids::Lids;
 use mapping::IndexSchema;
 use pool::{Pool, STACK_BYTES};
 use schema::Schemas;
@@ -210,6 +213,7 @@ struct App {
     /// What is reached by Elasticsearch's API.
     elastic: elastic::Elastic,
     reader: IndexReader,
+    lids: Lids,
     /// Where searches run.
     pool: Pool,
     /// Where single documents are read.
@@ -304,6 +308,7 @@ impl Server {
             store: store.clone(),
             elastic,
             reader: indexer.reader(),
+            lids: Lids::default(),
             pool,
             reads,
             scans,

@@ -2,19 +2,21 @@
 
 mod several;
 
-use super::automaton::{AutomatonQuery, TermAutomaton};
+use super::automaton::TermAutomaton;
 use super::complement::ComplementQuery;
 use super::fuzzy;
 use super::mapping::{FieldKind, Fields, Mapped};
 use super::numbers::NumbersQuery;
 use super::query::{AtLeast, Literal, MAX_EDITS, Node, Number, OrderBy, Search};
 use super::range::range;
+use super::similar::{SimilarQuery, Words};
+use super::words::{PhraseQuery, WordQuery, all, any, best};
 use several::window;
 use std::sync::Arc;
 use tantivy::Term;
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery,
-    ExistsQuery, Occur, PhraseQuery, Query, TermQuery, TermSetQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, ExistsQuery, Occur,
+    PhraseQuery as SloppyPhraseQuery, Query,
 };
 use tantivy::schema::IndexRecordOption;
 
@@ -224,7 +226,7 @@ impl<'a> Planner<'a> {
     /// Every document of a type.
     fn of_type(&self, number: u16) -> Option<Box<dyn Query>> {
         let term = self.schema.type_term(number)?;
-        Some(flat(TermQuery::new(term, IndexRecordOption::Basic)))
+        Some(flat(WordQuery::new(term, IndexRecordOption::Basic)))
     }
 
     fn node(&self, node: &Node) -> Made {
@@ -242,7 +244,7 @@ impl<'a> Planner<'a> {
                 if queries.is_empty() {
                     return nothing();
                 }
-                Ok(Box::new(BooleanQuery::union(queries)))
+                Ok(any(queries))
             }
             Node::Rank(children) => self.rank(children),
             Node::Null => nothing(),
@@ -256,7 +258,7 @@ impl<'a> Planner<'a> {
             Node::Prefix { field, text } => self.each_field(field, |mapped| {
                 let term = single(field, mapped, text, "a prefix")?;
                 // Without a word there is nothing to begin with.
-                term.map_or_else(nothing, |term| automaton(mapped, TermAutomaton::prefix(&term)))
+                term.map_or_else(nothing, |term| beginning(mapped, &term))
             }),
             Node::Fuzzy { field, text, max_edits, prefix_length } => self
                 .each_field(field, |mapped| fuzzy(field, mapped, text, *max_edits, *prefix_length)),
@@ -272,7 +274,7 @@ impl<'a> Planner<'a> {
                 Ok(Box::new(ConstScoreQuery::new(self.node(child)?, *score)))
             }
             Node::Beginning { field, text } => {
-                self.each_field(field, |mapped| automaton(mapped, TermAutomaton::prefix(text)))
+                self.each_field(field, |mapped| beginning(mapped, text))
             }
             Node::Exact { field, term } => self.each_field(field, |mapped| exact(mapped, term)),
             Node::Near { field, words: parts, slop } => self.each_field(field, |mapped| {
@@ -283,13 +285,12 @@ impl<'a> Planner<'a> {
                 fuzzy::query(similar, mapped, self.schema.scan()).map_err(PlanError)
             }),
             Node::Exists(field) => self.each_field(field, |mapped| Ok(any_value(mapped))),
-            Node::Best { children, tie_breaker } => {
-                let children =
-                    children.iter().map(|child| self.node(child)).collect::<Result<Vec<_>, _>>()?;
-                let best = DisjunctionMaxQuery::with_tie_breaker(children, *tie_breaker);
-                Ok(Box::new(best))
-            }
+            Node::Best { children, tie_breaker } => Ok(best(self.queries(children)?, *tie_breaker)),
         }
+    }
+
+    fn queries(&self, nodes: &[Node]) -> Result<Vec<Box<dyn Query>>, PlanError> {
+        nodes.iter().map(|node| self.node(node)).collect()
     }
 
     fn clauses(&self, occur: Occur, nodes: &[Node]) -> Result<Clauses, PlanError> {
@@ -297,13 +298,16 @@ impl<'a> Planner<'a> {
     }
 
     fn at_least(&self, some: &AtLeast) -> Made {
+        if some.must.is_empty() && some.at_least == 1 {
+            return Ok(any(self.queries(&some.should)?));
+        }
         let mut clauses = self.clauses(Occur::Must, &some.must)?;
         clauses.extend(self.clauses(Occur::Should, &some.should)?);
         Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, some.at_least)))
     }
 
     fn and(&self, children: &[Node]) -> Made {
-        Ok(Box::new(BooleanQuery::new(self.clauses(Occur::Must, children)?)))
+        Ok(all(self.queries(children)?))
     }
 
     /// One query for each field that the name stands for.
@@ -315,11 +319,8 @@ impl<'a> Planner<'a> {
         if fields.is_empty() {
             return nothing();
         }
-        let clauses = fields
-            .into_iter()
-            .map(|field| Ok((Occur::Should, make(field)?)))
-            .collect::<Result<Clauses, PlanError>>()?;
-        Ok(Box::new(BooleanQuery::new(clauses)))
+        let queries = fields.into_iter().map(make).collect::<Result<Vec<_>, PlanError>>()?;
+        Ok(any(queries))
     }
 }
 
@@ -333,7 +334,7 @@ fn exact(mapped: &Mapped, term: &str) -> Made {
     match mapped.kind {
         FieldKind::Text | FieldKind::Keyword => {
             let term = Term::from_field_text(mapped.field, term);
-            Ok(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
+            Ok(Box::new(WordQuery::new(term, IndexRecordOption::WithFreqs)))
         }
         FieldKind::Long | FieldKind::Real { .. } => nothing(),
     }
@@ -363,19 +364,20 @@ fn phrase(name: &str, mapped: &Mapped, words: Vec<String>, text: &str, slop: u32
         0 => nothing(),
         1 => {
             let term = terms.swap_remove(0);
-            Ok(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
+            Ok(Box::new(WordQuery::new(term, IndexRecordOption::WithFreqs)))
         }
+        _ if slop == 0 => Ok(Box::new(PhraseQuery::new(terms))),
         _ => {
-            let mut query = PhraseQuery::new(terms);
+            let mut query = SloppyPhraseQuery::new(terms);
             query.set_slop(slop);
             Ok(Box::new(query))
         }
     }
 }
 
-fn keyword(mapped: &Mapped, text: &str) -> TermQuery {
+fn keyword(mapped: &Mapped, text: &str) -> WordQuery {
     let term = Term::from_field_text(mapped.field, &mapped.analysis.whole(text));
-    TermQuery::new(term, IndexRecordOption::Basic)
+    WordQuery::new(term, IndexRecordOption::Basic)
 }
 
 /// The one term of a text that must not have more.
@@ -411,11 +413,16 @@ fn fuzzy(name: &str, mapped: &Mapped, text: &str, max_edits: u64, prefix_length:
     let found = found.ok_or_else(|| {
         PlanError(format!("maxEditDistance {max_edits} is not supported: use 0 to {MAX_EDITS}"))
     })?;
-    automaton(mapped, found)
+    let (term, automaton) = (term.into(), Arc::new(found));
+    similar(mapped, Words::Near { term, edits: max_edits, automaton })
 }
 
-fn automaton(mapped: &Mapped, automaton: TermAutomaton) -> Made {
-    let query = AutomatonQuery { field: mapped.field, automaton: Arc::new(automaton) };
+fn beginning(mapped: &Mapped, text: &str) -> Made {
+    similar(mapped, Words::Beginning(text.into()))
+}
+
+fn similar(mapped: &Mapped, words: Words) -> Made {
+    let query = SimilarQuery { field: mapped.field, words };
     // Only whole words are scored: an approximate match says nothing of frequency.
     Ok(Box::new(ConstScoreQuery::new(Box::new(query), 1.0)))
 }
@@ -424,7 +431,7 @@ fn automaton(mapped: &Mapped, automaton: TermAutomaton) -> Made {
 pub(crate) fn any_value(mapped: &Mapped) -> Box<dyn Query> {
     if let Some((names, name)) = &mapped.listed {
         let term = Term::from_field_text(*names, name);
-        return flat(TermQuery::new(term, IndexRecordOption::Basic));
+        return flat(WordQuery::new(term, IndexRecordOption::Basic));
     }
     let column = mapped.column.clone().unwrap_or_default();
     flat(ExistsQuery::new(column, false))
@@ -461,7 +468,7 @@ fn one_of(name: &str, mapped: &Mapped, values: &[Literal]) -> Made {
         };
         terms.push(term);
     }
-    Ok(flat(TermSetQuery::new(terms)))
+    Ok(flat(SimilarQuery { field, words: Words::These(terms.into()) }))
 }
 
 /// A query whose matches do not add to the relevance.

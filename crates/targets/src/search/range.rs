@@ -3,9 +3,10 @@
 use super::mapping::{FieldKind, Mapped};
 use super::plan::{Made, PlanError, any_value, flat};
 use super::query::Number;
+use super::words::WordQuery;
 use std::ops::Bound;
 use tantivy::Term;
-use tantivy::query::{EmptyQuery, Query, RangeQuery, TermQuery};
+use tantivy::query::{EmptyQuery, Query, RangeQuery};
 use tantivy::schema::IndexRecordOption;
 
 /// The documents with a number between two bounds.
@@ -41,7 +42,7 @@ fn long_range(mapped: &Mapped, lower: Bound<Number>, upper: Bound<Number>) -> Bo
     }
     let term = |value| Term::from_field_i64(mapped.field, value);
     if lower == upper && mapped.terms {
-        return flat(TermQuery::new(term(lower), IndexRecordOption::Basic));
+        return flat(WordQuery::new(term(lower), IndexRecordOption::Basic));
     }
     flat(RangeQuery::new(Bound::Included(term(lower)), Bound::Included(term(upper))))
 }

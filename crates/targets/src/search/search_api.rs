@@ -9,6 +9,7 @@ use super::parameters::Parameters;
 use super::plan;
 use super::search_reply::{Code, Failure, ResultPage, Times, render, render_failure};
 use super::search_request::{self, SearchRequest};
+use super::store::StoreError;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::{Method, StatusCode};
 use plimsoll_core::clock::now_ns;
@@ -171,7 +172,7 @@ fn run(
     let searcher = app.reader.searcher();
     let (ranking, hits, offset) = (search.ranking, search.hits, search.offset);
     let wanted = Wanted { ranking, hits, offset, min_relevance: None };
-    let found = match execute::execute(&searcher, &plan, &wanted, &limits) {
+    let found = match execute::execute(&searcher, &app.lids, &plan, &wanted, &limits) {
         Ok(found) => found,
         Err(ExecuteError::Abandoned) => return Err(timed_out(request.timeout)),
         Err(error) => return Err(internal(&error)),
@@ -191,7 +192,8 @@ fn run(
         hits: &hits,
         selection: &request.selection,
         times: request.timing.then_some(times),
-    });
+    })
+    .map_err(|error| internal(&StoreError::from(error)))?;
     let benchmark = Benchmark {
         fill_ns: times.fill_ns,
         hits: hits.len(),

@@ -1,11 +1,11 @@
 //! Answers of `/search/`: JSON in Vespa's shape, and the benchmark headers.
 
-use super::document::Document;
 use super::encoding::{DecodeError, Stored};
 use super::execute::Hit;
 use super::query::Selection;
 use super::render::{push_name, push_summary, push_text};
 use super::schema::Schemas;
+use super::store::Fetched;
 use hyper::StatusCode;
 
 /// Vespa's error codes, as far as this server has a use for them.
@@ -90,13 +90,16 @@ pub(crate) struct ResultPage<'a> {
     pub(crate) schemas: &'a Schemas,
     pub(crate) total: u64,
     pub(crate) documents: u64,
-    pub(crate) hits: &'a [(Hit, Document)],
+    pub(crate) hits: &'a Fetched<Hit>,
     pub(crate) selection: &'a Selection,
     pub(crate) times: Option<Times>,
 }
 
 /// The body of a successful search.
-pub(crate) fn render(page: &ResultPage<'_>) -> Vec<u8> {
+///
+/// # Errors
+/// When a stored document is damaged, or no schema describes its type.
+pub(crate) fn render(page: &ResultPage<'_>) -> Result<Vec<u8>, DecodeError> {
     let mut out = Vec::with_capacity(512 + page.hits.len() * 512);
     out.push(b'{');
     if let Some(times) = &page.times {
@@ -115,13 +118,13 @@ pub(crate) fn render(page: &ResultPage<'_>) -> Vec<u8> {
     out.extend_from_slice(b"},\"coverage\":{\"coverage\":100,\"documents\":");
     push_number(&mut out, page.documents);
     out.extend_from_slice(b",\"full\":true,\"nodes\":1,\"results\":1,\"resultsFull\":1}");
-    for (number, (hit, document)) in page.hits.iter().enumerate() {
+    for (number, (hit, id, content)) in page.hits.iter().enumerate() {
         let before: &[u8] = if number == 0 { b",\"children\":[" } else { b"," };
         out.extend_from_slice(before);
-        push_hit(&mut out, page, *hit, document);
+        push_hit(&mut out, page, hit, id, content)?;
     }
     out.extend_from_slice(if page.hits.is_empty() { b"}}" } else { b"]}}" });
-    out
+    Ok(out)
 }
 
 /// The body of a failed search.
@@ -140,43 +143,45 @@ pub(crate) fn render_failure(failure: &Failure) -> Vec<u8> {
     out
 }
 
-fn push_hit(out: &mut Vec<u8>, page: &ResultPage<'_>, hit: Hit, document: &Document) {
+fn push_hit(
+    out: &mut Vec<u8>,
+    page: &ResultPage<'_>,
+    hit: Hit,
+    id: &str,
+    content: &[u8],
+) -> Result<(), DecodeError> {
     out.extend_from_slice(b"{\"id\":");
-    push_text(out, &document.id);
+    push_text(out, id);
     out.extend_from_slice(b",\"relevance\":");
     push_real(out, f64::from(hit.relevance));
     out.extend_from_slice(b",\"source\":");
     push_text(out, page.schemas.cluster());
     out.extend_from_slice(b",\"fields\":{");
-    let end = out.len();
-    if push_fields(out, page, document).is_err() {
-        // Values of a type that the schemas do not have: nothing can be said of them.
-        out.truncate(end);
-    }
+    push_fields(out, page, id, content)?;
     out.extend_from_slice(b"}}");
+    Ok(())
 }
 
 fn push_fields(
     out: &mut Vec<u8>,
     page: &ResultPage<'_>,
-    document: &Document,
+    id: &str,
+    content: &[u8],
 ) -> Result<(), DecodeError> {
     let start = out.len();
-    let mut bytes = Vec::new();
-    document.values.encode(page.schemas, &mut bytes);
-    let stored = Stored::open(page.schemas, &bytes)?;
+    let stored = Stored::open(page.schemas, content)?;
     let name = stored.schema.name();
     match page.selection {
         Selection::All => {
             push_special(out, start, "sddocname", name);
-            push_special(out, start, "documentid", &document.id);
+            push_special(out, start, "documentid", id);
             push_summary(out, start, &stored, |_| true)?;
         }
         Selection::Named(names) => {
             for shown in names {
                 match shown.as_str() {
                     "sddocname" => push_special(out, start, shown, name),
-                    "documentid" => push_special(out, start, shown, &document.id),
+                    "documentid" => push_special(out, start, shown, id),
                     shown => push_summary(out, start, &stored, |field| field == shown)?,
                 }
             }

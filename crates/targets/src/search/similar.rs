@@ -1,25 +1,39 @@
-//! Documents that hold any word near a word.
+//! Documents that hold any word near a word, any word that begins with a text, or any of some terms.
 
 use super::automaton::TermAutomaton;
-use super::vocabulary::each_near;
+use super::vocabulary::{each_beginning, each_near, find};
 use std::fmt;
 use std::sync::Arc;
-use tantivy::query::{ConstScorer, EnableScoring, Explanation, Query, Scorer, Weight};
+use tantivy::query::{ConstScorer, EmptyScorer, EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError};
+use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError, Term};
 
-/// All words of a field that are as near are looked for.
+/// Which words of a field are looked for.
+#[derive(Clone)]
+pub(crate) enum Words {
+    /// All that the automaton of a term accepts, which are as many edits away at most.
+    Near { term: Arc<str>, edits: u64, automaton: Arc<TermAutomaton> },
+    /// All that begin so.
+    Beginning(Arc<str>),
+    /// These.
+    These(Arc<[Term]>),
+}
+
+/// All such words of a field are looked for.
 #[derive(Clone)]
 pub(crate) struct SimilarQuery {
     pub(crate) field: Field,
-    pub(crate) term: Arc<str>,
-    pub(crate) edits: u64,
-    pub(crate) automaton: Arc<TermAutomaton>,
+    pub(crate) words: Words,
 }
 
 impl fmt::Debug for SimilarQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimilarQuery").field("term", &self.term).finish_non_exhaustive()
+        let mut told = f.debug_struct("SimilarQuery");
+        match &self.words {
+            Words::Near { term: text, .. } | Words::Beginning(text) => told.field("text", text),
+            Words::These(terms) => told.field("terms", terms),
+        };
+        told.finish_non_exhaustive()
     }
 }
 
@@ -33,12 +47,28 @@ struct SimilarWeight(SimilarQuery);
 
 impl Weight for SimilarWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let query = &self.0;
+        let SimilarQuery { field, words } = &self.0;
+        let field = *field;
         let mut terms = Vec::new();
-        let (field, automaton) = (query.field, &query.automaton);
-        each_near(reader, field, &query.term, query.edits, automaton, |_, term, _| {
-            terms.push(term.clone());
-        })?;
+        match words {
+            Words::Near { term, edits, automaton } => {
+                each_near(reader, field, term, *edits, automaton, |_, term, _| {
+                    terms.push(term.clone());
+                })?;
+            }
+            Words::Beginning(text) => {
+                each_beginning(reader, field, text, |term| terms.push(term.clone()))?;
+            }
+            Words::These(these) => {
+                let inverted = reader.inverted_index(field)?;
+                for term in these.iter() {
+                    terms.extend(find(reader, &inverted, field, term.serialized_value_bytes())?);
+                }
+            }
+        }
+        if terms.is_empty() {
+            return Ok(Box::new(EmptyScorer));
+        }
         // From the beginning of the file to its end.
         terms.sort_unstable_by_key(|term| term.postings_range.start);
         let inverted = reader.inverted_index(field)?;

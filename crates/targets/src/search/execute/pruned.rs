@@ -1,5 +1,6 @@
 //! The best matches of terms, without a look at most of the matches.
 
+use super::super::words::Statistics;
 use super::{Candidate, ExecuteError, Outcome, Run, alive, in_order, keep, threshold};
 use std::collections::BinaryHeap;
 use tantivy::query::{EnableScoring, Query};
@@ -76,8 +77,9 @@ impl Run<'_> {
         mut candidates: &mut [Candidate],
     ) -> Result<u64, ExecuteError> {
         let adds = terms.len() > 2;
+        let statistics = Statistics(self.searcher);
         let scoring = if adds {
-            EnableScoring::enabled_from_searcher(self.searcher)
+            EnableScoring::enabled_from_statistics_provider(&statistics, self.searcher)
         } else {
             EnableScoring::disabled_from_searcher(self.searcher)
         };

@@ -5,6 +5,7 @@
 //! commit also notes the documents it changed in a table of changes, from which the index catches
 //! up after a crash; the notes go away once a commit of the index has covered them.
 
+mod fetched;
 pub(crate) mod key;
 mod prune;
 mod record;
@@ -13,6 +14,7 @@ mod scan;
 mod tests;
 mod write;
 
+pub(crate) use fetched::Fetched;
 pub(crate) use record::Record;
 pub(crate) use scan::{Found, Start};
 pub(crate) use write::{Operation, Test, Write, WriteError, WriterMessage, Written};
@@ -215,30 +217,6 @@ impl Store {
     pub(crate) fn get(&self, id: &DocumentId) -> Result<Option<Document>, StoreError> {
         let Some(record) = self.records()?.get(key::key(id).as_slice())? else { return Ok(None) };
         Ok(document(&self.schemas, id.as_str(), record.value())?.map(|(_, document)| document))
-    }
-
-    /// Reads documents by their numbers, leaving out those that are gone.
-    pub(crate) fn fetch<T>(
-        &self,
-        wanted: &[T],
-        lid: impl Fn(&T) -> u64,
-    ) -> Result<Vec<(T, Document)>, StoreError>
-    where
-        T: Copy,
-    {
-        let mut found = Vec::with_capacity(wanted.len());
-        if wanted.is_empty() {
-            return Ok(found);
-        }
-        let transaction = self.db.begin_read()?;
-        let keys = transaction.open_table(KEYS)?;
-        let records = transaction.open_table(RECORDS)?;
-        for item in wanted {
-            if let Some(document) = self.by_lid(&keys, &records, lid(item))? {
-                found.push((*item, document));
-            }
-        }
-        Ok(found)
     }
 
     /// The sequence number up to which the changes are gone.

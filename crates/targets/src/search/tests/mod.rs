@@ -3,6 +3,7 @@
 mod bench;
 mod collection_tests;
 mod combining;
+mod dictionary_reads;
 mod document_tests;
 mod elastic_tests;
 mod feed_bench;

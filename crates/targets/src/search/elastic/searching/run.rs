@@ -175,7 +175,7 @@ impl Gather {
     fn run(&self, number: usize) -> Part {
         let target = &self.targets[number];
         let limits = Limits { deadline_ns: self.deadline_ns, abandoned: &self.abandoned };
-        let (searcher, blocks, log) = target.shard.searcher();
+        let (searcher, lids, blocks, log) = target.shard.searcher();
         target.shard.counters.searches.fetch_add(1, Ordering::Relaxed);
         let scan = target.shard.scan.as_ref().map(|scan| {
             let limited = scan.within(self.deadline_ns, Arc::clone(&self.abandoned));
@@ -193,7 +193,7 @@ impl Gather {
             offset: 0,
             min_relevance: self.request.min_score,
         };
-        match execute::execute(&searcher, &plan, &wanted, &limits) {
+        match execute::execute(&searcher, &lids, &plan, &wanted, &limits) {
             Ok(found) => Ok((found, log)),
             Err(ExecuteError::Abandoned) => Err(ShardFailure::TimedOut),
             // A scan of the text ends so when its time is over.

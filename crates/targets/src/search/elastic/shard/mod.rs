@@ -13,6 +13,7 @@ mod writer;
 pub(crate) use operation::{Batch, Condition, Done, Item, Operation, Partial, Written};
 
 use super::super::fuzzy::RowText;
+use super::super::lids::Lids;
 use super::super::scan::{self, ScanQueue, ShardScan};
 use super::super::store::Durability;
 use super::index::State;
@@ -84,6 +85,7 @@ struct Looks {
 
 struct Searching {
     reader: IndexReader,
+    lids: Arc<Lids>,
     /// Blocks of columns of the text index.
     blocks: usize,
     /// Where the positions are that the index gives.
@@ -146,6 +148,7 @@ impl Shard {
             number,
             searching: RwLock::new(Searching {
                 reader: text.reader(),
+                lids: Arc::default(),
                 blocks: text.blocks(),
                 log: Arc::clone(&log),
             }),
@@ -231,10 +234,12 @@ impl Shard {
         }
     }
 
-    /// A snapshot for searching, how many blocks of columns it has, and the log that its positions are of.
-    pub(crate) fn searcher(&self) -> (Searcher, usize, Arc<Log>) {
+    /// A snapshot for searching, what tells its documents, how many blocks of columns it has, and the log that its
+    /// positions are of.
+    pub(crate) fn searcher(&self) -> (Searcher, Arc<Lids>, usize, Arc<Log>) {
         let searching = self.searching.read().unwrap_or_else(PoisonError::into_inner);
-        (searching.reader.searcher(), searching.blocks, Arc::clone(&searching.log))
+        let (lids, log) = (Arc::clone(&searching.lids), Arc::clone(&searching.log));
+        (searching.reader.searcher(), lids, searching.blocks, log)
     }
 
     /// Documents that a search can find now.
@@ -244,7 +249,8 @@ impl Shard {
 
     fn show(&self, text: &TextIndex) {
         let (reader, blocks) = (text.reader(), text.blocks());
-        let shown = Searching { reader, blocks, log: self.log() };
+        // Another reader counts its generations anew.
+        let shown = Searching { reader, lids: Arc::default(), blocks, log: self.log() };
         *self.searching.write().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 
