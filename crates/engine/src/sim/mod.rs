@@ -466,6 +466,10 @@ impl<P: Peer> Net for SimNet<P> {
                 self.pass(until_ns, true);
             }
         }
+        if self.thread.timers_late_ns() > 0 && self.ready.is_empty() {
+            let late_ns = self.rng.below(self.thread.timers_late_ns() + 1);
+            self.pass(self.clock.now_ns() + late_ns, true);
+        }
         // It wakes when it may run again.
         self.work(0);
         let found = self.ready.len().min(BATCH.saturating_sub(self.batch.len()));
