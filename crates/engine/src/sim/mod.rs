@@ -472,7 +472,9 @@ impl<P: Peer> Net for SimNet<P> {
         }
         // It wakes when it may run again.
         self.work(0);
-        let found = self.ready.len().min(BATCH.saturating_sub(self.batch.len()));
+        // For an ideal thread a batch has no end: it would take the next one in the same moment.
+        let most = if self.thread.completion_ns() > 0 { BATCH } else { usize::MAX };
+        let found = self.ready.len().min(most.saturating_sub(self.batch.len()));
         self.batch.extend(self.ready.drain(..found));
         let passed_ns = self.clock.now_ns() - start_ns;
         self.idle_ns += passed_ns;

@@ -127,7 +127,7 @@ fn healthy(seed: u64, kind: &'static str, rng: &mut Rng) -> Scene {
         AdmissionModel::Direct
     };
     // Nobody waits where all that are due may be in flight at once.
-    let enough = (rate * seconds).max(64.0).min(REQUESTS_MAX) as u32;
+    let enough = (rate * seconds).clamp(64.0, REQUESTS_MAX) as u32;
     Scene {
         seed,
         kind,
