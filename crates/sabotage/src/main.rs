@@ -10,13 +10,14 @@ use plimsoll_sabotage::sockets::stage::Stage;
 use plimsoll_sabotage::virtual_time::{draw, one, parallel};
 use std::process::ExitCode;
 
-const USAGE: &str = "plimsoll-sabotage [all|virtual|sockets] [--runs N] [--seed N] [--only KIND] [--each] [--page FILE]\n\
+const USAGE: &str = "plimsoll-sabotage [all|virtual|sockets] [--runs N] [--seed N] [--only KIND] [--each] [--even-if-busy] [--page FILE]\n\
                      \n\
                      all      both stages (default)\n\
                      virtual  runs in virtual time: --runs of them [default: 1000], from --seed on [default: 0]\n\
                      sockets  the built program against real targets; PLIMSOLL names the program, or it stands beside this one\n\
                      --only   only sabotages whose name contains KIND\n\
                      --each   print each run, not only those with a finding\n\
+                     --even-if-busy  also judge runs during which others used the machine; figures may then be off\n\
                      --page   also put the tables between the markers of FILE";
 
 /// Largest share of runs on a healthy machine that may be called not valid.
@@ -28,6 +29,7 @@ struct Arguments {
     seed: u64,
     only: String,
     each: bool,
+    even_if_busy: bool,
     page: Option<String>,
 }
 
@@ -39,6 +41,7 @@ impl Arguments {
             seed: 0,
             only: String::new(),
             each: false,
+            even_if_busy: false,
             page: None,
         };
         while let Some(argument) = given.next() {
@@ -52,6 +55,7 @@ impl Arguments {
                 "--seed" => parsed.seed = number(value()?)?,
                 "--only" => parsed.only = value()?,
                 "--each" => parsed.each = true,
+                "--even-if-busy" => parsed.even_if_busy = true,
                 "--page" => parsed.page = Some(value()?),
                 _ => return Err(format!("unknown argument '{argument}'")),
             }
@@ -99,7 +103,7 @@ fn on_sockets(arguments: &Arguments) -> Result<(Table, Vec<String>), String> {
     let (mut table, mut left_out) = (Table::default(), Vec::new());
     let cases = list::all();
     for case in cases.iter().filter(|case| case.kind.contains(&arguments.only)) {
-        match stage.run(case) {
+        match stage.run(case, arguments.even_if_busy) {
             Ok(finding) => {
                 if arguments.shows(&finding) {
                     show(&format!("{}, {}", case.kind, case.words), &finding);

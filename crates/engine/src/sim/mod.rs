@@ -467,9 +467,15 @@ impl<P: Peer> Net for SimNet<P> {
                 self.pass(until_ns, true);
             }
         }
+        if self.thread.timers_late_ns() > 0 && self.ready.is_empty() {
+            let late_ns = self.rng.below(self.thread.timers_late_ns() + 1);
+            self.pass(self.clock.now_ns() + late_ns, true);
+        }
         // It wakes when it may run again.
         self.work(0);
-        let found = self.ready.len().min(BATCH.saturating_sub(self.batch.len()));
+        // For an ideal thread a batch has no end: it would take the next one in the same moment.
+        let most = if self.thread.completion_ns() > 0 { BATCH } else { usize::MAX };
+        let found = self.ready.len().min(most.saturating_sub(self.batch.len()));
         self.batch.extend(self.ready.drain(..found));
         let passed_ns = self.clock.now_ns() - start_ns;
         self.idle_ns += passed_ns;

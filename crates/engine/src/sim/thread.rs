@@ -10,6 +10,8 @@ pub struct Thread {
     pub completion_ns: u64,
     /// CPU time to send, ns.
     pub send_ns: u64,
+    /// By how much its timers may be late, ns; what arrives wakes it at once.
+    pub timers_late_ns: u64,
     /// Times when it does not run, ascending; they do not overlap.
     pub absences: Vec<Absence>,
 }
@@ -80,6 +82,10 @@ impl Running {
 
     pub(super) const fn send_ns(&self) -> u64 {
         self.thread.send_ns
+    }
+
+    pub(super) const fn timers_late_ns(&self) -> u64 {
+        self.thread.timers_late_ns
     }
 
     /// When a thread that has work at `now_ns` runs, ns. The time until then is counted.

@@ -195,7 +195,8 @@ impl Shared {
     }
 
     fn speak_http(&self, mut stream: impl Read + Write) -> std::io::Result<()> {
-        let body = "x".repeat(self.script.body_bytes);
+        let mut body = "plimsoll\n".repeat(self.script.body_bytes / 9 + 1);
+        body.truncate(self.script.body_bytes);
         let head = |status: &str| {
             format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", self.script.body_bytes)
         };
@@ -255,7 +256,7 @@ mod tests {
         let mut stream = TcpStream::connect(server.address).unwrap();
         let answers: Vec<String> = (0..3).map(|_| ask(&mut stream)).collect();
         assert!(
-            answers[0].starts_with("HTTP/1.1 200 ") && answers[0].ends_with("\r\n\r\nxxxxxxxxxx")
+            answers[0].starts_with("HTTP/1.1 200 ") && answers[0].ends_with("\r\n\r\nplimsoll\np")
         );
         assert!(answers[1].starts_with("HTTP/1.1 500 ") && answers[2].starts_with("HTTP/1.1 200 "));
         assert_eq!(ask(&mut stream), "", "closed behind the third");

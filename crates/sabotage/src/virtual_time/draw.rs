@@ -13,6 +13,11 @@ use plimsoll_engine::sim::thread::{Thread, Why};
 /// Most requests of a run, so that a thousand runs take a minute or two.
 const REQUESTS_MAX: f64 = 6_000.0;
 
+/// A check that takes longer than this is no check, ns.
+const CHECK_MAX_NS: u64 = 5 * MILLISECOND_NS;
+/// Rendering and encrypting a large request takes this long, ns.
+const SEND_MAX_NS: u64 = 300_000;
+
 /// The kinds of sabotage, in the order of the table; a kind that stands here twice is drawn twice as often.
 pub const KINDS: [&str; 24] = [
     "nothing",
@@ -107,6 +112,7 @@ fn healthy(seed: u64, kind: &'static str, rng: &mut Rng) -> Scene {
     let thread = Thread {
         completion_ns: 1_000 + rng.below(4_000),
         send_ns: 1_000 + rng.below(4_000),
+        timers_late_ns: rng.below(2) * rng.below(50_000),
         absences: Vec::new(),
     };
     let open = !model.has_askers();
@@ -121,8 +127,7 @@ fn healthy(seed: u64, kind: &'static str, rng: &mut Rng) -> Scene {
         AdmissionModel::Direct
     };
     // Nobody waits where all that are due may be in flight at once.
-    let enough = (rate * seconds).max(64.0).min(REQUESTS_MAX) as u32;
-    let connections = model.clients().unwrap_or(enough);
+    let enough = (rate * seconds).clamp(64.0, REQUESTS_MAX) as u32;
     Scene {
         seed,
         kind,
@@ -141,10 +146,10 @@ fn healthy(seed: u64, kind: &'static str, rng: &mut Rng) -> Scene {
         warmup_ns,
         timeout_ns: (1_000 + rng.below(3_000)) * MILLISECOND_NS,
         admission,
-        connections,
-        enough_connections: enough,
+        asked: None,
+        enough,
+        is_ideal: false,
         thread,
-        oversleep_ns: rng.below(2) * rng.below(50_000),
         stop_ns: None,
         posts: rng.below(2) * rng.below(1_000),
     }
@@ -218,7 +223,11 @@ fn sabotage(kind: &'static str, scene: &mut Scene, rng: &mut Rng) {
             let percent = [20, 40, 60, 150, 200][rng.below(5) as usize];
             scene.behaviour.late_ns = scene.timeout_ns * percent / 100;
         }
-        "target closes or cuts" => (ills.closed, ills.cut) = (share / 2, share / 2),
+        "target closes or cuts" => {
+            (ills.closed, ills.cut) = (share / 2, share / 2);
+            // What may be repeated is repeated on a kept connection only, and which those are is the generator's choice.
+            scene.posts = 1_000;
+        }
         "reconnect storm" => ills.last = [20, 200, 1000][rng.below(3) as usize],
         "target overloaded" => overload(scene, rng),
         "long answers at the edges" => {
@@ -228,7 +237,12 @@ fn sabotage(kind: &'static str, scene: &mut Scene, rng: &mut Rng) {
             scene.timeout_ns = 8 * SECOND_NS;
         }
         "target dies" => {
-            let alive_ns = scene.duration_ns / 10 * (2 + rng.below(4));
+            // Often enough asked, and long enough before the end, for everybody to see it.
+            let alive_ns = scene.duration_ns / 10 * (2 + rng.below(2));
+            scene.behaviour.servers = 0;
+            let rate_per_s = 50.0 + 450.0 * rng.uniform();
+            scene.model = LoadModel::Open { rate_per_s, arrivals: Arrivals::Uniform };
+            scene.admission = AdmissionModel::Direct;
             scene.behaviour.dies_ns = Some(START_NS + alive_ns);
             scene.warmup_ns = 0;
             scene.kinds = &["target-failed"];
@@ -258,8 +272,7 @@ fn overload(scene: &mut Scene, rng: &mut Rng) {
     scene.model = LoadModel::Open { rate_per_s, arrivals: Arrivals::Poisson };
     scene.admission = AdmissionModel::Direct;
     scene.timeout_ns = 30 * SECOND_NS;
-    scene.enough_connections = REQUESTS_MAX as u32;
-    scene.connections = scene.enough_connections;
+    scene.enough = REQUESTS_MAX as u32;
 }
 
 /// Takes CPU time, timers or connections from the generator.
@@ -290,12 +303,12 @@ fn sabotage_thread(kind: &str, scene: &mut Scene, rng: &mut Rng, end_ns: u64) {
             let stolen = absences::every(rng, stretch, every_ns, for_ns, Why::Stolen);
             absences::add(&mut scene.thread, stolen);
         }
-        "costly check" => scene.thread.completion_ns = costly(rng),
-        "costly send" => scene.thread.send_ns = costly(rng),
-        "late timers" => scene.oversleep_ns = (200 + rng.below(5_000)) * 1_000,
+        "costly check" => scene.thread.completion_ns = costly(rng).min(CHECK_MAX_NS),
+        "costly send" => scene.thread.send_ns = costly(rng).min(SEND_MAX_NS),
+        "late timers" => scene.thread.timers_late_ns = (200 + rng.below(5_000)) * 1_000,
         "few connections" => {
             let most = scene.model.clients().map_or(8, |clients| clients.max(2) / 2);
-            scene.connections = 1 + rng.below(u64::from(most)) as u32;
+            scene.asked = Some(1 + rng.below(u64::from(most)) as u32);
         }
         _ => return,
     }
@@ -326,7 +339,7 @@ mod tests {
         assert!(of("busy neighbours").thread.absences.iter().all(|a| a.why == Why::Neighbour));
         assert!(of("stopped in pulses").thread.absences.iter().all(|a| a.why == Why::Stopped));
         assert!(!of("stopped in pulses").thread.absences.is_empty());
-        assert!(of("few connections").connections < of("few connections").enough_connections);
+        assert!(of("few connections").asked.is_some_and(|asked| asked <= 20));
         assert!(of("target dies").behaviour.dies_ns.is_some());
         assert!(!of("two at once").healthy && of("target fails a share").healthy);
     }

@@ -8,10 +8,11 @@ use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Rates;
+use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice};
-use plimsoll_core::verdict::{ConnectionLimit, Evidence, judge};
+use plimsoll_core::verdict::{Bounds, ConnectionLimit, Evidence, Health, judge};
 use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
-use plimsoll_engine::sim::thread::Thread;
+use plimsoll_engine::sim::thread::{Absence, Thread, Why};
 use plimsoll_engine::sim::{Link, SimNet};
 use plimsoll_engine::target::Target;
 use plimsoll_wire::http1::Http1;
@@ -47,14 +48,14 @@ pub struct Scene {
     pub timeout_ns: u64,
     /// Who waits, who is refused.
     pub admission: AdmissionModel,
-    /// Connections.
-    pub connections: u32,
+    /// Connections that the user asked for; `None` lets plimsoll choose.
+    pub asked: Option<u32>,
     /// Connections that nobody ever has to wait for.
-    pub enough_connections: u32,
+    pub enough: u32,
+    /// Whether all connections that anybody may need are there from the start.
+    pub is_ideal: bool,
     /// The thread of the generator.
     pub thread: Thread,
-    /// By how much a sleep may end late, ns.
-    pub oversleep_ns: u64,
     /// When somebody stops the run, ns on the clock.
     pub stop_ns: Option<u64>,
     /// How many of a thousand requests may not be repeated.
@@ -71,6 +72,8 @@ pub struct Ended {
     pub over_ns: u64,
 }
 
+/// Connections that the simulated machine lets a process open.
+const OPENABLE: u32 = 1 << 20;
 /// Half-width of the truth's own interval, in standard errors, where its requests are not the same ones.
 const SIGMAS: f64 = 4.0;
 
@@ -78,16 +81,29 @@ impl Scene {
     /// The same run by a generator that costs nothing, runs always, and never lacks a connection.
     #[must_use]
     pub fn ideal(&self) -> Scene {
-        Scene {
-            connections: self.model.clients().unwrap_or(self.enough_connections),
-            thread: Thread::default(),
-            oversleep_ns: 0,
-            stop_ns: None,
-            ..self.clone()
+        Scene { is_ideal: true, thread: Thread::default(), stop_ns: None, ..self.clone() }
+    }
+
+    /// Connections, those of them that are opened before the start, and what bounds them: as the command line has it.
+    fn connections(&self) -> (u32, Option<u32>, ConnectionLimit) {
+        if self.is_ideal {
+            let enough = self.model.clients().unwrap_or(self.enough);
+            return (enough, None, ConnectionLimit::None);
         }
+        let scenario = Scenario {
+            load: self.model.clone(),
+            admission: self.admission,
+            connections: self.asked,
+            targets: vec!["http://simulated".to_owned()],
+            ..Scenario::default()
+        };
+        let (most, limit) = scenario.connections_at_most(OPENABLE);
+        let first = scenario.connection_count();
+        (most, (first < most).then_some(first), limit)
     }
 
     fn plan(&self) -> ShardPlan {
+        let (connections, warm_connections, connection_limit) = self.connections();
         let address = SocketAddr::from(([127, 0, 0, 1], 80));
         let target = Target { host: "simulated".to_owned(), port: 80, addresses: vec![address] };
         ShardPlan {
@@ -97,9 +113,9 @@ impl Scene {
             limits: Limits::after(self.duration_ns),
             warmup_ns: self.warmup_ns,
             ignore_first: 0,
-            connections: self.connections,
-            warm_connections: None,
-            connection_limit: ConnectionLimit::None,
+            connections,
+            warm_connections,
+            connection_limit,
             admission: self.admission,
             timeouts: Timeouts { connect_ns: self.timeout_ns, request_ns: self.timeout_ns },
             targets: Arc::new(vec![target]),
@@ -121,10 +137,9 @@ impl Scene {
     pub fn run(&self) -> Ended {
         let clock = VirtualClock::new();
         clock.advance_to(START_NS - MILLISECOND_NS);
-        let link = Link { oversleep_max_ns: self.oversleep_ns, ..Link::default() };
         let peer = Rc::new(RefCell::new(Station::new(self.behaviour)));
-        let mut net =
-            SimNet::new(clock.clone(), peer, link, self.seed).driven_by(self.thread.clone());
+        let mut net = SimNet::new(clock.clone(), peer, Link::default(), self.seed)
+            .driven_by(self.thread.clone());
         let stop = Arc::new(AtomicBool::new(false));
         if let Some(stop_ns) = self.stop_ns {
             let stop = stop.clone();
@@ -151,34 +166,33 @@ impl Scene {
         Ended { totals, end, over_ns: clock.now_ns() }
     }
 
-    /// What bounds the number of connections.
-    fn connection_limit(&self) -> ConnectionLimit {
-        if self.admission == AdmissionModel::Direct
-            && self.model.clients() != Some(self.connections)
-        {
-            return ConnectionLimit::Asked(self.connections);
-        }
-        ConnectionLimit::None
-    }
-
     /// What the run says of itself.
     #[must_use]
     pub fn reported(&self, ended: &Ended) -> Reported {
-        let (from_ns, to_ns) = ended.end.measured_ns;
-        let measured_s = to_ns.saturating_sub(from_ns) as f64 / 1e9;
+        let end = &ended.end;
+        let (from_ns, to_ns) = end.measured_ns;
+        let measured_s = to_ns.saturating_sub(from_ns) as f64 / SECOND_NS as f64;
+        let (last_ns, failed_since) = end.last_success;
+        let connections = match self.connections().2 {
+            ConnectionLimit::Own(most) | ConnectionLimit::Machine(most)
+                if end.connections < most =>
+            {
+                ConnectionLimit::Grown
+            }
+            limit => limit,
+        };
         let verdict = judge(&Evidence {
-            rates: Rates {
-                offered_per_s: ended.totals.ledger.scheduled as f64 / measured_s.max(1e-9),
-                achieved_per_s: ended.totals.counters.ended_in_time as f64 / measured_s.max(1e-9),
-                ok_per_s: ended.totals.counters.ok_in_time as f64 / measured_s.max(1e-9),
-            },
+            rates: rates(ended),
             measured_s,
             open: self.model.is_open(),
             full_speed: is_full_speed(&self.model),
             clients: self.model.clients(),
-            connections: self.connection_limit(),
-            interrupted: ended.end.interrupted,
-            health: ended.end.health,
+            connections,
+            interrupted: end.interrupted,
+            since_success: (to_ns.saturating_sub(last_ns) as f64 / 1e9, failed_since),
+            health: Health { stolen: self.stolen(end.measured_ns), ..end.health },
+            repeats: 1.0,
+            cacheable: true,
             ..Evidence::of(&ended.totals)
         });
         Reported {
@@ -186,12 +200,18 @@ impl Scene {
             reasons: verdict.reasons,
             ok: ended.totals.ledger.ok,
             figures: figures(ended),
-            bounds: verdict.bounds.map(|b| {
-                [b.p50_ms, b.p95_ms, b.p99_ms, b.ok_per_s].map(|[low, high]| Range { low, high })
-            }),
+            bounds: verdict.bounds.as_ref().map(ranges),
             balances: ended.totals.ledger.balance().is_ok(),
             limits: Vec::new(),
         }
+    }
+
+    /// Share of the stretch for which the host had the core: a kernel counts it for the machine, not for a thread.
+    fn stolen(&self, (from_ns, to_ns): (u64, u64)) -> f64 {
+        let by_host = self.thread.absences.iter().filter(|absence| absence.why == Why::Stolen);
+        let within =
+            |a: &Absence| a.end_ns().min(to_ns).saturating_sub(a.from_ns.max(from_ns)) as f64;
+        by_host.map(within).sum::<f64>() / to_ns.saturating_sub(from_ns).max(1) as f64
     }
 
     /// What would have been right, from the run of the ideal generator.
@@ -244,15 +264,32 @@ impl Scene {
     }
 }
 
+fn ranges(bounds: &Bounds) -> Four<Range> {
+    let of = |[low, high]: [f64; 2]| Range { low, high };
+    [bounds.p50_ms, bounds.p95_ms, bounds.p99_ms, bounds.ok_per_s].map(of)
+}
+
+fn rates(ended: &Ended) -> Rates {
+    let (from_ns, to_ns) = ended.end.measured_ns;
+    let seconds = to_ns.saturating_sub(from_ns) as f64 / SECOND_NS as f64;
+    if seconds <= 0.0 {
+        return Rates::default();
+    }
+    let per_s = |count: u64| count as f64 / seconds;
+    let counters = &ended.totals.counters;
+    Rates {
+        offered_per_s: per_s(ended.totals.ledger.scheduled),
+        achieved_per_s: per_s(counters.ended_in_time),
+        ok_per_s: per_s(counters.ok_in_time),
+    }
+}
+
 /// The headline figures of a run.
 #[must_use]
 pub fn figures(ended: &Ended) -> Four<f64> {
     let response = ended.totals.all_classes().response;
     let ms = |quantile| response.quantile_ns(quantile) as f64 / MILLISECOND_NS as f64;
-    let (from_ns, to_ns) = ended.end.measured_ns;
-    let seconds = to_ns.saturating_sub(from_ns) as f64 / SECOND_NS as f64;
-    let ok = ended.totals.counters.ok_in_time as f64;
-    [ms(0.50), ms(0.95), ms(0.99), if seconds > 0.0 { ok / seconds } else { 0.0 }]
+    [ms(0.50), ms(0.95), ms(0.99), rates(ended).ok_per_s]
 }
 
 /// Where a quantile lies, by the binomial error of so many samples.
