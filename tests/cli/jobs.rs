@@ -163,6 +163,8 @@ fn feedsims_job_takes_its_runners_flags_and_keeps_its_table() {
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     assert!(ended.stdout.contains("Instances  instance 1: "), "{}", ended.stdout);
     let folder = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap();
+    let name = folder.file_name().to_string_lossy().into_owned();
+    assert!(name.contains("-feedsim_mini-"), "the job is in the name of its record: {name}");
     let table = folder.path().join("hooks/feedsim_results.txt");
     let table = std::fs::read_to_string(&table).unwrap();
     assert!(table.starts_with("duration_secs,") && table.contains("\n2,"), "{table}");

@@ -329,6 +329,8 @@ fn wrong_words_for_the_benchmark_are_refused() {
         (&["-q", "0"][..], "-q"),
         (&["-q", "ten"], "ten"),
         (&["-d", "0"], "-d"),
+        (&["-t", "0"], "workers"),
+        (&["--scale", "40"], "scale"),
         (&["-n", "0"], "-n"),
         (&["-n", "2", "--target", "rank://127.0.0.1:1"], "-n"),
         (&["--target", "http://127.0.0.1:1"], "rank://"),

@@ -25,6 +25,35 @@ fn of_nothing_is_one_clear_line() {
 }
 
 #[test]
+fn a_run_is_found_by_its_id_repeated_and_ends_with_its_code() {
+    let (place, server) = (Place::new(), Server::ok());
+    let args = ["load", &server.url(), "--clients", "1", "--requests", "40", "--slo", "p95=1ns"];
+    place.run(args).expect(2);
+    let runs = std::fs::read_dir(place.path().join("runs")).unwrap();
+    let folder = runs.flatten().next().unwrap().path().display().to_string();
+    let id = folder.rsplit('-').next().unwrap();
+    let text = place.run(["report", id]).expect(0).stdout;
+    assert!(text.contains(id) && text.contains("MISSED"), "{text}");
+    place.run(["report", id, "--exit-code"]).expect(2);
+    assert!(place.run(["report", "--all"]).expect(0).stdout.contains(&server.url()));
+    place.run(["run", &folder, "--no-record"]).expect(2);
+    assert_eq!(server.requests(), 80, "the run of the record, once more");
+    let json = format!("{folder}/run.json");
+    let shown = place.run(["run", &json, "--dry-run"]).expect(0).stdout;
+    assert!(shown.contains("p95=1ns"), "{shown}");
+    assert_eq!(server.requests(), 80);
+}
+
+#[test]
+fn a_result_is_printed_though_its_file_cannot_be_written() {
+    let (place, server) = (Place::new(), Server::ok());
+    let args = ["load", &server.url(), "--clients", "1", "--requests", "20", "--json", "/dev/full"];
+    let ended = place.run(args).expect(1);
+    assert!(ended.stdout.contains("Ledger"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("--json /dev/full: No space left"), "{}", ended.stderr);
+}
+
+#[test]
 fn all_forms_of_the_latest_run() {
     let (place, server) = (Place::new(), Server::ok());
     let url = server.url();

@@ -236,17 +236,6 @@ fn load_models_and_limits() {
         (&["--profile", "5:1s,0-5:1s", "--warmup", "2s"], "--warmup is as long as the profile"),
         (&["--profile", "5"], "--profile '5'"),
         (&["--profile", "5:fast"], "5:fast"),
-        (&["--slo", "p95"], "p95"),
-        (&["--slo", "p95=100"], "p95=100ms"),
-        (&["--slo", "mean=5"], "mean=5ms"),
-        (&["--slo", "errors=1"], "errors=1%"),
-        (&["--slo", "p95=1us", "--slo", "p95=10s"], "both limits of p95"),
-        (&["--slo", "avg=1ms", "--slo", "mean=2ms"], "both limits of mean"),
-        (&["--slo", "p0=5ms"], "p0"),
-        (&["--slo", "p101=5ms"], "p101"),
-        (&["--slo", "median=5ms"], "median"),
-        (&["--slo", "p95=fast"], "p95=fast"),
-        (&["--slo", "errors=200%"], "errors"),
         (&["--duration", "10 parsecs"], "parsecs"),
         (&["--duration", "0s"], "--duration"),
         (&["--requests", "0"], "--requests 0"),
@@ -330,9 +319,6 @@ fn scenarios_and_jobs() {
             "unit.toml:2: 'p95=100' is no limit: a time needs its unit: p95=100ms",
         ),
         (&["run", "twice.toml"], "both limits of p95"),
-        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=100"], "p95=100ms"),
-        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--slo", "p95=2s"], "both limits"),
-        (&["rank", "--slo", "p95=500"], "p95=500ms"),
         (&["run", "connections.toml"], "--connections 0"),
         (&["run", "slots.toml"], "--slots 0"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
@@ -342,16 +328,6 @@ fn scenarios_and_jobs() {
         (&["serve", "null", "--threads", "0"], "thread"),
         (&["serve", "queue", "--service", "sometimes"], "sometimes"),
         (&["serve", "queue", "--rate", "0"], "--rate 0"),
-        (&["serve", "queue", "--service", "exponential:0"], "the mean in ns"),
-        (&["serve", "queue", "--service", "gamma:2,0s"], "the mean in ns"),
-        (&["load", "ftp://127.0.0.1/"], "write http://, https:// or postgres://"),
-        (&["load", "unix:/x.sock"], "sockets of this machine are not supported"),
-        (
-            &["seek", "postgres://127.0.0.1/", "--slo", "p95=1s", "--body", "SELECT 1"],
-            "only plimsoll load and search ask SQL",
-        ),
-        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--confidence", "100"], "such as 95%"),
-        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--rate", "10"], "--start-rate"),
         (&["serve", "queue", "--stall", "1s"], "--stall-every"),
         (&["serve", "queue", "--stall", "2s", "--stall-every", "1s"], "stall"),
         (&["serve", "queue", "--reject-status", "200"], "200"),
@@ -378,4 +354,48 @@ fn scenarios_and_jobs() {
 fn a_port_in_use_is_one_line() {
     let (place, server) = (Place::new(), Server::ok());
     refused(place.run(["serve", "null", "--port", &server.port()]), &server.port());
+}
+
+#[test]
+fn limits_of_load() {
+    let (place, server) = (Place::new(), Server::ok());
+    let cases: &[(&[&str], &str)] = &[
+        (&["--slo", "p95"], "p95"),
+        (&["--slo", "p95=100"], "p95=100ms"),
+        (&["--slo", "mean=5"], "mean=5ms"),
+        (&["--slo", "errors=1"], "errors=1%"),
+        (&["--slo", "p95=1us", "--slo", "p95=10s"], "both limits of p95"),
+        (&["--slo", "avg=1ms", "--slo", "mean=2ms"], "both limits of mean"),
+        (&["--slo", "p0=5ms"], "p0"),
+        (&["--slo", "p101=5ms"], "p101"),
+        (&["--slo", "median=5ms"], "median"),
+        (&["--slo", "p95=fast"], "p95=fast"),
+        (&["--slo", "errors=200%"], "errors"),
+    ];
+    for (flags, word) in cases {
+        refused(load(&place, &server, flags), word);
+    }
+    assert_eq!(server.connections(), 0, "load was sent in spite of bad input");
+}
+
+#[test]
+fn limits_schemes_and_times_of_other_commands() {
+    let place = Place::new();
+    for (args, word) in [
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=100"][..], "p95=100ms"),
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--slo", "p95=2s"], "both limits"),
+        (&["rank", "--slo", "p95=500"], "p95=500ms"),
+        (&["serve", "queue", "--service", "exponential:0"], "the mean in ns"),
+        (&["serve", "queue", "--service", "gamma:2,0s"], "the mean in ns"),
+        (&["load", "ftp://127.0.0.1/"], "write http://, https:// or postgres://"),
+        (&["load", "unix:/x.sock"], "sockets of this machine are not supported"),
+        (
+            &["seek", "postgres://127.0.0.1/", "--slo", "p95=1s", "--body", "SELECT 1"],
+            "only plimsoll load and search ask SQL",
+        ),
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--confidence", "100"], "such as 95%"),
+        (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--rate", "10"], "--start-rate"),
+    ] {
+        refused(place.run(args), word);
+    }
 }

@@ -180,6 +180,14 @@ impl RankArgs {
         wish.goal()
     }
 
+    /// How long the whole takes, s.
+    fn whole_s(&self, goal: &Goal) -> f64 {
+        match self.qps.len() {
+            0 => goal.budget_s + f64::from(self.seconds),
+            rates => f64::from(self.warmup) + rates as f64 * f64::from(self.seconds),
+        }
+    }
+
     fn scenario(&self, targets: Vec<String>) -> Scenario {
         let fastest = self.qps.iter().copied().fold(4.0, f64::max) * targets.len().max(1) as f64;
         let most = (instances::processors().len() / 5).max(1) as u32;
@@ -230,11 +238,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         distinct_requests: None,
         troubles: plimsoll_workloads::http::Troubles::default(),
     };
-    let seconds = match args.qps.len() {
-        0 => goal.budget_s + f64::from(args.seconds),
-        rates => f64::from(args.warmup) + rates as f64 * f64::from(args.seconds),
-    };
-    let progress = SearchProgress::lasting(seconds, goal.budget_s, output.quiet);
+    let progress = SearchProgress::lasting(args.whole_s(&goal), goal.budget_s, output.quiet);
     let mut rows = Vec::new();
     let finished = carry_out(&scenario, &about, &output, |keeping| {
         let payload = payload(args.seed);
