@@ -15,6 +15,8 @@ pub struct Delays {
     /// How long a reply may have waited in the kernel for this process to read it, ns: from the first moment at
     /// which it can have been there, to its judgement.
     pub receive: Histogram,
+    /// How long requests took from the reading of the clock that is their start until the network had them, ns.
+    pub send: Histogram,
     /// How long a reply may have waited because the thread was not given a processor, ns: each request that
     /// ended in a stretch in which the thread waited noticeably counts with all of that waiting.
     pub starved: Histogram,
@@ -29,6 +31,7 @@ impl Delays {
     /// Adds another part: histograms by cells, counts by sum.
     pub fn merge(&mut self, other: &Self) {
         self.receive.merge(&other.receive);
+        self.send.merge(&other.send);
         self.starved.merge(&other.starved);
         self.connection.merge(&other.connection);
         self.disturbed += other.disturbed;
@@ -37,6 +40,7 @@ impl Delays {
     /// Forgets all and keeps the memory.
     pub fn clear(&mut self) {
         self.receive.clear();
+        self.send.clear();
         self.starved.clear();
         self.connection.clear();
         self.disturbed = 0;
@@ -46,6 +50,7 @@ impl Delays {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.receive.is_empty()
+            && self.send.is_empty()
             && self.starved.is_empty()
             && self.connection.is_empty()
             && self.disturbed == 0
@@ -59,6 +64,9 @@ pub struct DelaysLine {
     /// [`Delays::receive`], encoded.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub receive: String,
+    /// [`Delays::send`], encoded.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub send: String,
     /// [`Delays::starved`], encoded.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub starved: String,
@@ -87,6 +95,7 @@ impl From<&Delays> for DelaysLine {
     fn from(delays: &Delays) -> Self {
         Self {
             receive: encode_some(&delays.receive),
+            send: encode_some(&delays.send),
             starved: encode_some(&delays.starved),
             connection: encode_some(&delays.connection),
             disturbed: delays.disturbed,
@@ -100,6 +109,7 @@ impl TryFrom<&DelaysLine> for Delays {
     fn try_from(line: &DelaysLine) -> Result<Self, DecodeError> {
         Ok(Self {
             receive: decode_some(&line.receive)?,
+            send: decode_some(&line.send)?,
             starved: decode_some(&line.starved)?,
             connection: decode_some(&line.connection)?,
             disturbed: line.disturbed,

@@ -304,6 +304,9 @@ impl Net for EpollNet {
         let start_ns = now_ns();
         let left_ns = until_ns.saturating_sub(start_ns);
         let mut in_vain_ns = None;
+        // What the last wait found and nobody took is found again, and has been there since before that wait.
+        let left_over = self.at < self.events.len() || self.lone.taken.is_some();
+        let before_ns = self.arrived_after_ns;
         match mode {
             WaitMode::Sleep => {
                 if !self.wait_alone(left_ns) {
@@ -338,6 +341,9 @@ impl Net for EpollNet {
         }
         let to_ns = now_ns();
         self.idle_ns += to_ns.saturating_sub(start_ns);
+        if mode == WaitMode::Hold {
+            return;
+        }
         self.arrived_after_ns = self.looks.arrived_after(&Waited {
             from_ns: start_ns,
             to_ns,
@@ -346,6 +352,9 @@ impl Net for EpollNet {
             in_vain_ns,
             stops: stops(),
         });
+        if left_over {
+            self.arrived_after_ns = self.arrived_after_ns.min(before_ns);
+        }
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use crate::epoll::EpollNet;
 use crate::health::rss_max_bytes;
 use crate::net::RoundTrip;
 use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
+use crate::vitals::Clocks;
 use collector::{Collected, Collector, yield_to_all_others};
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::SystemClock;
@@ -143,6 +144,7 @@ where
     F: Fn() -> P + Sync,
 {
     let shards = sessions.len().max(1);
+    let clocks = Clocks::read();
     let start = StartLine::new(shards, plan.part.start_ns, stop.clone());
     let (sender, receiver) = channel();
     let (ways, spares): (Vec<_>, Vec<_>) = (0..shards).map(|_| channel()).unzip();
@@ -181,6 +183,7 @@ where
     // Nobody was let go: that takes an error.
     let ends: Vec<ShardEnd> = ends?.into_iter().flatten().collect();
     let mut end = assemble(ends, collected, plan.classes, start.agreed_ns(), sink);
+    (end.health.suspended_s, end.health.clock_step_s) = Clocks::read().since(&clocks);
     if plan.ignore_first > 0 && end.clients_measured > 0 {
         // Each client has a measured stretch of its own; rates are those of their mean.
         end.measured_s = end.client_elapsed_ns as f64 / 1e9 / f64::from(end.clients_measured);

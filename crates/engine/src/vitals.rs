@@ -4,11 +4,12 @@
 //! |---|---|
 //! | ready to run, and other programs had the core | `/proc/thread-self/schedstat`, second field |
 //! | a quota of the control group | `cpu.stat` of the group, `throttled_usec` (version 1: `throttled_time`, ns) |
-//! | the hypervisor ran other machines | `/proc/stat`, `steal`, of all processors |
+//! | the hypervisor ran other machines | `/proc/stat`, `steal`, of the thread's processor, each 100 ms |
 //! | stopped and continued | SIGCONT, which is delivered whenever a stopped process goes on |
 //! | suspended | `CLOCK_BOOTTIME` runs on, `CLOCK_MONOTONIC` does not |
 
 use crate::health::thread_cpu_ns;
+use plimsoll_core::clock::now_ns;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,9 @@ pub struct VitalSigns {
     pub timeslices: u64,
     /// Held back by a quota, ns.
     pub throttled_ns: u64,
+    /// Given to other machines by the hypervisor while the thread was on its processor or waited for it, ns. Counted in
+    /// ticks of 10 ms.
+    pub stolen_ns: u64,
     /// Times that the process was stopped and continued.
     pub stops: u64,
 }
@@ -39,6 +43,7 @@ impl VitalSigns {
             run_delay_ns: self.run_delay_ns.saturating_sub(earlier.run_delay_ns),
             timeslices: self.timeslices.saturating_sub(earlier.timeslices),
             throttled_ns: self.throttled_ns.saturating_sub(earlier.throttled_ns),
+            stolen_ns: self.stolen_ns.saturating_sub(earlier.stolen_ns),
             stops: self.stops.saturating_sub(earlier.stops),
         }
     }
@@ -49,7 +54,8 @@ impl VitalSigns {
     pub const fn kept_ns(&self) -> u64 {
         let held_ns = self.run_delay_ns + self.throttled_ns;
         let usual_ns = USUAL_NS + self.timeslices * WAKE_UP_NS;
-        if held_ns > usual_ns { held_ns } else { 0 }
+        let held_ns = if held_ns > usual_ns { held_ns } else { 0 };
+        held_ns + self.stolen_ns
     }
 }
 
@@ -74,7 +80,7 @@ impl Looks {
     /// The earliest moment at which what a wait found can have arrived, ns.
     ///
     /// A thread that slept was woken by it; one that did not may have had it before itself since it looked last. One that
-    /// was stopped, or woke later than it wanted to, may have been kept from it during all of its sleep.
+    /// was stopped may have been kept from it during all of its sleep, and one that woke later than it wanted to since then.
     pub fn arrived_after(&mut self, wait: &Waited) -> u64 {
         let was_stopped = wait.stops != std::mem::replace(&mut self.stops, wait.stops);
         let looked_ns = std::mem::replace(&mut self.looked_ns, wait.to_ns);
@@ -83,8 +89,11 @@ impl Looks {
             in_vain_ns
         } else if wait.gathered || wait.to_ns - wait.from_ns <= SLEPT_NS {
             looked_ns
-        } else if was_stopped || overslept {
+        } else if was_stopped {
             wait.from_ns
+        } else if overslept {
+            // What had come before would have woken it.
+            wait.until_ns
         } else {
             wait.to_ns
         }
@@ -134,6 +143,8 @@ pub fn stops() -> u64 {
 pub struct ThreadFiles {
     schedstat: Option<File>,
     quota: Option<Quota>,
+    stat: Option<File>,
+    stolen: Stolen,
 }
 
 impl ThreadFiles {
@@ -141,22 +152,91 @@ impl ThreadFiles {
     #[must_use]
     pub fn open() -> Self {
         stops();
-        Self { schedstat: File::open("/proc/thread-self/schedstat").ok(), quota: Quota::own() }
+        let open = |path| File::open(path).ok();
+        Self {
+            schedstat: open("/proc/thread-self/schedstat"),
+            quota: Quota::own(),
+            stat: open("/proc/stat"),
+            stolen: Stolen::default(),
+        }
     }
 
     /// Reads them.
     #[must_use]
-    pub fn read(&self) -> VitalSigns {
+    pub fn read(&mut self) -> VitalSigns {
         let (run_delay_ns, timeslices) =
-            self.schedstat.as_ref().and_then(|file| schedstat(file)).unwrap_or_default();
+            self.schedstat.as_ref().and_then(schedstat).unwrap_or_default();
+        let at_ns = now_ns();
+        if at_ns >= self.stolen.read_ns + STAT_EVERY_NS || self.stolen.read_ns == 0 {
+            self.read_stat();
+            self.stolen.read_ns = at_ns.max(1);
+        }
         VitalSigns {
             cpu_ns: thread_cpu_ns(),
             run_delay_ns,
             timeslices,
             throttled_ns: self.quota.as_ref().map_or(0, Quota::throttled_ns),
+            stolen_ns: self.stolen.sum_ns,
             stops: stops(),
         }
     }
+}
+
+impl ThreadFiles {
+    fn read_stat(&mut self) {
+        let Some(stat) = &self.stat else { return };
+        let mut buffer = [0; STAT_BYTES];
+        let length = stat.read_at(&mut buffer, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
+        self.stolen.add(text, rustix::thread::sched_getcpu());
+    }
+}
+
+/// The lines of the first processors fit in here; of others the mean is taken.
+const STAT_BYTES: usize = 4096;
+/// How often the count of the whole machine is read, ns: the kernel adds it up over all processors.
+const STAT_EVERY_NS: u64 = 100_000_000;
+/// A tick of `/proc/stat`, ns.
+const TICK_NS: u64 = 10_000_000;
+
+/// Time that the hypervisor took, as far as it concerns one thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stolen {
+    /// When it was read last, ns.
+    read_ns: u64,
+    /// The processor that the thread was on, its count, and the mean of all, in ticks.
+    cpu: usize,
+    own: u64,
+    mean: u64,
+    /// What has come together, ns.
+    sum_ns: u64,
+}
+
+impl Stolen {
+    /// Adds what has come since the last reading: of the thread's processor, or where it has changed that, the mean.
+    fn add(&mut self, stat: &str, cpu: usize) {
+        let Some((own, mean)) = steal(stat, cpu) else { return };
+        let is_first = self.read_ns == 0;
+        let ticks = match own {
+            Some(own) if cpu == self.cpu => own.saturating_sub(self.own),
+            _ => mean.saturating_sub(self.mean),
+        };
+        if !is_first {
+            self.sum_ns += ticks * TICK_NS;
+        }
+        (self.cpu, self.own, self.mean) = (cpu, own.unwrap_or(0), mean);
+    }
+}
+
+/// The eighth count of a processor's line of `/proc/stat`, if it is there, and the mean of all processors.
+fn steal(stat: &str, cpu: usize) -> Option<(Option<u64>, u64)> {
+    let count = |line: &str| line.split_whitespace().nth(8)?.parse::<u64>().ok();
+    let own_name = format!("cpu{cpu} ");
+    let own = stat.lines().find(|line| line.starts_with(&own_name)).and_then(count);
+    let cpus = stat.lines().filter(|line| line.starts_with("cpu")).count() as u64;
+    // The first one is all of them.
+    let cpus = cpus.saturating_sub(1).max(1);
+    Some((own, count(stat.lines().next()?)? / cpus))
 }
 
 /// Second and third field: run delay, ns, and timeslices.
@@ -230,71 +310,42 @@ impl Quota {
     }
 }
 
-/// What concerns the machine as a whole, at one moment.
+/// The clocks of the machine at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MachineSigns {
-    /// Time of all processors that the hypervisor gave to others, s.
-    stolen_s: f64,
-    /// Processors.
-    cpus: f64,
+pub struct Clocks {
     /// How long the machine was suspended since it started, ns.
     suspended_ns: i64,
     /// The wall clock less the monotonic one, suspends left out, ns.
     wall_ns: i64,
 }
 
-/// What has happened to the machine between two moments.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MachineEvents {
-    /// Share of its processors' time that the hypervisor gave to others.
-    pub stolen: f64,
-    /// How long it was suspended, s.
-    pub suspended_s: f64,
-    /// By how much the wall clock was set, s.
-    pub clock_step_s: f64,
-}
-
-impl MachineSigns {
+impl Clocks {
     /// Reads them.
     #[must_use]
     pub fn read() -> Self {
-        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let cpus = stat.lines().filter(|line| line.starts_with("cpu")).count().saturating_sub(1);
-        let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
-        let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
-        let steal: f64 = steal.and_then(|ticks| ticks.parse().ok()).unwrap_or(0.0);
         let at = |clock| {
             let time = rustix::time::clock_gettime(clock);
-            time.tv_sec * 1_000_000_000 + time.tv_nsec as i64
+            time.tv_sec * 1_000_000_000 + time.tv_nsec
         };
         use rustix::time::ClockId;
         let (monotonic_ns, boot_ns) = (at(ClockId::Monotonic), at(ClockId::Boottime));
-        Self {
-            stolen_s: steal / ticks,
-            cpus: cpus.max(1) as f64,
-            suspended_ns: boot_ns - monotonic_ns,
-            wall_ns: at(ClockId::Realtime) - boot_ns,
-        }
+        Self { suspended_ns: boot_ns - monotonic_ns, wall_ns: at(ClockId::Realtime) - boot_ns }
     }
 
-    /// What has happened in the `seconds` since `earlier`.
+    /// For how long the machine was suspended since `earlier`, s, and by how much the wall clock was set, s.
     #[must_use]
-    pub fn since(&self, earlier: &Self, seconds: f64) -> MachineEvents {
-        let stolen_s = (self.stolen_s - earlier.stolen_s).max(0.0);
+    pub fn since(&self, earlier: &Self) -> (f64, f64) {
         let suspended_s = (self.suspended_ns - earlier.suspended_ns) as f64 / 1e9;
-        MachineEvents {
-            stolen: if seconds > 0.0 { (stolen_s / self.cpus / seconds).min(1.0) } else { 0.0 },
-            // The two clocks are read one after the other.
-            suspended_s: if suspended_s > 1e-3 { suspended_s } else { 0.0 },
-            clock_step_s: (self.wall_ns - earlier.wall_ns) as f64 / 1e9,
-        }
+        // The two clocks are read one after the other.
+        let suspended_s = if suspended_s > 1e-3 { suspended_s } else { 0.0 };
+        (suspended_s, (self.wall_ns - earlier.wall_ns) as f64 / 1e9)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_core::clock::{MILLISECOND_NS as MS, now_ns};
+    use plimsoll_core::clock::MILLISECOND_NS as MS;
 
     fn waited(from_ns: u64, to_ns: u64) -> Waited {
         Waited { from_ns, to_ns, until_ns: 100 * MS, gathered: false, in_vain_ns: None, stops: 0 }
@@ -312,7 +363,7 @@ mod tests {
         let stopped = Waited { stops: 1, ..waited(10 * MS, 30 * MS) };
         assert_eq!(looks.arrived_after(&stopped), 10 * MS);
         let late = Waited { until_ns: 35 * MS, stops: 1, ..waited(31 * MS, 60 * MS) };
-        assert_eq!(looks.arrived_after(&late), 31 * MS);
+        assert_eq!(looks.arrived_after(&late), 35 * MS);
         let on_time = Waited { until_ns: 65 * MS, stops: 1, ..waited(61 * MS, 65 * MS + 60_000) };
         assert_eq!(looks.arrived_after(&on_time), 65 * MS + 60_000);
         let polled = Waited { in_vain_ns: Some(69 * MS), stops: 1, ..waited(66 * MS, 70 * MS) };
@@ -330,17 +381,34 @@ mod tests {
 
     #[test]
     fn this_thread_has_vital_signs() {
-        let files = ThreadFiles::open();
+        let mut files = ThreadFiles::open();
         let before = files.read();
-        let machine = MachineSigns::read();
+        let clocks = Clocks::read();
         let end_ns = now_ns() + 5 * MS;
         while now_ns() < end_ns {
             std::thread::sleep(std::time::Duration::from_micros(200));
         }
         let passed = files.read().since(&before);
         assert!(passed.timeslices >= 5, "{passed:?}: it slept several times");
-        let events = MachineSigns::read().since(&machine, 0.005);
-        assert!(events.suspended_s < 0.001 && events.clock_step_s.abs() < 1.0, "{events:?}");
+        let (suspended_s, step_s) = Clocks::read().since(&clocks);
+        assert!(suspended_s == 0.0 && step_s.abs() < 1.0, "{suspended_s} {step_s}");
+    }
+
+    #[test]
+    fn stolen_time_is_that_of_the_threads_processor() {
+        let stat = |first: u64, second: u64| {
+            let line = |name: &str, steal| format!("{name} 9 0 9 9 0 0 0 {steal} 0 0\n");
+            let all = line("cpu ", first + second);
+            all + &line("cpu0", first) + &line("cpu1", second)
+        };
+        let mut stolen = Stolen::default();
+        stolen.add(&stat(50, 70), 1);
+        assert_eq!(stolen.sum_ns, 0, "what was before is no matter");
+        stolen.read_ns = 1;
+        stolen.add(&stat(90, 73), 1);
+        assert_eq!(stolen.sum_ns, 3 * TICK_NS);
+        stolen.add("nonsense", 1);
+        assert_eq!(stolen.sum_ns, 3 * TICK_NS);
     }
 
     /// The handler counts, and the default of SIGCONT stays what it is.

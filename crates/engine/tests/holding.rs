@@ -134,7 +134,7 @@ fn run(for_ns: u64) -> (Interval, u64, usize) {
     let stop = Arc::new(AtomicBool::new(false));
     let shard =
         Shard::new(plan(), Http1::default(), net, clock.clone(), Box::new(own), outbox, stop);
-    let mut end = shard.unwrap().run(|| 0).unwrap();
+    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
     end.rest.merge(&seconds.borrow());
     let pieces = pieces.borrow().len();
     (end.rest, clock.now_ns() - SECOND_NS, pieces)

@@ -349,6 +349,7 @@ fn histograms(header: &RecordHeader, totals: &Interval) -> BTreeMap<String, Stri
     let delays = &totals.delays;
     for (name, times) in [
         ("receive-lag", &delays.receive),
+        ("send", &delays.send),
         ("starved", &delays.starved),
         ("connection-wait", &delays.connection),
         ("unserved", &totals.unserved),

@@ -116,7 +116,8 @@ pub(super) fn own_delays(totals: &Interval, opens_late: bool) -> Vec<Marginal<'_
     let count = totals.ledger.ok.max(1);
     let delays = &totals.delays;
     let opening = opens_late.then_some(&delays.connection);
-    let times = [&totals.lag, &delays.receive, &delays.starved].into_iter().chain(opening);
+    let own = [&totals.lag, &delays.receive, &delays.send, &delays.starved];
+    let times = own.into_iter().chain(opening);
     times.map(|times| Marginal { times, count }).collect()
 }
 
@@ -124,7 +125,8 @@ pub(super) fn own_delays(totals: &Interval, opens_late: bool) -> Vec<Marginal<'_
 /// is in [`super::Health`].
 pub(super) fn mean_delay_ns(totals: &Interval) -> f64 {
     let sum = |times: &Histogram| times.mean_ns() * times.count() as f64;
-    (sum(&totals.lag) + sum(&totals.delays.receive)) / totals.ledger.sent.max(1) as f64
+    let delays = &totals.delays;
+    (sum(&totals.lag) + sum(&delays.receive) + sum(&delays.send)) / totals.ledger.sent.max(1) as f64
 }
 
 #[cfg(test)]

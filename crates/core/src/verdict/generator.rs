@@ -19,6 +19,8 @@ pub(super) struct Judgement {
 
 /// A thread with less than this share of the stretch left has no time to be on time.
 const LEFT: f64 = 0.03;
+/// Of a shorter stretch the share of busy time says nothing, s.
+const SHORTEST_S: f64 = 0.1;
 /// Share of the stretch for which the process may be kept from a processor before the result is no longer the target's.
 const WITHHELD: f64 = 0.2;
 /// Share of p50 or p95 that may be the generator's own.
@@ -96,8 +98,9 @@ fn shortfall(evidence: &Evidence<'_>) -> f64 {
     if due > 0.0 { 1.0 - (ended / due).min(1.0) } else { 0.0 }
 }
 
+/// A run that is over in a moment has no time to be idle.
 fn is_saturated(evidence: &Evidence<'_>) -> bool {
-    evidence.health.left() < LEFT
+    evidence.health.left() < LEFT && evidence.measured_s >= SHORTEST_S
 }
 
 /// What makes the figures not the target's, whatever they are.
@@ -190,8 +193,9 @@ fn cause(evidence: &Evidence<'_>) -> String {
     let lag = tail(&totals.lag);
     let receive = tail(&totals.delays.receive);
     let starved = tail(&totals.delays.starved);
-    let worst = lag.max(receive).max(starved);
-    let mut said = if totals.delays.disturbed * 50 > totals.ledger.sent {
+    let send = tail(&totals.delays.send);
+    let worst = lag.max(receive).max(starved).max(send);
+    let mut said = if totals.delays.disturbed * 20 > totals.ledger.sent {
         format!(
             "it was held up, and {} requests went out at once or soon after",
             totals.delays.disturbed
@@ -200,6 +204,8 @@ fn cause(evidence: &Evidence<'_>) -> String {
         format!("replies waited up to {:.2} ms for it to get a processor", starved / 1e6)
     } else if worst == receive && receive > 0.0 {
         format!("replies waited up to {:.2} ms to be read", receive / 1e6)
+    } else if worst == send && send > 0.0 {
+        format!("it took up to {:.2} ms to send a request", send / 1e6)
     } else {
         format!("p99 of its lag is {:.2} ms", lag / 1e6)
     };

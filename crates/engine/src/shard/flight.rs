@@ -24,6 +24,30 @@ pub(super) struct Flight<P: Protocol> {
     pub measured: bool,
 }
 
+impl<P: Protocol> Flight<P> {
+    /// Begins anew with the request that is in its buffer.
+    #[inline]
+    pub fn begin(
+        &mut self,
+        what: Submission,
+        client: u32,
+        connection: u32,
+        times: Times,
+        measured: bool,
+    ) {
+        self.what = what;
+        self.client = client;
+        self.connection = connection;
+        self.times = times;
+        self.on_kept_connection = false;
+        self.retried = false;
+        self.may_be_done = false;
+        self.resent = 0;
+        self.lost_on = NOWHERE;
+        self.measured = measured;
+    }
+}
+
 /// All requests of a shard that are under way. Slots and their request buffers are used again.
 pub(super) struct Flights<P: Protocol> {
     slots: Vec<Flight<P>>,

@@ -49,6 +49,7 @@ impl Mark {
             busy: not_idle.min(share(signs.cpu_ns)).max(not_idle - starved),
             starved,
             throttled: share(signs.throttled_ns),
+            stolen: share(signs.stolen_ns),
             stops: signs.stops,
             ..Health::default()
         }

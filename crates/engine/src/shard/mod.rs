@@ -54,6 +54,10 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 const STOP_GRACE_NS: u64 = SECOND_NS / 2;
 /// Longest wait before looking whether a stop was asked for, ns.
 const STOP_CHECK_NS: u64 = SECOND_NS / 20;
+/// Longest time for which completions are taken before deadlines are looked at, ns, and how many of them pass between two
+/// looks at the clock.
+const ROUND_NS: u64 = SECOND_NS / 50;
+const ROUND_LOOK: u64 = 64;
 
 /// What a shard is to do.
 #[derive(Clone, Debug)]
@@ -263,6 +267,17 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
 }
 
 impl ShardPlan {
+    /// The connections, dealt out to the targets in turn.
+    fn connections_to_targets<P: Protocol>(&self, dedicated: bool) -> Vec<Connection<P>> {
+        let targets = self.targets.len().max(1) as u64;
+        let connection = |i: u32| {
+            let number = self.slice.global(u64::from(i));
+            let target = target_of(self.slice, u64::from(i), targets, dedicated);
+            Connection::new(target, (number / targets) as usize)
+        };
+        (0..self.connections).map(connection).collect()
+    }
+
     /// The queue in front of the slots, where admission is managed, and how many slots there are, with connections that
     /// take `depth` requests each.
     fn slots(&self, depth: u32) -> (Option<ManagedQueue>, u32) {
@@ -299,15 +314,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0)?;
         let (managed, slots) = plan.slots(protocol.depth());
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
-        let targets = plan.targets.len().max(1) as u64;
         let dedicated = managed.is_none() && clients == plan.connections as usize;
-        let connections = (0..plan.connections)
-            .map(|i| {
-                let number = plan.slice.global(u64::from(i));
-                let target = target_of(plan.slice, u64::from(i), targets, dedicated);
-                Connection::new(target, (number / targets) as usize)
-            })
-            .collect();
+        let connections = plan.connections_to_targets(dedicated);
         let separate = plan.warmup_ns > 0 || plan.ignore_first > 0;
         Ok(Self {
             protocol,
@@ -398,10 +406,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             if now_ns >= self.next_scan_ns {
                 self.expire(now_ns);
             }
+            self.sending_begins(now_ns);
             let next_due_ns = self.dispatch();
             self.flush();
-            self.grow();
             let now_ns = self.clock.now_ns();
+            self.sending_ends(now_ns);
+            self.grow();
             self.show_standing();
             self.tick(now_ns);
             if self.is_over(now_ns) {
@@ -482,9 +492,18 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let ended_before = self.standing.completed();
         let mut taken = 0;
+        let mut by_ns = u64::MAX;
         while let Some((key, completion)) = self.net.next(&mut buffer) {
             taken += 1;
             self.complete(key, completion, &buffer);
+            // What is left is found again by the next wait; deadlines and the end must not wait for costly checks.
+            if taken % ROUND_LOOK == 0 {
+                let now_ns = self.clock.now_ns();
+                if now_ns >= by_ns {
+                    break;
+                }
+                by_ns = by_ns.min(now_ns + ROUND_NS);
+            }
         }
         self.buffer = buffer;
         // Where one connection carries all that is under way, one completion may be the answers to all of it; of several,

@@ -5,12 +5,16 @@ use super::Shard;
 use crate::net::Net;
 use crate::vitals::VitalSigns;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS};
+use plimsoll_core::delays::NOTICED_NS;
 use plimsoll_wire::Protocol;
 
 /// How often the thread's vital signs are read, ns. A reading costs about a microsecond.
 const EVERY_NS: u64 = 10 * MILLISECOND_NS;
 /// A request that leaves so much too late was held up by a stall of this thread, ns.
 pub(super) const STALL_NS: u64 = MILLISECOND_NS;
+/// How many times its own length a stall may be felt: a target that is busy 95 % of the time needs 20 times as long to
+/// catch up.
+const FELT_FOR: u64 = 20;
 
 /// What a shard notices of itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,9 +25,12 @@ pub(super) struct Noticing {
     completed: u64,
     /// Requests in flight when the last one left on time.
     usual_in_flight: u32,
-    /// After a stall: how many were in flight before it. What was held up is through with the target when there are no
-    /// more than these again.
-    aftermath_of: Option<u32>,
+    /// After a stall: how many were in flight before it, and until when it may be felt, ns. What was held up is through
+    /// with the target when there are no more in flight than before; requests that the target never answers must not keep
+    /// that from coming.
+    aftermath: Option<(u32, u64)>,
+    /// The first reading of the clock of this round of sending, ns, and how many requests had been sent before it.
+    round: (u64, u64),
 }
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
@@ -54,17 +61,56 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Notes how late a request leaves, and whether it meets a target that a stall of this thread has disturbed.
     #[inline]
-    pub(super) fn notice_lag(&mut self, lag_ns: u64, measured: bool) {
+    pub(super) fn notice_lag(&mut self, lag_ns: u64, now_ns: u64, measured: bool) {
         let in_flight = self.flights.len();
-        if lag_ns < STALL_NS && self.noticing.aftermath_of.is_none() {
+        let is_stall = lag_ns >= STALL_NS;
+        let Some((usual, felt_until_ns)) = self.noticing.aftermath else {
+            if is_stall {
+                let felt_until_ns = now_ns + lag_ns * FELT_FOR;
+                self.noticing.aftermath = Some((self.noticing.usual_in_flight, felt_until_ns));
+                self.disturbed(measured);
+            } else {
+                self.noticing.usual_in_flight = in_flight;
+            }
+            return;
+        };
+        if !is_stall && (in_flight <= usual || now_ns >= felt_until_ns) {
+            self.noticing.aftermath = None;
             self.noticing.usual_in_flight = in_flight;
             return;
         }
-        let usual = *self.noticing.aftermath_of.get_or_insert(self.noticing.usual_in_flight);
-        if lag_ns < STALL_NS && in_flight <= usual {
-            self.noticing.aftermath_of = None;
+        if is_stall {
+            let felt_until_ns = felt_until_ns.max(now_ns + lag_ns * FELT_FOR);
+            self.noticing.aftermath = Some((usual, felt_until_ns));
+        }
+        self.disturbed(measured);
+    }
+
+    fn disturbed(&mut self, measured: bool) {
+        self.recorder_of(measured).interval_mut().delays.disturbed += 1;
+    }
+
+    /// A round of sending begins.
+    #[inline]
+    pub(super) fn sending_begins(&mut self, now_ns: u64) {
+        self.noticing.round = (now_ns, self.standing.sent);
+    }
+
+    /// A round of sending is over. The time that a request took from the reading of the clock that is its start to the
+    /// network belongs to this process; requests of a round share what the round took.
+    #[inline]
+    pub(super) fn sending_ends(&mut self, now_ns: u64) {
+        let (began_ns, sent_before) = self.noticing.round;
+        let sent = self.standing.sent - sent_before;
+        if sent == 0 {
             return;
         }
-        self.recorder_of(measured).interval_mut().delays.disturbed += 1;
+        let took_ns = now_ns.saturating_sub(began_ns);
+        // Each is encoded and sent behind its own reading; those that go out together wait for the last of them.
+        let each_ns = if self.protocol.depth() > 1 { took_ns } else { took_ns / sent };
+        if each_ns >= NOTICED_NS {
+            let measuring = self.is_measuring(now_ns);
+            self.recorder_of(measuring).interval_mut().delays.send.record_many(each_ns, sent);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::closed::ClosedConnections;
 use super::connection::State;
-use super::flight::NOWHERE;
 use super::noticing::STALL_NS;
 use super::{Rest, Shard};
 use crate::net::Net;
@@ -282,17 +281,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             due.intended_ns = due_ns.min(now_ns);
             measured = self.is_measured(due.intended_ns, due.client);
         }
-        let flight = self.flights.get_mut(tag);
-        flight.what = what;
-        flight.client = due.client;
-        flight.connection = key;
-        flight.times = Times { intended_ns: due.intended_ns, sent_ns: now_ns, done_ns: 0 };
-        flight.on_kept_connection = false;
-        flight.retried = false;
-        flight.may_be_done = false;
-        flight.resent = 0;
-        flight.lost_on = NOWHERE;
-        flight.measured = measured;
+        let times = Times { intended_ns: due.intended_ns, sent_ns: now_ns, done_ns: 0 };
+        self.flights.get_mut(tag).begin(what, due.client, key, times, measured);
         let connection = &self.connections[key as usize];
         // A client that is behind its cycle is late for the target's sake, not for the generator's.
         let client_free_ns = match turn {
@@ -302,9 +292,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let could_ask_ns = due.intended_ns.max(client_free_ns);
         let could_start_ns =
             could_ask_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
-        // Behind slots it is the queue that requests wait in.
-        let shares_connections = !self.dedicated && self.managed.is_none();
-        let waited_ns = if shares_connections { could_start_ns - could_ask_ns } else { 0 };
+        // Behind slots it is the queue that requests wait in, unless a slot was free and no connection was.
+        let could_have_ns = could_ask_ns.max(self.slot_free_since_ns);
+        let waited_ns = if self.dedicated { 0 } else { could_start_ns - could_have_ns };
         // Only a connection that its client always uses may be open and take nothing now.
         let takes_it = connection.state == State::Open && (!self.dedicated || self.has_room(key));
         if self.plan.ignore_first > 0 {
@@ -318,7 +308,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if waited_ns > 0 {
             recorder.waited(waited_ns);
         }
-        self.notice_lag(now_ns.saturating_sub(could_start_ns), measured);
+        self.notice_lag(now_ns.saturating_sub(could_start_ns), now_ns, measured);
         if takes_it {
             self.submit(key, tag, now_ns);
         } else {

@@ -546,6 +546,7 @@ impl<P: Peer> Net for SimNet<P> {
             run_delay_ns: absent.run_delay_ns,
             timeslices: 0,
             throttled_ns: absent.throttled_ns,
+            stolen_ns: absent.stolen_ns,
             stops: absent.stops,
         }
     }

@@ -31,14 +31,15 @@ fn a_saturated_thread_is_the_limit_in_every_model() {
     let health = Health { busy: 0.99, ..Health::default() };
     for open in [true, false] {
         for full_speed in [true, false] {
-            let evidence = Evidence { open, full_speed, health, ..Evidence::of(&totals) };
+            let evidence =
+                Evidence { open, full_speed, health, measured_s: 10.0, ..Evidence::of(&totals) };
             assert_eq!(kind(&evidence), VerdictKind::GeneratorLimited);
         }
     }
     // Time on the run queue is not idle time: a thread that has work 13 % of the time and waits the rest is saturated.
     let health = Health { busy: 0.13, starved: 0.86, ..Health::default() };
-    let verdict =
-        judge(&Evidence { full_speed: true, open: false, health, ..Evidence::of(&totals) });
+    let saturated = Evidence { full_speed: true, open: false, health, ..Evidence::of(&totals) };
+    let verdict = judge(&Evidence { measured_s: 10.0, ..saturated });
     assert_eq!(verdict.kind, VerdictKind::GeneratorLimited);
     assert!(verdict.reasons[0].contains("waited for a processor"), "{:?}", verdict.reasons);
 }

@@ -206,6 +206,7 @@ fn interval(record: &RunRecord, class: &str) -> Result<Interval> {
         lag: histogram("lag")?,
         delays: Delays {
             receive: histogram("receive-lag")?,
+            send: histogram("send")?,
             starved: histogram("starved")?,
             connection: histogram("connection-wait")?,
             disturbed: record.generator.disturbed,
