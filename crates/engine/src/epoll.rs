@@ -303,7 +303,7 @@ impl Net for EpollNet {
     fn wait(&mut self, until_ns: u64, mode: WaitMode) {
         let start_ns = now_ns();
         let left_ns = until_ns.saturating_sub(start_ns);
-        let mut in_vain_ns = None;
+        let (mut in_vain_ns, mut gathered_ns) = (None, None);
         // What the last wait found and nobody took is found again, and has been there since before that wait.
         let left_over = self.at < self.events.len() || self.lone.taken.is_some();
         let before_ns = self.arrived_after_ns;
@@ -335,7 +335,9 @@ impl Net for EpollNet {
             WaitMode::Batch { gather_ns } => {
                 let nap = timespec(gather_ns.min(left_ns));
                 let _ = rustix::thread::nanosleep(&nap);
-                let left_ns = until_ns.saturating_sub(now_ns());
+                let napped_ns = now_ns();
+                gathered_ns = Some(napped_ns);
+                let left_ns = until_ns.saturating_sub(napped_ns);
                 self.poll(Some(&timespec(left_ns)));
             }
         }
@@ -348,7 +350,7 @@ impl Net for EpollNet {
             from_ns: start_ns,
             to_ns,
             until_ns,
-            gathered: matches!(mode, WaitMode::Batch { .. }),
+            gathered_ns,
             in_vain_ns,
             stops: stops(),
         });

@@ -87,7 +87,7 @@ impl Looks {
         let overslept = wait.to_ns > wait.until_ns.saturating_add(OVERSLEPT_NS);
         if let (Some(in_vain_ns), false) = (wait.in_vain_ns, was_stopped) {
             in_vain_ns
-        } else if wait.gathered || wait.to_ns - wait.from_ns <= SLEPT_NS {
+        } else if wait.to_ns - wait.gathered_ns.unwrap_or(wait.from_ns) <= SLEPT_NS {
             looked_ns
         } else if was_stopped {
             wait.from_ns
@@ -109,8 +109,8 @@ pub struct Waited {
     pub to_ns: u64,
     /// When it should have ended at the latest, ns.
     pub until_ns: u64,
-    /// Whether it gathered a batch before it looked.
-    pub gathered: bool,
+    /// When it had gathered a batch and looked, ns, if it did that first.
+    pub gathered_ns: Option<u64>,
     /// When it had looked in vain last, ns, if it looked again and again.
     pub in_vain_ns: Option<u64>,
     /// How often the process had been stopped when it ended.
@@ -348,7 +348,7 @@ mod tests {
     use plimsoll_core::clock::MILLISECOND_NS as MS;
 
     fn waited(from_ns: u64, to_ns: u64) -> Waited {
-        Waited { from_ns, to_ns, until_ns: 100 * MS, gathered: false, in_vain_ns: None, stops: 0 }
+        Waited { from_ns, to_ns, until_ns: 100 * MS, gathered_ns: None, in_vain_ns: None, stops: 0 }
     }
 
     #[test]
@@ -357,8 +357,13 @@ mod tests {
         assert_eq!(looks.arrived_after(&waited(MS, 5 * MS)), 5 * MS, "it woke the thread");
         // Two milliseconds of work, then a look that finds something at once.
         assert_eq!(looks.arrived_after(&waited(7 * MS, 7 * MS + 900)), 5 * MS);
-        let gathering = Waited { gathered: true, ..waited(8 * MS, 8 * MS + 50_000) };
+        let gathering =
+            Waited { gathered_ns: Some(8 * MS + 49_000), ..waited(8 * MS, 8 * MS + 50_000) };
         assert_eq!(looks.arrived_after(&gathering), 7 * MS + 900);
+        // Nothing had come when the batch was gathered: it slept until something did.
+        let in_vain =
+            Waited { gathered_ns: Some(8 * MS + 100_000), ..waited(8 * MS + 50_000, 9 * MS) };
+        assert_eq!(looks.arrived_after(&in_vain), 9 * MS);
         // A stop in the sleep, and a sleep that ended too late.
         let stopped = Waited { stops: 1, ..waited(10 * MS, 30 * MS) };
         assert_eq!(looks.arrived_after(&stopped), 10 * MS);

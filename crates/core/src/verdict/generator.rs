@@ -71,22 +71,36 @@ fn bounds(evidence: &Evidence<'_>, measured: &Histogram) -> Bounds {
 
 /// The most successful requests per second that the target may have done for an ideal generator.
 fn fastest_per_s(evidence: &Evidence<'_>) -> f64 {
+    let steady_per_s = steady_per_s(evidence);
+    // What was held up at the very end has ended behind it.
+    let delays = &evidence.totals.delays;
+    let longest = [&evidence.totals.lag, &delays.receive, &delays.send, &delays.starved];
+    let longest_s = longest.iter().map(|times| times.max_ns() as f64 / 1e9).sum::<f64>();
+    let edge = if evidence.measured_s > 0.0 { longest_s / evidence.measured_s } else { 0.0 };
+    steady_per_s * (1.0 + edge.min(1.0))
+}
+
+/// The same, far from the ends of the stretch.
+fn steady_per_s(evidence: &Evidence<'_>) -> f64 {
     let ok_per_s = evidence.rates.ok_per_s;
     let ledger = &evidence.totals.ledger;
-    match evidence.clients {
-        Some(clients) if ok_per_s > 0.0 && !evidence.open => {
-            // Little's law: each client goes round in this time, of which a part was this process's.
-            let achieved_per_s = evidence.rates.achieved_per_s.max(ok_per_s);
-            let round_ns = f64::from(clients) * 1e9 / achieved_per_s;
-            let own_ns = mean_delay_ns(evidence.totals) + round_ns * evidence.health.withheld();
-            let left_ns = (round_ns - own_ns).max(round_ns * LEFT);
-            ok_per_s * round_ns / left_ns
-        }
-        _ if shortfall(evidence) > SHORT && is_saturated(evidence) => {
-            evidence.rates.offered_per_s * ledger.ok as f64 / ledger.finished().max(1) as f64
-        }
-        _ => ok_per_s,
+    if ok_per_s > 0.0 && !evidence.open {
+        // Little's law: each client goes round in this time, of which a part was this process's. Of users it is not
+        // known how long they think; the shorter the round, the larger that part.
+        let achieved_per_s = evidence.rates.achieved_per_s.max(ok_per_s);
+        let round_ns = match evidence.clients {
+            Some(clients) => f64::from(clients) * 1e9 / achieved_per_s,
+            None => evidence.totals.all_classes().response.mean_ns().max(1.0),
+        };
+        let own_ns = mean_delay_ns(evidence.totals) + round_ns * evidence.health.withheld();
+        let left_ns = (round_ns - own_ns).max(round_ns * LEFT);
+        return ok_per_s * round_ns / left_ns;
     }
+    if shortfall(evidence) > SHORT && is_saturated(evidence) {
+        let ok_share = ledger.ok as f64 / ledger.finished().max(1) as f64;
+        return evidence.rates.offered_per_s * ok_share;
+    }
+    ok_per_s
 }
 
 /// Share of the requests that were due, admission's refusals left out, and did not end within the stretch.

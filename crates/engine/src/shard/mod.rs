@@ -278,7 +278,7 @@ impl ShardPlan {
         (0..self.connections).map(connection).collect()
     }
 
-    /// The queue in front of the slots, where admission is managed, and how many slots there are, with connections that
+    /// The queue in front of the slots, where admission is managed, and how many slots were asked for, with connections that
     /// take `depth` requests each.
     fn slots(&self, depth: u32) -> (Option<ManagedQueue>, u32) {
         match self.admission {
@@ -287,8 +287,8 @@ impl ShardPlan {
                 // Without a slot nothing would ever be sent, and one without a connection sends nothing:
                 // counted as free it would let more wait than the queue holds.
                 let places = self.connections.saturating_mul(depth.max(1));
-                let slots = slots.min(places).max(1);
-                (Some(ManagedQueue::new(slots, queue_max, queue_timeout_ns)), slots)
+                let usable = slots.min(places).max(1);
+                (Some(ManagedQueue::new(usable, queue_max, queue_timeout_ns)), slots)
             }
         }
     }

@@ -448,6 +448,7 @@ impl<P: Peer> Net for SimNet<P> {
     fn wait(&mut self, until_ns: u64, mode: WaitMode) {
         self.pay();
         let start_ns = self.clock.now_ns();
+        let mut gathered_ns = None;
         let left_ns = until_ns.saturating_sub(start_ns);
         match mode {
             WaitMode::Sleep => {
@@ -464,6 +465,7 @@ impl<P: Peer> Net for SimNet<P> {
             WaitMode::Hold => self.pass(until_ns, false),
             WaitMode::Batch { gather_ns } => {
                 self.pass(start_ns + gather_ns.min(left_ns), false);
+                gathered_ns = Some(self.clock.now_ns());
                 self.pass(until_ns, true);
             }
         }
@@ -480,10 +482,9 @@ impl<P: Peer> Net for SimNet<P> {
         let passed_ns = self.clock.now_ns() - start_ns;
         self.idle_ns += passed_ns;
         let to_ns = self.clock.now_ns();
-        let gathered = matches!(mode, WaitMode::Batch { .. });
         let stops = self.thread.absent(to_ns).stops;
         let waited =
-            Waited { from_ns: start_ns, to_ns, until_ns, gathered, in_vain_ns: None, stops };
+            Waited { from_ns: start_ns, to_ns, until_ns, gathered_ns, in_vain_ns: None, stops };
         self.arrived_after_ns = self.looks.arrived_after(&waited);
         let in_vain = passed_ns == 0 && self.batch.is_empty();
         self.idle_waits = if in_vain { self.idle_waits + 1 } else { 0 };
