@@ -26,6 +26,7 @@ mod search;
 mod seek;
 mod server;
 mod slow_output;
+mod unquiet;
 mod visit;
 mod voltdb;
 mod voter;

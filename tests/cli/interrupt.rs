@@ -33,7 +33,7 @@ const PHASES: &str = r#"
 [job]
 name = "phases"
 description = "A test."
-install = [["load", "{url}", "--clients", "1", "--duration", "{install}", "--no-record", "--quiet"]]
+install = [["load", "{url}", "--rate", "20", "--duration", "{install}", "--no-record", "--quiet"]]
 target = { serve = ["rank", "--port", "0", "--scale", "{scale}", "--walk-calls", "100"], ready_within = "5m" }
 prepare = [["load", "http://{target_host}:{target_port}/rank", "--rate", "10", "--duration", "{prepare}"]]
 command = ["load", "http://{target_host}:{target_port}/rank", "--rate", "20", "--duration", "{run}"]
@@ -134,7 +134,7 @@ fn interrupted(place: &Place, running: Running) -> Value {
     running.signal(Signal::INT);
     let ended = running.wait(SOON).expect(3);
     expect_gone(&started);
-    assert!(ended.stderr.contains("plimsoll: partial: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("plimsoll: NOT VALID: partial"), "{}", ended.stderr);
     let (_, record) = only_record(place);
     assert_eq!(record["verdict"]["kind"], "partial");
     record

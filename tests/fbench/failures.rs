@@ -128,7 +128,7 @@ fn a_body_below_the_limit_is_a_failed_check() {
     let place = Place::new();
     place.file("q.txt", lines(20));
     let flags = ["-n", "1", "-r", "0", "-l", "6", "-q", "q.txt"];
-    let ended = fbench(&place, &server, &flags).expect(0);
+    let ended = fbench(&place, &server, &flags).expect(4);
     assert_eq!(counts(&ended), (5, 15));
     assert!(ended.stdout.contains("lower response limit:          6 bytes\n"), "{}", ended.stdout);
 }
@@ -142,7 +142,7 @@ fn a_status_is_never_carried_over_to_the_next_request() {
     });
     let place = Place::new();
     place.file("q.txt", lines(30));
-    let ended = fbench(&place, &server, &["-n", "1", "-r", "0", "-q", "q.txt"]).expect(0);
+    let ended = fbench(&place, &server, &["-n", "1", "-r", "0", "-q", "q.txt"]).expect(4);
     assert_eq!(counts(&ended), (10, 20));
     let breakdown = ended.stdout.split_once("http request status breakdown:\n").unwrap().1;
     let expected = "         0 :       20 \n       200 :       10 \n";

@@ -91,7 +91,7 @@ fn the_output_file_is_the_originals_to_the_byte() {
     });
     place.file("q.txt", "/search/?query=a0\n/search/?query=a1\n/search/?query=a2\n");
     let flags = ["-n", "1", "-r", "0", "-a", "&x=1", "-q", "q.txt", "-o", "out%03d.txt"];
-    let ended = fbench(&place, &server, &flags).expect(0);
+    let ended = fbench(&place, &server, &flags).expect(4);
     assert_eq!(counts(&ended), (1, 2));
     let out = place.read("out000.txt");
     let time = out.split_once("TIME USED: ").unwrap().1.split_once(" s\n").unwrap().0;

@@ -45,7 +45,7 @@ fn a_retry_is_not_repeated() {
         _ => vec![Step::Reset],
     });
     let place = Place::new();
-    let record = record(&place, &server.url(), &TEN, 0);
+    let record = record(&place, &server.url(), &TEN, 4);
     assert_eq!(record.ok(), 1);
     record.expect_failed("reset", 9);
     assert_eq!((record.count("/counters/retries"), server.requests()), (1, 11));

@@ -164,7 +164,8 @@ fn a_slow_server_does_not_slow_the_schedule() {
     let pause = std::time::Duration::from_millis(20);
     let server = Server::start(move |_| vec![Step::Sleep(pause), Step::Send(ok("x"))]);
     let flags = ["--rate", "100", "--duration", "2s", "--connections", "1", "--timeout"];
-    let run = |timeout: &str| record(&place, &server.url(), &[&flags[..], &[timeout]].concat(), 0);
+    // The one connection is the limit, and the verdict says so.
+    let run = |timeout: &str| record(&place, &server.url(), &[&flags[..], &[timeout]].concat(), 3);
     let patient = run("5s");
     assert_eq!(patient.count("/ledger/scheduled"), 200);
     assert_eq!((patient.ok(), patient.sent()), (200, server.requests() as u64));
@@ -178,5 +179,5 @@ fn a_slow_server_does_not_slow_the_schedule() {
     let hasty = run("500ms");
     assert_eq!(hasty.count("/ledger/scheduled"), 200);
     assert!(hasty.count("/ledger/unsent/stopped") >= 60, "{:#}", hasty.0["ledger"]);
-    assert!(hasty.has_warning("could not be sent"), "{:#}", hasty.0["warnings"]);
+    assert!(hasty.has_warning("were never sent"), "{:#}", hasty.0["warnings"]);
 }

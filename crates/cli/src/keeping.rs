@@ -9,8 +9,8 @@ use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::judged::Judged;
 use plimsoll_core::record::{
-    FailureSample, Generator, Latencies, PhaseRecord, RunRecord, Sink, SlowRequest, TargetInfo,
-    Tool,
+    FailureSample, Generator, Latencies, PhaseRecord, Rates, RunRecord, Sink, SlowRequest,
+    TargetInfo, Tool,
 };
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::Slo;
@@ -304,34 +304,8 @@ fn conclude(
     conclusion: Conclusion<'_>,
 ) -> RunRecord {
     let totals = &end.totals;
-    let repeats = conclusion
-        .distinct_requests
-        .map_or(0.0, |distinct| totals.ledger.sent as f64 / distinct.max(1) as f64);
     let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
-    let evidence = Evidence {
-        totals,
-        rates: rate,
-        measured_s: end.measured_s,
-        open: scenario.load.is_open(),
-        full_speed: is_full_speed(&scenario.load),
-        clients: scenario.load.clients(),
-        connections: match conclusion.connections {
-            ConnectionLimit::Own(most) | ConnectionLimit::Machine(most)
-                if end.connections < most =>
-            {
-                ConnectionLimit::Grown
-            }
-            limit => limit,
-        },
-        interrupted: end.interrupted,
-        since_success: end.since_success,
-        max_failed: scenario.max_failed.0,
-        health: end.health,
-        same_host: conclusion.same_host,
-        repeats,
-        // One URL asked again and again is what a user of `load URL` wants.
-        cacheable: scenario.queries.is_some(),
-    };
+    let evidence = evidence_of(scenario, end, &conclusion, rate);
     let job_judged = conclusion.verdict.is_some();
     // The requests of a search went out at many rates; whether its limits held is for its own judgement.
     let judged = if job_judged { &[][..] } else { &scenario.slo[..] };
@@ -386,6 +360,43 @@ fn conclude(
         record.assertions = judged.collect();
     }
     record
+}
+
+/// What the verdict is made from.
+fn evidence_of<'a>(
+    scenario: &Scenario,
+    end: &'a RunEnd,
+    conclusion: &Conclusion<'_>,
+    rates: Rates,
+) -> Evidence<'a> {
+    let totals = &end.totals;
+    let repeats = conclusion
+        .distinct_requests
+        .map_or(0.0, |distinct| totals.ledger.sent as f64 / distinct.max(1) as f64);
+    Evidence {
+        totals,
+        rates,
+        measured_s: end.measured_s,
+        open: scenario.load.is_open(),
+        full_speed: is_full_speed(&scenario.load),
+        clients: scenario.load.clients(),
+        connections: match conclusion.connections {
+            ConnectionLimit::Own(most) | ConnectionLimit::Machine(most)
+                if end.connections < most =>
+            {
+                ConnectionLimit::Grown
+            }
+            limit => limit,
+        },
+        interrupted: end.interrupted,
+        since_success: end.since_success,
+        max_failed: scenario.max_failed.0,
+        health: end.health,
+        same_host: conclusion.same_host,
+        repeats,
+        // One URL asked again and again is what a user of `load URL` wants.
+        cacheable: scenario.queries.is_some(),
+    }
 }
 
 /// What came before the measured stretch, for those who want to see it.

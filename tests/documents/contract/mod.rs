@@ -226,7 +226,7 @@ fn the_form_of_a_visit_is_what_the_client_prefers() {
         ("*/*", "true", false),
         ("text/html", "true", false),
         ("application/jsonl", "false", false),
-        ("application/jsonl", "TRUE", false),
+        ("application/jsonl", "TRUE", true),
     ] {
         for version in VERSIONS {
             let url = format!("{base}?cluster=plimsoll&wantedDocumentCount=1000&stream={stream}");

@@ -15,6 +15,7 @@ use clap::Args;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_report::folder::RUN_JSON;
 use plimsoll_report::load::load;
+use plimsoll_workloads::edit_distance::near_miss;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -205,6 +206,19 @@ fn read(path: &Path) -> Result<Scenario> {
         .map_err(|error| usage(format!("{shown}: {error}; name a scenario file")))?;
     toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
+        usage(format!("{shown}:{line}: {}", without_list(&error.message().replace('\n', " "))))
     })
+}
+
+/// An error about an unknown field, with the field that was probably meant in the place of all that there are.
+fn without_list(message: &str) -> String {
+    let Some((head, list)) = message.split_once(", expected one of ") else {
+        return message.to_owned();
+    };
+    let known: Vec<&str> = list.split(", ").map(|name| name.trim_matches('`')).collect();
+    let word = head.split('`').nth(1).unwrap_or_default();
+    match near_miss(word, &known) {
+        Some(near) => format!("{head}; did you mean `{near}`?"),
+        None => format!("{head}; the fields are in docs/scenarios.md"),
+    }
 }

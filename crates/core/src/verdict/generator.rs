@@ -140,7 +140,10 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
              cheaper checks or another machine",
             percent(health.busy)
         ));
-    } else if health.withheld() > WITHHELD && !measured.is_empty() {
+    } else if health.withheld() > WITHHELD
+        && evidence.measured_s >= SHORTEST_S
+        && !measured.is_empty()
+    {
         limits.push(format!(
             "{}: the figures are those of a generator that was held up; give it a core of its own or another machine",
             withheld(evidence)
@@ -251,7 +254,8 @@ fn latency_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
 /// How far the rate may be too low.
 fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     let [shown, fastest] = bounds.ok_per_s;
-    (shown > 0.0 && fastest > shown * (1.0 + NOTICEABLE_SHARE)).then(|| {
+    let noticeable = fastest > shown * (1.0 + NOTICEABLE_SHARE);
+    (shown > 0.0 && noticeable && evidence.measured_s >= SHORTEST_S).then(|| {
         let own = evidence.health.busy * 100.0;
         format!(
             "an ideal generator may have got up to {:.0} % more requests through: that share of the time replies \

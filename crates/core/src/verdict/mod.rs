@@ -166,7 +166,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let mut reasons = Vec::new();
     if evidence.interrupted {
         reasons.push(format!(
-            "stopped after {:.3} s; the figures cover that time",
+            "the run was stopped before its end, after {:.3} s; the figures cover that time",
             evidence.measured_s
         ));
     }

@@ -86,7 +86,15 @@ fn a_closed_rate_is_short_by_the_share_that_the_generator_took() {
     let rates = Rates { offered_per_s: 800.0, achieved_per_s: 800.0, ok_per_s: 800.0 };
     fn closed(totals: &Interval, rates: Rates) -> Evidence<'_> {
         let clients = Some(1);
-        Evidence { rates, open: false, full_speed: true, clients, ..Evidence::of(totals) }
+        let measured_s = 10.0;
+        Evidence {
+            measured_s,
+            rates,
+            open: false,
+            full_speed: true,
+            clients,
+            ..Evidence::of(totals)
+        }
     }
     let bound = |totals: &Interval| judge(&closed(totals, rates)).bounds.unwrap().ok_per_s;
     assert!((bound(&totals)[1] / 800.0) < 1.05);

@@ -1,0 +1,117 @@
+//! What a shard is to do.
+
+use super::connection::{Connection, target_of};
+use crate::gauge::Gauge;
+use crate::target::Target;
+use crate::tls::Tls;
+use crate::windows::WindowCounts;
+use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
+use plimsoll_core::schedule::{Limits, LoadModel, Slice};
+use plimsoll_core::verdict::ConnectionLimit;
+use plimsoll_wire::Protocol;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What a shard is to do.
+#[derive(Clone, Debug)]
+pub struct ShardPlan {
+    /// The load model of the whole run.
+    pub model: LoadModel,
+    /// This shard's part of it.
+    pub slice: Slice,
+    /// Seed of the schedule.
+    pub seed: u64,
+    /// Length of the run (warm-up included) and requests of the run.
+    pub limits: Limits,
+    /// Requests that should have started before this, ns after the start, are not measured.
+    pub warmup_ns: u64,
+    /// Requests of each client that are not measured.
+    pub ignore_first: u32,
+    /// Most connections of this shard.
+    pub connections: u32,
+    /// How many of them are there from the beginning, where the others come when they are needed; else all of them.
+    pub warm_connections: Option<u32>,
+    /// What the number of connections was bounded by.
+    pub connection_limit: ConnectionLimit,
+    /// Slots and queue of this shard.
+    pub admission: AdmissionModel,
+    /// Limits on waiting.
+    pub timeouts: Timeouts,
+    /// Targets; connection i goes to target i modulo their number.
+    pub targets: Arc<Vec<Target>>,
+    /// TLS, where the targets speak it.
+    pub tls: Option<Tls>,
+    /// How many classes of requests there are.
+    pub classes: usize,
+    /// Poll this long before an intended start instead of sleeping, ns.
+    pub spin_ns: u64,
+    /// Gather answers in batches when many are under way (closed models at full speed).
+    pub batching: bool,
+    /// Open all connections before the first request.
+    pub preconnect: bool,
+    /// Use a connection for the next request when the server lets it open. Requests that ask for its end
+    /// want this off: a server may not heed them, and nothing may follow them (RFC 9112, 9.6).
+    pub keep_alive: bool,
+    /// Where it stands in a run of several parts.
+    pub part: Part,
+}
+
+/// Where a part of a run stands in the whole of it.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// Which phase its seconds belong to.
+    pub phase: u32,
+    /// How long the run had gone on when it started, ns.
+    pub offset_ns: u64,
+    /// Counts by when requests were due, one a shard; empty where nobody asks for them.
+    pub windows: Vec<Arc<WindowCounts>>,
+    /// How the shards stand, one a shard; empty where nobody looks.
+    pub gauges: Vec<Arc<Gauge>>,
+    /// Drops what is due and not sent at the end instead of sending it while a timeout lasts.
+    pub drop_backlog: bool,
+    /// Ends the schedule before its time when it is set; what is under way is waited for as usual.
+    pub end_early: Option<Arc<AtomicBool>>,
+    /// When the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
+    /// processes wait for with their connections open.
+    pub start_ns: Option<u64>,
+}
+
+/// How long to wait, at most. All in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection, TLS included.
+    pub connect_ns: u64,
+    /// From sending a request to its last byte.
+    pub request_ns: u64,
+}
+
+impl ShardPlan {
+    /// The connections, dealt out to the targets in turn.
+    pub(super) fn connections_to_targets<P: Protocol>(
+        &self,
+        dedicated: bool,
+    ) -> Vec<Connection<P>> {
+        let targets = self.targets.len().max(1) as u64;
+        let connection = |i: u32| {
+            let number = self.slice.global(u64::from(i));
+            let target = target_of(self.slice, u64::from(i), targets, dedicated);
+            Connection::new(target, (number / targets) as usize)
+        };
+        (0..self.connections).map(connection).collect()
+    }
+
+    /// The queue in front of the slots, where admission is managed, and how many slots were asked for, with connections that
+    /// take `depth` requests each.
+    pub(super) fn slots(&self, depth: u32) -> (Option<ManagedQueue>, u32) {
+        match self.admission {
+            AdmissionModel::Direct => (None, u32::MAX),
+            AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
+                // Without a slot nothing would ever be sent, and one without a connection sends nothing:
+                // counted as free it would let more wait than the queue holds.
+                let places = self.connections.saturating_mul(depth.max(1));
+                let usable = slots.min(places).max(1);
+                (Some(ManagedQueue::new(usable, queue_max, queue_timeout_ns)), slots)
+            }
+        }
+    }
+}
