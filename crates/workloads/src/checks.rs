@@ -12,7 +12,7 @@
 //! | `hits>=1`, `hits=0` | the reply tells so many hits ([`HitCounter`]) |
 //! | `time<500ms` | it took so long from sending to the last byte |
 //! | `vespa` | status 200, a `root` (or a document's `pathId`), no `root.errors`, and a full `root.coverage` if one is given |
-//! | `elasticsearch` | status 200, a reply of that API ([`ELASTICSEARCH_REPLIES`]), not `timed_out`, no failed shards, no bulk `errors` |
+//! | `elasticsearch` | status 200, a reply of that API (`ELASTICSEARCH_REPLIES`), not `timed_out`, no failed shards, no bulk `errors` |
 //!
 //! A pointer may also be written with `json:` before it. Its keys cannot hold `=`, `<`, `>` or `!` here. Unless a status is
 //! asked for, 2xx is.

@@ -110,7 +110,7 @@ fn sum_ns(delays: &[Marginal<'_>], share: impl Fn(usize) -> f64) -> f64 {
     delays.iter().enumerate().map(|(at, delay)| delay.exceeded_by(share(at))).sum()
 }
 
-/// The delays of this process in a stretch, as shares of its successful requests: the worst case is that every delay
+/// The delays of this process in a stretch, the lag of sending first, as shares of its successful requests: the worst case is that every delay
 /// fell on one of those. Where connections grow with need, what waited for one waited for this process to open it.
 pub(super) fn own_delays(totals: &Interval, opens_late: bool) -> Vec<Marginal<'_>> {
     let count = totals.ledger.ok.max(1);

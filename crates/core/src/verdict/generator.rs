@@ -41,8 +41,9 @@ const SUSPENDED_S: f64 = 0.1;
 const TAIL: f64 = 5.0;
 
 pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
-    let measured = evidence.totals.all_classes().response;
-    let bounds = bounds(evidence, &measured);
+    let all = evidence.totals.all_classes();
+    let measured = all.response;
+    let bounds = bounds(evidence, &measured, &all.service);
     let mut judgement =
         Judgement { limits: limits(evidence, &measured), bounds, ..Judgement::default() };
     judgement.limits.extend(late(evidence, &bounds, &measured));
@@ -53,12 +54,15 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
 }
 
 /// The bounds of the headline figures.
-fn bounds(evidence: &Evidence<'_>, measured: &Histogram) -> Bounds {
+fn bounds(evidence: &Evidence<'_>, measured: &Histogram, service: &Histogram) -> Bounds {
     let totals = evidence.totals;
     let delays = own_delays(totals, evidence.connections == ConnectionLimit::Grown);
     let disturbed = totals.delays.disturbed as f64 / totals.ledger.ok.max(1) as f64;
     let of = |quantile: f64| {
         let low = least_quantile_ns(measured, quantile, &delays, disturbed);
+        // The lag of each request is known: what was measured from its sending on holds none of it.
+        let sent = least_quantile_ns(service, quantile, &delays[1..], disturbed);
+        let low = low.max(sent).min(measured.quantile_ns(quantile) as f64);
         [low / 1e6, measured.quantile_ns(quantile) as f64 / 1e6]
     };
     Bounds {
@@ -214,8 +218,8 @@ fn cause(evidence: &Evidence<'_>) -> String {
     let worst = lag.max(receive).max(starved).max(send);
     let mut said = if totals.delays.disturbed * 20 > totals.ledger.sent {
         format!(
-            "it was held up, and {} requests went out at once or soon after",
-            totals.delays.disturbed
+            "it was held up, and what went out at once or soon after is {:.1} % of the requests",
+            totals.delays.disturbed as f64 * 100.0 / totals.ledger.sent.max(1) as f64
         )
     } else if worst == starved && starved > 0.0 {
         format!("replies waited up to {:.2} ms for it to get a processor", starved / 1e6)
