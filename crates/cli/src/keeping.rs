@@ -314,7 +314,17 @@ fn conclude(
         .iter()
         .map(|slo: &Slo| (slo.name(), slo.judge(&every_one, &totals.ledger, &rate)))
         .collect();
-    let mut verdict = conclusion.verdict.unwrap_or_else(|| judge(&evidence));
+    let is_search = conclusion.results.contains_key("seek");
+    let of_run = judge(&evidence);
+    let mut verdict = match conclusion.verdict {
+        None => of_run,
+        // A job judges by what it did; how far its times may be off is known all the same. Those of a search are those of
+        // many rates.
+        Some(of_job) if of_job.bounds.is_none() && !is_search => {
+            Verdict { bounds: of_run.bounds, ..of_job }
+        }
+        Some(of_job) => of_job,
+    };
     // A search leaves requests unsent on purpose, and asks the same ones again and again.
     let mut warned = match job_judged {
         true => same_host_warning(&evidence),
