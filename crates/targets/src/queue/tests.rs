@@ -78,20 +78,24 @@ fn every_nth_reply_is_an_error_and_the_cap_turns_away_at_once() {
 
 #[test]
 fn a_client_that_left_is_counted_as_abandoned() {
-    let target = start(config("fixed:50ms"));
+    // Long enough to be seen in flight on a machine that others use.
+    let target = start(config("fixed:2s"));
     let mut probe = target.probe();
+    let becomes = |name: &str| {
+        let until_ns = now_ns() + 30_000_000_000;
+        while target.stats("")[name] != 1 {
+            assert!(now_ns() < until_ns, "{name} is not 1 within 30 s");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
     probe.send(GET);
-    while target.stats("")["in_flight"] != 1 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    becomes("in_flight");
     // Closing with a reset tells the target at once; a plain close is only seen as a half-close.
     let fd = probe.stream();
     let linger = Some(Duration::ZERO);
     rustix::net::sockopt::set_socket_linger(fd, linger).unwrap();
     drop(probe);
-    while target.stats("")["abandoned"] != 1 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    becomes("abandoned");
     assert_eq!(target.stop().answered, 0);
 }
 
