@@ -207,6 +207,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     Verdict { kind, reasons, bounds }
 }
 
+/// Why the generator was the limit, if it was, whatever else there is to say of the run.
+#[must_use]
+pub fn generator_limit(evidence: &Evidence<'_>) -> Option<String> {
+    generator::judge(evidence).limits.into_iter().next()
+}
+
 /// Why the target did not serve, if so many requests failed that the others do not stand for it.
 fn target_failure(evidence: &Evidence<'_>) -> Option<String> {
     let ledger = &evidence.totals.ledger;

@@ -6,7 +6,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::search::record::{Cell, CellKey, QueryCell, Repeat};
 use plimsoll_core::search::statistics::{Gain, implied_ms, interval, mean};
-use plimsoll_core::verdict::{Evidence, Health, VerdictKind, judge};
+use plimsoll_core::verdict::{Evidence, Health, generator_limit};
 
 /// What one repeat left behind.
 #[derive(Clone, Debug, Default)]
@@ -282,7 +282,7 @@ fn generator_limited(about: &CellAbout, one: &Measured) -> bool {
         measured_s: one.elapsed_s,
         ..Evidence::of(&one.totals)
     };
-    judge(&evidence).kind == VerdictKind::GeneratorLimited
+    generator_limit(&evidence).is_some()
 }
 
 fn queries(about: &CellAbout, repeats: &[Measured], all: &Interval) -> Vec<QueryCell> {
