@@ -68,8 +68,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
         }
         while let Some(late) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
+            // While a slot was free it would have had that, had this thread looked in time.
+            let in_flight = self.flights.len();
+            let was_free = self.managed.as_ref().is_some_and(|queue| queue.has_slot(in_flight));
             let interval = self.recorder_for(late.intended_ns, late.client).interval_mut();
             interval.ledger.refused.queue_timeout += 1;
+            interval.counters.refused_late += u64::from(was_free);
             interval.unserved.record(now_ns.saturating_sub(late.intended_ns));
             self.standing.queue_timeout += 1;
             self.turned_away(late, now_ns);
