@@ -98,7 +98,7 @@ impl Arguments {
                 }
             }
             let outcomes: Vec<Outcome> = searches.into_iter().map(|(outcome, _)| outcome).collect();
-            println!("{}", table::line(model.name, &outcomes));
+            println!("{}", table::line(model.name, &outcomes, self.budget_s));
         }
         println!();
     }

@@ -32,7 +32,6 @@ impl Search<'_> {
         let length_s = (8.0 * self.goal.limit_s)
             .max(2.0)
             .max(20.0 / rate_per_s)
-            .min(0.03 * self.goal.budget_s)
             .max(4.0 * self.window_s);
         let duration_s = round_to(length_s, self.window_s);
         loop {
@@ -122,7 +121,7 @@ impl Search<'_> {
     }
 
     fn step_s(&self, rate_per_s: f64) -> f64 {
-        (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s).min(self.goal.budget_s / 30.0)
+        (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s)
     }
 
     /// Doubles the rate until a limit breaks; goes down first if the first rate breaks one already.
@@ -222,7 +221,8 @@ impl Search<'_> {
         let limit_s = self.goal.limit_s;
         // A thousand completions are good for 2 to 4 % of the capacity.
         let length_s = |per_s: f64| {
-            (12.0 * limit_s).max(3.0).max(1000.0 / per_s).min(0.05 * self.goal.budget_s)
+            let wanted_s = (12.0 * limit_s).max(3.0);
+            wanted_s.max((1000.0 / per_s).min(0.05 * self.goal.budget_s))
         };
         let mut rate_per_s = 1.15 * self.bracket.1;
         let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
@@ -270,7 +270,7 @@ impl Search<'_> {
             self.bracket.1 = self.bracket.1.min(capacity.per_s * (1.0 + capacity.error));
         }
         self.bracket.0 = self.bracket.0.min(0.8 * self.bracket.1);
-        let duration_s = (8.0 * limit_s).max(1.5).min(self.goal.budget_s / 30.0);
+        let duration_s = (8.0 * limit_s).max(1.5);
         let ceiling = self.capacity.map_or(0.0, |capacity| capacity.per_s);
         let mut broke = false;
         loop {

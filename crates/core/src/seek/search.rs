@@ -97,6 +97,9 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     if search.certified.is_none() {
         search.certify_from_before();
     }
+    if search.fit.is_some() && !search.is_founded() {
+        search.certified = None;
+    }
     search.enter(None);
     search.finding(outcome, None)
 }
@@ -107,10 +110,10 @@ impl<'a> Search<'a> {
         goal: &'a Goal,
         observe: &'a mut dyn FnMut(&Event),
     ) -> Search<'a> {
-        let window_s = (goal.limit_s / 2.0).clamp(0.05, 1.0).min((goal.budget_s / 50.0).max(0.01));
-        // A block holds many times the limit, because lateness comes in bursts of about its length; but a small
-        // budget must hold several blocks.
-        let block_s = (16.0 * goal.limit_s).max(4.0).min(goal.budget_s / 24.0);
+        let window_s = (goal.limit_s / 2.0).clamp(0.05, 1.0);
+        // A block holds many times the limit, because lateness comes in bursts of about its length. A budget that is too
+        // small for that is too small: shorter blocks would show a line that is not there.
+        let block_s = (16.0 * goal.limit_s).max((goal.budget_s / 24.0).clamp(1.0, 4.0));
         let settle_s = (2.0 * goal.limit_s).max(0.5).min(block_s / 4.0);
         Search {
             plant,

@@ -13,7 +13,16 @@ impl Search<'_> {
             Some(reason) => (Verdict::Infeasible, reason),
             None => self.verdict(outcome),
         };
-        let fit = self.fit.map(|(fit, _)| fit);
+        // What rests on too little is not told.
+        let mut fit = self.fit.map(|(fit, _)| fit).filter(|_| self.is_founded());
+        if let (Verdict::Ok, Some(fit)) = (verdict, &mut fit) {
+            // A search that ends as soon as its interval is narrow picks intervals that came out too narrow. What was
+            // asked for is what it says (Chow and Robbins 1965).
+            let (low, high) = fit.interval_per_s;
+            let width = self.goal.width;
+            let wide = |side: f64| fit.estimate_per_s * (1.0 + side * width);
+            fit.interval_per_s = (low.min(wide(-1.0)), high.max(wide(1.0)));
+        }
         Finding {
             verdict,
             reason,
@@ -103,7 +112,7 @@ impl Search<'_> {
         if self.certified.is_none() {
             return (Verdict::BudgetTooSmall, told + self.about_the_headline());
         }
-        if fit.half_width() > self.goal.width {
+        if !self.width_reached {
             return (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline());
         }
         (Verdict::Ok, told)
