@@ -155,9 +155,14 @@ pub fn write_json(output: &Output, record: &RunRecord) -> Result<bool> {
 /// Writes a file of the result that a flag names; that it cannot be written is said and remembered.
 pub fn put_result(flag: &str, path: &Path, text: &str) {
     if let Err(error) = put_file(path, text) {
-        note(&format!("plimsoll: {}", unwritten(flag, path, &error)));
-        LOST_A_FILE.store(true, Ordering::Relaxed);
+        lost_file(&unwritten(flag, path, &error));
     }
+}
+
+/// Says that a file of the result is lost, and remembers it for the exit code.
+pub fn lost_file(why: &str) {
+    note(&format!("plimsoll: {why}"));
+    LOST_A_FILE.store(true, Ordering::Relaxed);
 }
 
 /// The exit code with the files in mind: one that could not be written outranks what was measured.
