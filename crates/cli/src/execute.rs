@@ -168,7 +168,11 @@ pub fn lost_file(why: &str) {
 /// The exit code with the files in mind: one that could not be written outranks what was measured.
 #[must_use]
 pub fn with_files(code: u8) -> u8 {
-    if LOST_A_FILE.load(Ordering::Relaxed) { exit::FAILED } else { code }
+    if has_lost_a_file() { exit::FAILED } else { code }
+}
+
+fn has_lost_a_file() -> bool {
+    LOST_A_FILE.load(Ordering::Relaxed)
 }
 
 /// Puts a whole file in its place or leaves what was there: it is written beside and renamed. What is no regular file,
@@ -226,6 +230,7 @@ pub fn style() -> plimsoll_report::text::Style {
                 std::env::var_os("TERM").as_deref(),
             ),
         width: if terminal { width(std::io::stdout()).unwrap_or(100) } else { 100 },
+        lost_file: has_lost_a_file(),
     }
 }
 
@@ -243,7 +248,8 @@ pub fn code(finished: &Finished) -> u8 {
     let record = &finished.record;
     let code = exit::of_record(record);
     if code != exit::FINE && !std::io::stdout().is_terminal() {
-        let mut line = format!("plimsoll: {}", plimsoll_report::outcome::line(record));
+        let mut line =
+            format!("plimsoll: {}", plimsoll_report::outcome::line(record, has_lost_a_file()));
         if record.verdict.kind != VerdictKind::Valid && !record.verdict.reasons.is_empty() {
             line += &format!(": {}", record.verdict.reasons.join("; "));
         }

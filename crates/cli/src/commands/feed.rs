@@ -243,12 +243,12 @@ fn show(
             }
         }
         other => {
-            if !json_on_stdout {
-                print_out(&text())?;
-            }
             if let Some(path) = other {
                 let statistics = plimsoll_report::vespa_feed::statistics(result);
                 put_result("--vespa-statistics", path, &statistics);
+            }
+            if !json_on_stdout {
+                print_out(&text())?;
             }
         }
     }
