@@ -7,7 +7,7 @@ mod users;
 pub use sessions::{SessionForm, order_of};
 pub use users::{check as check_users, script_of};
 
-use crate::url::Url;
+use crate::url::{Url, servers};
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::admission::AdmissionModel;
@@ -34,7 +34,7 @@ use plimsoll_workloads::query_file::{
     ByteRange, PRELOAD_MAX_BYTES, Passes, Queries, ReadOptions, Record, RecordKind, RecordReader,
     RequestSet, SourceFile,
 };
-use plimsoll_workloads::render::{HttpForm, RenderedSet};
+use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -340,7 +340,7 @@ struct Source {
 enum SourceKind {
     Rendered(Arc<Rendered>),
     RecordStream(SourceFile, ReadOptions, u64),
-    NdjsonStream(std::path::PathBuf, u64),
+    NdjsonStream(std::path::PathBuf, Arc<[Authority]>, u64),
 }
 
 impl Source {
@@ -358,7 +358,7 @@ impl Source {
                     )));
                 }
                 if is_ndjson(path)? {
-                    ndjson(path, forms, &mut classes, &mut search)?
+                    ndjson(path, (urls, forms), &mut classes, &mut search)?
                 } else {
                     records(scenario, path, (urls, forms), &mut classes, &mut search)?
                 }
@@ -376,7 +376,7 @@ impl Source {
     fn distinct(&self) -> Option<u64> {
         match &self.kind {
             SourceKind::Rendered(rendered) => rendered.per_target.first().map(|s| s.len() as u64),
-            SourceKind::RecordStream(_, _, records) | SourceKind::NdjsonStream(_, records) => {
+            SourceKind::RecordStream(_, _, records) | SourceKind::NdjsonStream(_, _, records) => {
                 Some(*records)
             }
         }
@@ -423,9 +423,7 @@ fn records(
     search: &mut SearchDetector,
 ) -> Result<SourceKind> {
     let kind = if scenario.post { RecordKind::Post } else { RecordKind::Get };
-    let mut own: Vec<_> = urls.iter().map(|url| url.authority.clone()).collect();
-    own.dedup();
-    let options = ReadOptions { own: Some(own.into()), ..ReadOptions::new(kind) };
+    let options = ReadOptions { own: Some(servers(urls)), ..ReadOptions::new(kind) };
     match Queries::open(path, &options)? {
         Queries::Preloaded(set) => {
             set.iter().take(100).for_each(|request| search.look(request.target));
@@ -471,7 +469,7 @@ fn is_ndjson(path: &Path) -> Result<bool> {
 
 fn ndjson(
     path: &Path,
-    forms: &[Form],
+    (urls, forms): (&[Url], &[Form]),
     classes: &mut Classes,
     search: &mut SearchDetector,
 ) -> Result<SourceKind> {
@@ -479,7 +477,9 @@ fn ndjson(
         .fits(PRELOAD_MAX_BYTES)
         .with_context(|| format!("reading {}", path.display()))?;
     let mut per_target = vec![RenderedSet::default(); forms.len()];
-    let mut reader = NdjsonReader::open(path, ByteRange::WHOLE, Passes::Count(1))?;
+    let own = servers(urls);
+    let reader = NdjsonReader::open(path, ByteRange::WHOLE, Passes::Count(1))?;
+    let mut reader = reader.going_to(own.clone());
     let mut count = 0;
     while let Some(request) = reader.next_request()? {
         count += 1;
@@ -501,6 +501,6 @@ fn ndjson(
     Ok(if small {
         SourceKind::Rendered(Arc::new(Rendered { per_target }))
     } else {
-        SourceKind::NdjsonStream(path.to_owned(), count)
+        SourceKind::NdjsonStream(path.to_owned(), own, count)
     })
 }

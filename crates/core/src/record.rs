@@ -119,7 +119,11 @@ pub struct TargetInfo {
 #[allow(missing_docs)]
 pub struct Machine {
     pub cpu: String,
+    /// Processors of the machine that are online.
     pub cpus: u32,
+    /// Processors that the generator may use, where its affinity or a quota leaves it fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus_allowed: Option<u32>,
     pub memory_bytes: u64,
     pub kernel: String,
     pub os: String,

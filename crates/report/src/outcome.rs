@@ -2,15 +2,19 @@
 
 use crate::plain::printable;
 use crate::text::number::significant;
-use plimsoll_core::exit::of_record;
+use plimsoll_core::exit::{FAILED, of_record};
 use plimsoll_core::record::{AssertionResult, RunRecord, SloResult};
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;
 
-/// `valid, exit 0`, `MISSED p95: 0.39 ms > 0.1 ms, exit 2`, `NOT VALID: generator-limited, exit 3`.
+/// `valid, exit 0`, `MISSED p95: 0.39 ms > 0.1 ms, exit 2`, `NOT VALID: generator-limited, exit 3`. A file of the result that is
+/// lost outranks them.
 #[must_use]
-pub fn line(record: &RunRecord) -> String {
-    format!("{}, exit {}", words(record), of_record(record))
+pub fn line(record: &RunRecord, lost_file: bool) -> String {
+    match lost_file {
+        true => format!("{}, but a file of the result is lost, exit {FAILED}", words(record)),
+        false => format!("{}, exit {}", words(record), of_record(record)),
+    }
 }
 
 fn words(record: &RunRecord) -> String {
@@ -84,9 +88,13 @@ mod tests {
     #[test]
     fn the_last_line_names_what_decided() {
         let mut record = samples::good();
-        assert_eq!(line(&record), "valid, 1 limit met, exit 0");
+        assert_eq!(line(&record, false), "valid, 1 limit met, exit 0");
+        assert_eq!(
+            line(&record, true),
+            "valid, 1 limit met, but a file of the result is lost, exit 1"
+        );
         record.verdict.reasons.push("p99 may be 3 ms too high".to_owned());
-        assert_eq!(line(&record), "valid within its bounds, 1 limit met, exit 0");
+        assert_eq!(line(&record, false), "valid within its bounds, 1 limit met, exit 0");
         let missed = SloResult {
             limit: "100us".to_owned(),
             measured: 0.39,
@@ -94,7 +102,7 @@ mod tests {
             ..SloResult::default()
         };
         record.slo.insert("p95".to_owned(), missed.clone());
-        assert_eq!(line(&record), "MISSED p95: 0.390 ms > 0.100 ms, exit 2");
+        assert_eq!(line(&record, false), "MISSED p95: 0.390 ms > 0.100 ms, exit 2");
         let rate = SloResult {
             limit: "500/s".to_owned(),
             measured: 45.0,
@@ -102,18 +110,18 @@ mod tests {
             ..SloResult::default()
         };
         record.slo = [("rate".to_owned(), rate)].into();
-        assert_eq!(line(&record), "MISSED rate: 45.0/s < 500/s, exit 2");
+        assert_eq!(line(&record, false), "MISSED rate: 45.0/s < 500/s, exit 2");
         record.verdict.kind = VerdictKind::GeneratorLimited;
         assert_eq!(
-            line(&record),
+            line(&record, false),
             "NOT VALID: generator-limited; MISSED rate: 45.0/s < 500/s, exit 3"
         );
         record.slo = [("p95".to_owned(), SloResult { at_least: true, ..missed })].into();
         record.verdict.kind = VerdictKind::Valid;
         assert!(
-            line(&record).contains("at least 0.390 ms, limit 0.100 ms (depends on"),
+            line(&record, false).contains("at least 0.390 ms, limit 0.100 ms (depends on"),
             "{}",
-            line(&record)
+            line(&record, false)
         );
     }
 }

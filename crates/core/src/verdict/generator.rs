@@ -56,6 +56,14 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     judgement
 }
 
+/// What makes a rate not the target's, and how far it may be too low.
+pub(super) fn judge_rate(evidence: &Evidence<'_>) -> (Vec<String>, Option<String>) {
+    let all = evidence.totals.all_classes();
+    let limits = limits(evidence, &all.response);
+    let bounds = bounds(evidence, &all.response, &all.service);
+    (limits, rate_effect(evidence, &bounds))
+}
+
 /// The bounds of the headline figures.
 fn bounds(evidence: &Evidence<'_>, measured: &Histogram, service: &Histogram) -> Bounds {
     let delays = own_delays(evidence.totals, evidence.connections != ConnectionLimit::None);

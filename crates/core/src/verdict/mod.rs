@@ -216,6 +216,18 @@ pub fn generator_limit(evidence: &Evidence<'_>) -> Option<String> {
     generator::judge(evidence).limits.into_iter().next()
 }
 
+/// Judges a job of which a rate is the only figure: whether the generator was what limited it, and if not, how much
+/// higher it may have been.
+#[must_use]
+pub fn judge_rate(evidence: &Evidence<'_>) -> Verdict {
+    let (limits, effect) = generator::judge_rate(evidence);
+    let kind = match limits.is_empty() {
+        true => VerdictKind::Valid,
+        false => VerdictKind::GeneratorLimited,
+    };
+    Verdict::new(kind, limits.into_iter().chain(effect).collect())
+}
+
 /// Why the target did not serve, if so many requests failed that the others do not stand for it.
 fn target_failure(evidence: &Evidence<'_>) -> Option<String> {
     let ledger = &evidence.totals.ledger;

@@ -31,12 +31,14 @@ pub struct Style {
     pub colour: bool,
     /// Columns of the page; fewer than 40 count as 40.
     pub width: usize,
+    /// Whether a file of the result could not be written, which decides the exit code.
+    pub lost_file: bool,
 }
 
 impl Default for Style {
     /// What a pipe or a file gets: no colour, 100 columns.
     fn default() -> Self {
-        Self { colour: false, width: 100 }
+        Self { colour: false, width: 100, lost_file: false }
     }
 }
 
@@ -53,7 +55,7 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
         return body;
     }
     let mut page = Page::new(style);
-    verdict::result(&mut page, record);
+    verdict::result(&mut page, record, style.lost_file);
     body + &page.finish()
 }
 

@@ -15,7 +15,7 @@ fn a_good_run() {
 
 #[test]
 fn a_good_run_on_a_narrow_page_stays_within_it() {
-    let style = Style { colour: false, width: 64 };
+    let style = Style { width: 64, ..Style::default() };
     let text = render(&samples::good(), None, &style);
     for line in text.lines() {
         assert!(line.chars().count() <= 64, "{line}");
@@ -114,7 +114,7 @@ fn times_that_do_not_belong_to_the_ok_requests_void_the_run() {
 #[test]
 fn colour_only_adds_escapes() {
     let record = samples::good();
-    let colour = Style { colour: true, width: 100 };
+    let colour = Style { colour: true, ..Style::default() };
     let mut text = render(&record, None, &colour);
     assert!(text.contains("\u{1b}[32m"), "a valid verdict is green");
     for code in ["0", "1", "31", "32", "33"] {

@@ -160,7 +160,7 @@ pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
 }
 
 /// The last line: the outcome that decides the exit code.
-pub fn result(page: &mut Page<'_>, record: &RunRecord) {
-    let tone = if of_record(record) == FINE { Tone::Good } else { Tone::Bad };
-    page.entry("Result", &outcome::line(record), tone);
+pub fn result(page: &mut Page<'_>, record: &RunRecord, lost_file: bool) {
+    let tone = if of_record(record) == FINE && !lost_file { Tone::Good } else { Tone::Bad };
+    page.entry("Result", &outcome::line(record, lost_file), tone);
 }
