@@ -222,8 +222,25 @@ impl ShardPlan {
 
 struct Outbox {
     index: u32,
-    sender: Sender<(u32, Message)>,
+    sender: Sender<(u32, Option<Message>)>,
     spares: Receiver<Box<Interval>>,
+}
+
+impl Outbox {
+    fn deliver(&self, message: Message) -> Option<Box<Interval>> {
+        if !matches!(message, Message::WantsSpare) {
+            // The collector outlives all shards; without it there is nobody to tell.
+            let _ = self.sender.send((self.index, Some(message)));
+        }
+        self.spares.try_recv().ok()
+    }
+}
+
+impl Drop for Outbox {
+    /// The collector no longer waits for a shard that has ended, or has died.
+    fn drop(&mut self) {
+        let _ = self.sender.send((self.index, None));
+    }
 }
 
 fn shard_thread<P: Protocol>(
@@ -236,16 +253,8 @@ fn shard_thread<P: Protocol>(
 ) -> Result<Option<ShardEnd>, RunError> {
     // The default slack of 50 us would be added to every intended start.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let Outbox { index, sender, spares } = outbox;
-    let deliver = move |message| {
-        if !matches!(message, Message::WantsSpare) {
-            // The collector outlives all shards; without it there is nobody to tell.
-            let _ = sender.send((index, message));
-        }
-        spares.try_recv().ok()
-    };
     let net = EpollNet::new()?;
-    let deliver = Box::new(deliver);
+    let deliver = Box::new(move |message| outbox.deliver(message));
     let mut shard = Shard::new(plan, protocol, net, SystemClock, sessions, deliver, stop)?;
     shard.open_connections();
     let Some(start_ns) = start.wait() else { return Ok(None) };
