@@ -18,7 +18,7 @@ fn words(record: &RunRecord) -> String {
     let kind = record.verdict.kind;
     let head = match kind {
         VerdictKind::Valid if missed.is_empty() => {
-            let within = if record.verdict.reasons.is_empty() { "" } else { " within its bounds" };
+            let within = if record.verdict.is_within_bounds() { " within its bounds" } else { "" };
             let judged = record.slo.len() + record.assertions.len();
             return match judged {
                 0 => format!("valid{within}"),
@@ -80,12 +80,16 @@ fn assertion(one: &AssertionResult) -> String {
 mod tests {
     use super::*;
     use crate::samples;
+    use plimsoll_core::verdict::Bounds;
 
     #[test]
     fn the_last_line_names_what_decided() {
         let mut record = samples::good();
         assert_eq!(line(&record), "valid, 1 limit met, exit 0");
-        record.verdict.reasons.push("p99 may be 3 ms too high".to_owned());
+        // A search says why it ended where it did, and that bounds nothing.
+        record.verdict.reasons.push("the limits hold at 95 %".to_owned());
+        assert_eq!(line(&record), "valid, 1 limit met, exit 0");
+        record.verdict.bounds = Some(Bounds::default());
         assert_eq!(line(&record), "valid within its bounds, 1 limit met, exit 0");
         let missed = SloResult {
             limit: "100us".to_owned(),

@@ -132,7 +132,7 @@ fn limit(name: &str, slo: &SloResult) -> String {
 pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
     let verdict = &record.verdict;
     let (meaning, tone) = match verdict.kind {
-        VerdictKind::Valid if verdict.bounds.is_some() && !verdict.reasons.is_empty() => {
+        VerdictKind::Valid if verdict.is_within_bounds() => {
             ("these figures describe the target within the bounds named here", Tone::Good)
         }
         VerdictKind::Valid => ("these figures describe the target", Tone::Good),
