@@ -158,7 +158,7 @@ pub struct Counters {
     pub ok_in_time: u64,
     /// Connections that could not be made, and that broke, because this machine had no descriptor, port or memory left.
     pub exhausted: u64,
-    /// Requests that admission refused while the generator itself was late to offer them.
+    /// Requests that admission refused, or that its queue gave up, while the generator itself was late.
     pub refused_late: u64,
 }
 
