@@ -92,12 +92,19 @@ fn net_error(errno: Errno) -> NetError {
         Errno::CONNREFUSED => NetError::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => NetError::Reset,
         Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::TIMEDOUT => NetError::Unreachable,
-        // Of a connection that nobody bound to an address, ADDRNOTAVAIL says that no local port is left.
+        // Of a connection that nobody bound to an address, ADDRNOTAVAIL says that no local port is left; see `EpollNet::open`.
         Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL => {
             NetError::Exhausted
         }
         other => NetError::Other(other.raw_os_error()),
     }
+}
+
+/// Whether this machine has an address of its own to reach this one from. Without one, as where IPv6 is switched off, a
+/// connection fails with the same error as for want of a port; UDP has ports of its own, and asks nobody.
+fn has_source(family: AddressFamily, address: &SocketAddr) -> bool {
+    let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    socket.and_then(|fd| rustix::net::connect(&fd, address)) != Err(Errno::ADDRNOTAVAIL)
 }
 
 fn timespec(ns: u64) -> Timespec {
@@ -156,6 +163,7 @@ impl EpollNet {
         match rustix::net::connect(&fd, &address) {
             Ok(()) => Ok((fd, false)),
             Err(Errno::INPROGRESS) => Ok((fd, true)),
+            Err(Errno::ADDRNOTAVAIL) if !has_source(family, &address) => Err(Errno::HOSTUNREACH),
             Err(errno) => Err(errno),
         }
     }

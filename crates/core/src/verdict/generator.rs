@@ -162,8 +162,8 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
     let refused = totals.counters.refused_late as f64;
     if refused > totals.ledger.scheduled as f64 * REFUSED_LATE {
         limits.push(format!(
-            "{refused} requests were refused when the generator was late and offered several at once: the queue \
-             would have taken them one by one"
+            "{refused} requests were refused, or timed out in the queue, because the generator was late: the queue would \
+             have taken them one by one"
         ));
     }
     limits
