@@ -58,6 +58,7 @@ fn scopes_metrics_and_conditions() {
         ("global p95 is 2s", vec![false]),
         ("global max < 1h", vec![false]),
         ("global mean > 200ms", vec![true]),
+        ("global mean < 300ms", vec![true]),
         // What was never sent has no service time: 4 of 100 are left.
         ("global service.p95 <= 101ms", vec![true]),
         ("global service.p97 <= 101ms", vec![false]),

@@ -195,14 +195,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let generator = generator::judge(evidence);
     let bounds = Some(generator.bounds);
     let failed = target_failure(evidence);
+    let is_limited = !generator.limits.is_empty() || generator.late.is_some();
     let kind = if evidence.interrupted {
         VerdictKind::Partial
-    } else if !generator.limits.is_empty() && evidence.totals.counters.exhausted > 0 {
+    } else if evidence.totals.counters.exhausted > 0 {
         // What failed for want of a port says nothing about the target.
         VerdictKind::GeneratorLimited
     } else if failed.is_some() {
         VerdictKind::TargetFailed
-    } else if !generator.limits.is_empty() {
+    } else if is_limited {
         VerdictKind::GeneratorLimited
     } else if generator.connections.is_some() {
         VerdictKind::ConnectionLimited
@@ -211,6 +212,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     };
     reasons.extend(failed);
     reasons.extend(generator.limits);
+    reasons.extend(generator.late);
     reasons.extend(generator.connections);
     reasons.extend(generator.effects);
     Verdict { kind, reasons, bounds }
@@ -219,7 +221,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
 /// Why the generator was the limit, if it was, whatever else there is to say of the run.
 #[must_use]
 pub fn generator_limit(evidence: &Evidence<'_>) -> Option<String> {
-    generator::judge(evidence).limits.into_iter().next()
+    let generator = generator::judge(evidence);
+    generator.limits.into_iter().chain(generator.late).next()
+}
+
+/// Whether nothing but its own delays made the generator the limit. They may be small beside what the run is about.
+#[must_use]
+pub fn is_merely_late(evidence: &Evidence<'_>) -> bool {
+    let generator = generator::judge(evidence);
+    generator.limits.is_empty() && generator.late.is_some()
 }
 
 /// Why the target did not serve, if so many requests failed that the others do not stand for it.
