@@ -41,7 +41,10 @@ fn words(record: &RunRecord) -> String {
 fn missed(record: &RunRecord) -> Vec<String> {
     let limits = record.slo.iter().filter(|(_, slo)| !slo.held).map(|(name, slo)| limit(name, slo));
     let assertions = record.assertions.iter().filter(|one| !one.held).map(assertion);
-    limits.chain(assertions).collect()
+    let last_run = record
+        .missed_run_per_s()
+        .map(|rate| format!("the limits in the last run, at {} requests/s", significant(rate)));
+    limits.chain(assertions).chain(last_run).collect()
 }
 
 /// `p95: 0.39 ms > 0.1 ms`.
@@ -81,6 +84,19 @@ mod tests {
     use super::*;
     use crate::samples;
     use plimsoll_core::verdict::Bounds;
+    use serde_json::json;
+
+    /// A ranking benchmark has its limits in its runs, of which the last is the result.
+    #[test]
+    fn a_last_run_that_missed_decides() {
+        let mut record = samples::good();
+        record.slo.clear();
+        let run = |held| json!({"requested_qps": 40.0, "held": held, "stopped": false});
+        record.job_results.insert("rank".to_owned(), json!({"runs": [run(true), run(false)]}));
+        assert_eq!(line(&record), "MISSED the limits in the last run, at 40.0 requests/s, exit 2");
+        record.job_results.insert("rank".to_owned(), json!({"runs": [run(false), run(true)]}));
+        assert_eq!(line(&record), "valid, exit 0");
+    }
 
     #[test]
     fn the_last_line_names_what_decided() {

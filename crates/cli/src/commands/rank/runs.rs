@@ -24,7 +24,7 @@ pub struct Row {
     requested_per_s: f64,
     stretch: Stretch,
     /// Whether every limit held.
-    pub held: bool,
+    held: bool,
 }
 
 /// The servers under load.
@@ -129,11 +129,6 @@ impl Row {
             response.p99,
             response.p99_9,
         ]
-    }
-
-    /// Whether somebody ended it before its time.
-    pub fn was_stopped(&self) -> bool {
-        self.stretch.interrupted
     }
 
     /// Instances that answered.

@@ -3,6 +3,7 @@
 use super::{SLICES_EACH, Task, VisitArgs, alarm, finish, show};
 use crate::execute::Output;
 use crate::keeping::{About, JobEnd, carry_out};
+use crate::remarks::no_time_left;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
@@ -115,7 +116,8 @@ pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8>
             _ => Verdict::new(VerdictKind::Valid, Vec::new()),
         };
         let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
-        Ok(JobEnd { end, results, verdict: Some(verdict), warnings: Vec::new() })
+        let warnings = no_time_left(&end).into_iter().collect();
+        Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
     })?;
     show(&finished, output, false)
 }
