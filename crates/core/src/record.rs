@@ -268,6 +268,9 @@ pub struct AssertionResult {
     /// Of `actual`: `ms`, `%`, `/s`, or nothing for counts.
     pub unit: String,
     pub held: bool,
+    /// Whether `actual` depends on requests that did not succeed, so that it is a lower bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
 }
 
 /// Round trips over all connections, from the kernel's TCP_INFO.

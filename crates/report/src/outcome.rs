@@ -47,6 +47,9 @@ fn missed(record: &RunRecord) -> Vec<String> {
     limits.chain(assertions).chain(last_run).collect()
 }
 
+/// Why a figure that is under its limit misses it.
+const LOST: &str = "depends on requests that did not succeed";
+
 /// `p95: 0.39 ms > 0.1 ms`.
 fn limit(name: &str, slo: &SloResult) -> String {
     let unit = &slo.unit;
@@ -62,9 +65,8 @@ fn limit(name: &str, slo: &SloResult) -> String {
     };
     let gap = if unit == "%" || unit == "/s" { "" } else { " " };
     if slo.at_least {
-        let lost = "depends on requests that did not succeed";
         return format!(
-            "{name}: {least}{}{gap}{unit}, limit {allowed} ({lost})",
+            "{name}: {least}{}{gap}{unit}, limit {allowed} ({LOST})",
             significant(slo.measured)
         );
     }
@@ -72,11 +74,14 @@ fn limit(name: &str, slo: &SloResult) -> String {
 }
 
 fn assertion(one: &AssertionResult) -> String {
+    let least = if one.at_least { "at least " } else { "" };
     let actual = match one.actual {
-        Some(value) => format!("{} {}", significant(value), one.unit),
+        Some(value) => format!("{least}{} {}", significant(value), one.unit),
         None => "unknown".to_owned(),
     };
-    format!("{} {} {}: {}", printable(&one.scope), one.metric, one.condition, actual.trim_end())
+    let what = format!("{} {} {}", printable(&one.scope), one.metric, one.condition);
+    let lost = if one.at_least { format!(" ({LOST})") } else { String::new() };
+    format!("{what}: {}{lost}", actual.trim_end())
 }
 
 #[cfg(test)]
@@ -128,6 +133,21 @@ mod tests {
             line(&record),
             "NOT VALID: generator-limited; MISSED rate: 45.0/s < 500/s, exit 3"
         );
+        let assertion = AssertionResult {
+            scope: "global".to_owned(),
+            metric: "p95".to_owned(),
+            condition: "< 2000ms".to_owned(),
+            actual: Some(1000.0),
+            unit: "ms".to_owned(),
+            at_least: true,
+            ..AssertionResult::default()
+        };
+        record.assertions = vec![assertion];
+        let outcome = line(&record);
+        let wanted =
+            "global p95 < 2000ms: at least 1,000 ms (depends on requests that did not succeed)";
+        assert!(outcome.contains(wanted), "{outcome}");
+        record.assertions.clear();
         record.slo = [("p95".to_owned(), SloResult { at_least: true, ..missed })].into();
         record.verdict.kind = VerdictKind::Valid;
         assert!(

@@ -74,6 +74,7 @@ impl Assertion {
             actual: actual.map(Figure::value),
             unit: self.metric.unit().to_owned(),
             held: actual.is_some_and(|figure| self.condition.holds_for(figure, is_time)),
+            at_least: matches!(actual, Some(Figure::AtLeast(_))),
         }
     }
 }
