@@ -1,7 +1,8 @@
 //! A few dozen runs in virtual time with fixed seeds: what `make sabotage` does by the thousand.
 
 use plimsoll_sabotage::virtual_time::draw::KINDS;
-use plimsoll_sabotage::virtual_time::{one, parallel};
+use plimsoll_sabotage::virtual_time::one;
+use plimsoll_zoo::parallel;
 
 /// Kinds in which some runs are still valid and wrong: time between the reading of the clock and the end of a send, waits
 /// for a connection behind admission, and time that the host takes, which has no bound for a request.
@@ -10,7 +11,7 @@ const NOT_YET: [&str; 4] =
 
 #[test]
 fn no_sabotaged_run_is_valid_and_wrong() {
-    let found = parallel::map(2 * KINDS.len(), |seed| one(seed as u64));
+    let found = parallel::map(2 * KINDS.len() as u64, one);
     let told: Vec<String> = found
         .iter()
         .enumerate()
