@@ -74,7 +74,7 @@ fn the_summary_is_the_originals_to_the_character() {
     let (summary, own) = ended.stdout.split_at(ended.stdout.find("*** plimsoll:").unwrap());
     let title = own.split_inclusive('\n').next().unwrap();
     assert_eq!(masked(&format!("{summary}{title}")), EXPECTED);
-    for part in ["Latency", "Ledger", "Verdict", "Generator"] {
+    for part in ["Latency", "Ledger", "Verdict", "Generator", "Result     "] {
         assert!(own.contains(part), "no {part} in\n{own}");
     }
 }
