@@ -57,6 +57,18 @@ impl Record {
         self.text("/verdict/kind")
     }
 
+    /// Fails unless the verdict is valid, or says that others had the generator's processor: then the test is named when
+    /// all have ended.
+    #[track_caller]
+    pub fn expect_valid(&self) {
+        let reasons = self.0["verdict"]["reasons"].to_string();
+        if self.verdict() == "generator-limited" && takes_a_processor(&reasons) {
+            crate::unquiet::note(&reasons);
+            return;
+        }
+        assert_eq!(self.verdict(), "valid", "{:#}", self.0["verdict"]);
+    }
+
     /// Failures by class, those that are 0 left out.
     pub fn failures(&self) -> Vec<(String, u64)> {
         let failed = self.0.pointer("/ledger/failed").and_then(Value::as_object).unwrap();

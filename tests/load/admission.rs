@@ -97,7 +97,7 @@ fn waiting_for_a_slot_is_not_the_generators_lag() {
         let more = ["--queue-timeout", "30s", "--connections", "20"];
         let flags = [model, &slots, &more].concat();
         let record = record(&place, &target.url, &flags, 0);
-        assert_eq!(record.verdict(), "valid", "{:#}", record.0["verdict"]);
+        record.expect_valid();
         let due = if model[0] == "--burst" { 120 } else { 270 };
         assert_eq!(record.count("/ledger/scheduled"), due);
         if model[0] == "--burst" {

@@ -390,6 +390,7 @@ fn evidence_of<'a>(
         open: scenario.load.is_open(),
         full_speed: is_full_speed(&scenario.load),
         clients: scenario.load.clients(),
+        threads: scenario.threads,
         connections: match conclusion.connections {
             ConnectionLimit::Own(most) | ConnectionLimit::Machine(most)
                 if end.connections < most =>

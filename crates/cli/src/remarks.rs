@@ -13,26 +13,6 @@ const STRETCH_LEAST_S: f64 = 0.5;
 /// A connection that carries fewer requests on average was not kept.
 const REQUESTS_A_CONNECTION: u64 = 2;
 
-/// A thread with less than this share of the time left may have been the limit.
-const LEFT: f64 = 0.03;
-
-/// A warning where the generator's busiest thread had no time left, for jobs whose verdict is about something else than speed.
-pub fn no_time_left(end: &RunEnd) -> Option<String> {
-    let health = &end.health;
-    let is_known = end.measured_s >= 0.1;
-    (is_known && health.left() < LEFT).then(|| {
-        let waited = match health.withheld() {
-            share if share >= LEFT => format!(" and waited for a processor {:.0} %", share * 100.0),
-            _ => String::new(),
-        };
-        format!(
-            "plimsoll's thread had work {:.0} %{waited} of the time: the target may be faster; use more --threads, \
-             processors of their own for plimsoll and the target, or another machine",
-            health.busy * 100.0
-        )
-    })
-}
-
 /// The first failure in words, with what may help.
 pub fn first_failure(sample: &FailureSample, scenario: &Scenario) -> String {
     let (kind, reason) = (&sample.kind, &sample.reason);
@@ -98,42 +78,6 @@ pub fn too_little(answers: u64, measured_s: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_core::interval::Interval;
-    use plimsoll_core::verdict::Health;
-
-    fn ended(health: Health) -> RunEnd {
-        RunEnd {
-            totals: Interval::default(),
-            warmup: None,
-            slowest: Vec::new(),
-            network: None,
-            measured_s: 5.0,
-            client_elapsed_ns: 0,
-            clients_measured: 0,
-            start_ns: 0,
-            cpu_s: 1.0,
-            health,
-            since_success: (0.0, 0),
-            connections: 1,
-            rss_max_bytes: 0,
-            interrupted: false,
-            drain_cut: false,
-            refused: None,
-            sink_error: None,
-        }
-    }
-
-    /// A feed beside busy neighbours is as slow as one whose thread has too much to do.
-    #[test]
-    fn a_thread_without_a_processor_has_no_time_left_either() {
-        let of =
-            |busy, starved| no_time_left(&ended(Health { busy, starved, ..Health::default() }));
-        assert_eq!(of(0.6, 0.1), None);
-        assert!(of(0.99, 0.0).is_some_and(|text| text.contains("work 99 % of the time")));
-        assert!(
-            of(0.13, 0.86).is_some_and(|text| text.contains("for a processor 86 % of the time"))
-        );
-    }
 
     #[test]
     fn a_run_that_was_over_at_once_says_so() {

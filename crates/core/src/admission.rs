@@ -71,9 +71,15 @@ impl ManagedQueue {
         }
     }
 
+    /// Whether a slot is free while `in_flight` requests are under way.
+    #[must_use]
+    pub const fn has_slot(&self, in_flight: u32) -> bool {
+        in_flight < self.slots
+    }
+
     /// The longest-waiting request, if a slot is free.
     pub fn take(&mut self, in_flight: u32) -> Option<Due> {
-        if in_flight < self.slots { self.waiting.pop_front() } else { None }
+        if self.has_slot(in_flight) { self.waiting.pop_front() } else { None }
     }
 
     /// Takes out one request that has waited too long at `now_ns`.

@@ -182,13 +182,13 @@ const SECRET_HEADERS: [&str; 7] =
 impl Scenario {
     /// What records have in the place of the value of a secret header.
     pub const LEFT_OUT: &str = "(left out)";
-    /// Most connections of users when none were asked for.
+    /// Connections that users begin with when none were asked for; no more than there can be users.
     pub const USER_CONNECTIONS: u32 = 1000;
     /// Longest run of users, or of so many requests, of which no duration was asked.
     pub const LONGEST: Span = Span::seconds(40 * 24 * 3600);
     /// Connections when none were asked for: one a client, or this many.
     pub const CONNECTIONS: u32 = 64;
-    /// Most connections that open, burst and profile load grows to by itself.
+    /// Most connections that open, burst, profile and user load grows to by itself.
     pub const CONNECTIONS_GROWN: u32 = 8192;
     /// Requests at a time that a connection of HTTP/2 is given, unless the connections were named.
     pub const STREAMS: u32 = 32;
@@ -278,12 +278,13 @@ impl Scenario {
                 if is_limit { ConnectionLimit::Asked(asked) } else { ConnectionLimit::None };
             return (asked, limit);
         }
-        if let Some(most) = self.load.most_users() {
-            let own = u64::from(first) < most && self.admission == AdmissionModel::Direct;
-            let limit = if own { ConnectionLimit::Own(first) } else { ConnectionLimit::None };
-            return (first, limit);
-        }
         if self.load.clients().is_some() || self.admission != AdmissionModel::Direct {
+            return (first, ConnectionLimit::None);
+        }
+        let wanted = self.load.most_users().map_or(u64::MAX, |most| {
+            if self.http2 { most.div_ceil(Self::STREAMS.into()) } else { most }
+        });
+        if wanted <= u64::from(first) {
             return (first, ConnectionLimit::None);
         }
         // A database takes a fixed number of connections, and a login that is one too many ends the run.
@@ -292,11 +293,14 @@ impl Scenario {
         }
         let grown = Self::CONNECTIONS_GROWN;
         let grown = if self.http2 { grown.div_ceil(Self::STREAMS) } else { grown };
-        if grown <= openable {
-            (grown, ConnectionLimit::Own(grown))
-        } else {
-            let most = openable.max(self.threads).max(1);
-            (most, ConnectionLimit::Machine(most))
+        let most = wanted.min(grown.into()) as u32;
+        match (most <= openable, wanted <= u64::from(most)) {
+            (true, true) => (most, ConnectionLimit::None),
+            (true, false) => (most, ConnectionLimit::Own(most)),
+            (false, _) => {
+                let most = openable.max(self.threads).max(1);
+                (most, ConnectionLimit::Machine(most))
+            }
         }
     }
 
@@ -361,7 +365,7 @@ mod tests {
         assert_eq!(count(&open, slots(200), Some(20)), 20);
     }
 
-    /// Only open load grows, and only over HTTP; what bounds it is known by name.
+    /// Load that arrives at its own time grows, and only over HTTP; what bounds it is known by name.
     #[test]
     fn connections_grow_where_nobody_named_their_number() {
         let most = |load: LoadModel, connections, target: &str, openable| {
@@ -379,6 +383,18 @@ mod tests {
         assert_eq!(most(open(), None, sql, 20_000), (64, ConnectionLimit::Own(64)));
         assert_eq!(most(closed(), None, http, 20_000), (7, ConnectionLimit::None));
         assert_eq!(most(closed(), Some(3), http, 20_000), (3, ConnectionLimit::Asked(3)));
+        let users = |profile: &str| LoadModel::Users {
+            profile: profile.parse().unwrap(),
+            requests: 1,
+            think: Default::default(),
+            pace: Span::default(),
+        };
+        assert_eq!(most(users("at once 50"), None, http, 20_000), (50, ConnectionLimit::None));
+        assert_eq!(most(users("at once 5000"), None, http, 20_000), (5000, ConnectionLimit::None));
+        let own = ConnectionLimit::Own(grown);
+        assert_eq!(most(users("at once 50000"), None, http, 20_000), (grown, own));
+        let own = ConnectionLimit::Own(1000);
+        assert_eq!(most(users("at once 5000"), None, sql, 20_000), (1000, own));
     }
 
     #[test]

@@ -17,7 +17,7 @@ const USAGE: &str = "plimsoll-sabotage [all|virtual|sockets] [--runs N] [--seed 
                      virtual  runs in virtual time: --runs of them [default: 1000], from --seed on [default: 0]\n\
                      sockets  the built program against real targets; PLIMSOLL names the program, or it stands beside this one\n\
                      --only   only sabotages whose name contains KIND\n\
-                     --each   print each run, not only those with a finding\n\
+                     --each   print each run and its scene, not only those with a finding\n\
                      --even-if-busy  also judge runs during which others used the machine; figures may then be off\n\
                      --page   also put the tables between the markers of FILE";
 
@@ -92,6 +92,9 @@ fn in_virtual_time(arguments: &Arguments) -> Table {
     for (seed, (kind, healthy, finding)) in seeds.iter().zip(findings) {
         if arguments.shows(&finding) {
             show(&format!("virtual seed {seed}, {kind}"), &finding);
+        }
+        if arguments.each {
+            eprintln!("{:?}", draw::scene(*seed));
         }
         table.add(kind, &finding, healthy);
     }

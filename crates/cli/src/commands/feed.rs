@@ -8,7 +8,6 @@ mod task;
 use super::common::{OutputFlags, TlsFlags};
 use crate::execute::{Output, code, note, print_out, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::remarks::no_time_left;
 use crate::signals;
 use crate::usage::usage;
 use anyhow::Result;
@@ -212,7 +211,9 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         let end = end?;
         let ended = Ended { started_ns, cpu_s: end.cpu_s, stopped: signals::is_stopped() };
         let (result, mut warnings) = finish::result(&task, &ended);
-        warnings.extend(no_time_left(&end));
+        if end.health.busy > finish::BUSY {
+            warnings.push(finish::busy_warning(end.health.busy));
+        }
         let verdict = finish::verdict(&result, ended.stopped);
         let results = Map::from_iter([("feed".to_owned(), serde_json::to_value(&result)?)]);
         told = result;

@@ -6,8 +6,9 @@
 //!
 //! > Q_T(q) >= Q_M(q - a) - Q_D(1 - a),
 //!
-//! the bound of Makarov (1981) for sums with known marginals. The best a gives the lower end; the upper end is what
-//! was measured, because a delay is never negative. Requests sent in the aftermath of a stall met a target that was
+//! the bound of Makarov (1981) for sums with known marginals. The best a gives the lower end; under an open load the upper
+//! end is what was measured, because a delay is never negative. Under a closed load clients that waited for this process
+//! asked less, and the target may have been quicker for that: there the upper end has the delays on top. Requests sent in the aftermath of a stall met a target that was
 //! asked more than the schedule says: for them D has no bound.
 //!
 //! Rates follow from Little's law: N requests in flight at x per second stay N/x each; without the mean delay they
@@ -106,27 +107,52 @@ pub(super) fn least_quantile_ns(
     least.min(measured.quantile_ns(quantile) as f64)
 }
 
+/// The highest that the `quantile` of the target's own times can be, ns, under a closed load: clients that this process
+/// keeps from asking leave the target with less to do. What they were kept, the target may have taken.
+///
+/// `mean_ns` is what a round of a client took of this process on average.
+pub(super) fn most_quantile_ns(
+    measured: &Histogram,
+    quantile: f64,
+    delays: &[Marginal<'_>],
+    mean_ns: f64,
+) -> f64 {
+    let parts = delays.iter().filter(|delay| !delay.times.is_empty()).count().max(1);
+    let with = |share: f64| {
+        let shown_ns = measured.quantile_ns((quantile + share).min(1.0)) as f64;
+        shown_ns + sum_ns(delays, |_| share / parts as f64)
+    };
+    let most = SHARES.into_iter().map(with).fold(f64::INFINITY, f64::min);
+    most.max(measured.quantile_ns(quantile) as f64 + mean_ns)
+}
+
 fn sum_ns(delays: &[Marginal<'_>], share: impl Fn(usize) -> f64) -> f64 {
     delays.iter().enumerate().map(|(at, delay)| delay.exceeded_by(share(at))).sum()
 }
 
-/// The delays of this process in a stretch, the lag of sending first, as shares of its successful requests: the worst case is that every delay
-/// fell on one of those. Where connections grow with need, what waited for one waited for this process to open it.
-pub(super) fn own_delays(totals: &Interval, opens_late: bool) -> Vec<Marginal<'_>> {
+/// How many of [`own_delays`] are not the wait for a connection, which comes last.
+pub(super) const WITHOUT_WAIT: usize = 4;
+
+/// The delays of this process in a stretch, the lag of sending first, as shares of its successful requests: the worst
+/// case is that every delay fell on one of those. Waiting for a connection is among them, whoever set their number: an ideal generator has one for
+/// each request that is due.
+pub(super) fn own_delays(totals: &Interval, may_wait: bool) -> Vec<Marginal<'_>> {
     let count = totals.ledger.ok.max(1);
     let delays = &totals.delays;
-    let opening = opens_late.then_some(&delays.connection);
+    let opening = may_wait.then_some(&delays.connection);
     let own = [&totals.lag, &delays.receive, &delays.send, &delays.starved];
     let times = own.into_iter().chain(opening);
     times.map(|times| Marginal { times, count }).collect()
 }
 
-/// Mean time that this process added to a request, ns. Waiting for a processor is not in it: as a share of all time it
-/// is in [`super::Health`].
-pub(super) fn mean_delay_ns(totals: &Interval) -> f64 {
+/// Mean time that this process added to a request, ns, the wait for a connection among it where it counts. Waiting for a
+/// processor is not in it: as a share of all time it is in [`super::Health`].
+pub(super) fn mean_delay_ns(totals: &Interval, may_wait: bool) -> f64 {
     let sum = |times: &Histogram| times.mean_ns() * times.count() as f64;
     let delays = &totals.delays;
-    (sum(&totals.lag) + sum(&delays.receive) + sum(&delays.send)) / totals.ledger.sent.max(1) as f64
+    let connection = if may_wait { sum(&delays.connection) } else { 0.0 };
+    (sum(&totals.lag) + sum(&delays.receive) + sum(&delays.send) + connection)
+        / totals.ledger.sent.max(1) as f64
 }
 
 #[cfg(test)]

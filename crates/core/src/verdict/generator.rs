@@ -1,6 +1,9 @@
 //! Was the generator, or a limit of connections, what was measured?
 
-use super::effects::{Bounds, Marginal, least_quantile_ns, mean_delay_ns, own_delays};
+use super::effects::{
+    Bound, Bounds, Marginal, WITHOUT_WAIT, least_quantile_ns, mean_delay_ns, most_quantile_ns,
+    own_delays,
+};
 use super::{ConnectionLimit, Evidence};
 use crate::histogram::Histogram;
 
@@ -48,57 +51,59 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let bounds = bounds(evidence, &measured, &all.service);
     let mut judgement =
         Judgement { limits: limits(evidence, &measured), bounds, ..Judgement::default() };
-    judgement.late = late(evidence, &bounds, &measured);
+    judgement.late = late(evidence, (&measured, &all.service));
     judgement.connections = waiting(evidence, &measured);
-    judgement.effects.extend(latency_effect(evidence, &bounds));
+    judgement.effects.extend(latency_effect(evidence, &bounds, &measured));
     judgement.effects.extend(rate_effect(evidence, &bounds));
     judgement
 }
 
 /// The bounds of the headline figures.
 fn bounds(evidence: &Evidence<'_>, measured: &Histogram, service: &Histogram) -> Bounds {
-    let totals = evidence.totals;
-    let delays = own_delays(totals, evidence.connections == ConnectionLimit::Grown);
-    let disturbed = totals.delays.disturbed as f64 / totals.ledger.ok.max(1) as f64;
+    let delays = own_delays(evidence.totals, evidence.connections != ConnectionLimit::None);
     let of = |quantile: f64| {
-        let low = least_quantile_ns(measured, quantile, &delays, disturbed);
-        // The lag of each request is known: what was measured from its sending on holds none of it.
-        let sent = least_quantile_ns(service, quantile, &delays[1..], disturbed);
-        let low = low.max(sent).min(measured.quantile_ns(quantile) as f64);
-        [low / 1e6, measured.quantile_ns(quantile) as f64 / 1e6]
+        let low = least_ns(evidence, quantile, &delays, (measured, service));
+        let shown = measured.quantile_ns(quantile) as f64;
+        let high = match own_ns_a_round(evidence) {
+            Some((_, own_ns)) => most_quantile_ns(measured, quantile, &delays, own_ns),
+            None => shown,
+        };
+        [low / 1e6, high / 1e6]
     };
-    Bounds {
-        p50_ms: of(0.5),
-        p95_ms: of(0.95),
-        p99_ms: of(0.99),
-        ok_per_s: [evidence.rates.ok_per_s, fastest_per_s(evidence)],
-    }
+    Bounds { p50_ms: of(0.5), p95_ms: of(0.95), p99_ms: of(0.99), ok_per_s: rate_bounds(evidence) }
 }
 
-/// The most successful requests per second that the target may have done for an ideal generator.
-fn fastest_per_s(evidence: &Evidence<'_>) -> f64 {
-    let steady_per_s = steady_per_s(evidence);
-    // What was held up at the very end has ended behind it.
+/// The least that a percentile of the target's own times can be, ns: from the response times without all delays, or
+/// from what was measured from the sending on, which holds neither lag nor the wait for a connection.
+fn least_ns(
+    evidence: &Evidence<'_>,
+    quantile: f64,
+    delays: &[Marginal<'_>],
+    (measured, service): (&Histogram, &Histogram),
+) -> f64 {
+    let totals = evidence.totals;
+    let disturbed = totals.delays.disturbed as f64 / totals.ledger.ok.max(1) as f64;
+    let low = least_quantile_ns(measured, quantile, delays, disturbed);
+    let sent = least_quantile_ns(service, quantile, &delays[1..WITHOUT_WAIT], disturbed);
+    low.max(sent).min(measured.quantile_ns(quantile) as f64)
+}
+
+/// The fewest and the most successful requests per second that the target may have done for an ideal generator.
+fn rate_bounds(evidence: &Evidence<'_>) -> Bound {
+    // What was held up before the stretch began has ended in it, and what was held up at its end behind it.
     let delays = &evidence.totals.delays;
     let longest = [&evidence.totals.lag, &delays.receive, &delays.send, &delays.starved];
     let longest_s = longest.iter().map(|times| times.max_ns() as f64 / 1e9).sum::<f64>();
     let edge = if evidence.measured_s > 0.0 { longest_s / evidence.measured_s } else { 0.0 };
-    steady_per_s * (1.0 + edge.min(1.0))
+    let edge = edge.min(1.0);
+    [evidence.rates.ok_per_s * (1.0 - edge), steady_per_s(evidence) * (1.0 + edge)]
 }
 
-/// The same, far from the ends of the stretch.
+/// The most of them, far from the ends of the stretch.
 fn steady_per_s(evidence: &Evidence<'_>) -> f64 {
     let ok_per_s = evidence.rates.ok_per_s;
     let ledger = &evidence.totals.ledger;
-    if ok_per_s > 0.0 && !evidence.open {
-        // Little's law: each client goes round in this time, of which a part was this process's. Of users it is not
-        // known how long they think; the shorter the round, the larger that part.
-        let achieved_per_s = evidence.rates.achieved_per_s.max(ok_per_s);
-        let round_ns = match evidence.clients {
-            Some(clients) => f64::from(clients) * 1e9 / achieved_per_s,
-            None => evidence.totals.all_classes().response.mean_ns().max(1.0),
-        };
-        let own_ns = mean_delay_ns(evidence.totals) + round_ns * evidence.health.withheld();
+    if let Some((round_ns, own_ns)) = own_ns_a_round(evidence) {
         let left_ns = (round_ns - own_ns).max(round_ns * LEFT);
         return ok_per_s * round_ns / left_ns;
     }
@@ -106,7 +111,42 @@ fn steady_per_s(evidence: &Evidence<'_>) -> f64 {
         let ok_share = ledger.ok as f64 / ledger.finished().max(1) as f64;
         return evidence.rates.offered_per_s * ok_share;
     }
+    if ok_per_s > 0.0 && ledger.refused.queue_full + ledger.refused.queue_timeout > 0 {
+        return ok_per_s * freed_slots(evidence);
+    }
     ok_per_s
+}
+
+/// Of a closed load, by Little's law: the time in which each client goes round, ns, and the part of it that was this
+/// process's. Of users it is not known how long they think; the shorter the round, the larger that part.
+fn own_ns_a_round(evidence: &Evidence<'_>) -> Option<(f64, f64)> {
+    let achieved_per_s = evidence.rates.achieved_per_s.max(evidence.rates.ok_per_s);
+    if evidence.open || evidence.rates.ok_per_s <= 0.0 {
+        return None;
+    }
+    let round_ns = match evidence.clients {
+        Some(clients) => f64::from(clients) * 1e9 / achieved_per_s,
+        None => evidence.totals.all_classes().response.mean_ns().max(1.0),
+    };
+    let may_wait = evidence.connections != ConnectionLimit::None;
+    let own_ns = mean_delay_ns(evidence.totals, may_wait);
+    Some((round_ns, own_ns + round_ns * evidence.health.withheld()))
+}
+
+/// How many times the requests an ideal generator would have got through the same slots: each was held for the target's
+/// time and for what this process added to it, the judging of its reply too. No more than were refused.
+fn freed_slots(evidence: &Evidence<'_>) -> f64 {
+    let (totals, ledger) = (evidence.totals, &evidence.totals.ledger);
+    let held_ns = totals.all_classes().service.mean_ns().max(1.0);
+    let sum = |times: &Histogram| times.mean_ns() * times.count() as f64;
+    let delays = &totals.delays;
+    let work_ns =
+        evidence.health.busy * evidence.measured_s * 1e9 * f64::from(evidence.threads.max(1));
+    let own_ns = (sum(&delays.receive) + sum(&delays.send) + work_ns) / ledger.sent.max(1) as f64
+        + held_ns * evidence.health.withheld();
+    let refused = ledger.refused.queue_full + ledger.refused.queue_timeout;
+    let most = 1.0 + refused as f64 / ledger.finished().max(1) as f64;
+    (held_ns / (held_ns - own_ns).max(held_ns * LEFT)).min(most)
 }
 
 /// Share of the requests that were due, admission's refusals left out, and did not end within the stretch.
@@ -164,8 +204,8 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
     let refused = totals.counters.refused_late as f64;
     if refused > totals.ledger.scheduled as f64 * REFUSED_LATE {
         limits.push(format!(
-            "{refused} requests were refused, or timed out in the queue, because the generator was late: the queue would \
-             have taken them one by one"
+            "{refused} requests were refused because the generator was late: the queue, or a free slot, would have taken \
+             them in time"
         ));
     }
     limits
@@ -178,6 +218,7 @@ fn withheld(evidence: &Evidence<'_>) -> String {
         (health.starved, "other programs had its core", "starved"),
         (health.throttled, "a CPU quota held it back", "throttled"),
         (health.stolen, "the hypervisor ran other machines", "stolen"),
+        (health.stopped, "a signal stopped it", "stopped"),
     ];
     let said: Vec<String> = parts
         .iter()
@@ -187,21 +228,23 @@ fn withheld(evidence: &Evidence<'_>) -> String {
     if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
 }
 
-/// Whether the bulk of the response times is the generator's own. One hiccup in the tail is not: it is an effect.
-fn late(evidence: &Evidence<'_>, bounds: &Bounds, measured: &Histogram) -> Option<String> {
-    let count = measured.count() as f64;
-    let (name, _, [low, high]) =
-        bounds.percentiles().into_iter().find(|(name, quantile, bound)| {
-            let effect_ns = (bound[1] - bound[0]) * 1e6;
-            *name != "p99"
-                && count * (1.0 - quantile) >= TAIL
-                && effect_ns > OWN_FLOOR_NS
-                && effect_ns > bound[1] * 1e6 * OWN_SHARE
+/// Whether the bulk of the response times is the generator's own. One hiccup in the tail is not: it is an effect. Nor is
+/// the wait for a connection where their number is limited: that has a kind of its own.
+fn late(evidence: &Evidence<'_>, times: (&Histogram, &Histogram)) -> Option<String> {
+    let delays = own_delays(evidence.totals, evidence.connections == ConnectionLimit::Grown);
+    let count = times.0.count() as f64;
+    let (name, own, shown) =
+        [("p50", 0.5), ("p95", 0.95)].into_iter().find_map(|(name, quantile)| {
+            let shown_ns = times.0.quantile_ns(quantile) as f64;
+            let own_ns = shown_ns - least_ns(evidence, quantile, &delays, times);
+            let is_late = count * (1.0 - quantile) >= TAIL
+                && own_ns > OWN_FLOOR_NS
+                && own_ns > shown_ns * OWN_SHARE;
+            is_late.then_some((name, own_ns / 1e6, shown_ns / 1e6))
         })?;
     Some(format!(
-        "the generator itself was late: up to {:.2} of the {high:.2} ms of {name} are its own ({}); give it a core \
+        "the generator itself was late: up to {own:.2} of the {shown:.2} ms of {name} are its own ({}); give it a core \
          of its own, more --threads or another machine",
-        high - low,
         cause(evidence)
     ))
 }
@@ -217,7 +260,11 @@ fn cause(evidence: &Evidence<'_>) -> String {
     let receive = tail(&totals.delays.receive);
     let starved = tail(&totals.delays.starved);
     let send = tail(&totals.delays.send);
-    let worst = lag.max(receive).max(starved).max(send);
+    let connection = match evidence.connections {
+        ConnectionLimit::None => 0.0,
+        _ => tail(&totals.delays.connection),
+    };
+    let worst = lag.max(receive).max(starved).max(send).max(connection);
     let mut said = if totals.delays.disturbed * 20 > totals.ledger.sent {
         format!(
             "it was held up, and what went out at once or soon after is {:.1} % of the requests",
@@ -229,6 +276,8 @@ fn cause(evidence: &Evidence<'_>) -> String {
         format!("replies waited up to {:.2} ms to be read", receive / 1e6)
     } else if worst == send && send > 0.0 {
         format!("it took up to {:.2} ms to send a request", send / 1e6)
+    } else if worst == connection && connection > 0.0 {
+        format!("requests waited up to {:.2} ms for a connection", connection / 1e6)
     } else {
         format!("p99 of its lag is {:.2} ms", lag / 1e6)
     };
@@ -243,23 +292,32 @@ fn cause(evidence: &Evidence<'_>) -> String {
     said
 }
 
-/// How far the percentiles may be too high.
-fn latency_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
+/// How far the percentiles may be too high or, under a closed load, too low.
+fn latency_effect(
+    evidence: &Evidence<'_>,
+    bounds: &Bounds,
+    measured: &Histogram,
+) -> Option<String> {
     let moved: Vec<String> = bounds
         .percentiles()
         .into_iter()
-        .filter(|(_, _, [low, high])| {
-            let effect_ns = (high - low) * 1e6;
-            effect_ns > NOTICEABLE_NS && effect_ns > high * 1e6 * NOTICEABLE_SHARE
+        .filter_map(|(name, quantile, [low, high])| {
+            let shown = measured.quantile_ns(quantile) as f64 / 1e6;
+            let is_much = |ms: f64| ms * 1e6 > NOTICEABLE_NS && ms > shown * NOTICEABLE_SHARE;
+            let ways: Vec<String> = [(shown - low, "high"), (high - shown, "low")]
+                .into_iter()
+                .filter(|(effect, _)| is_much(*effect))
+                .map(|(effect, way)| format!("{effect:.2} ms too {way}"))
+                .collect();
+            (!ways.is_empty()).then(|| format!("{name} may be {}", ways.join(" or ")))
         })
-        .map(|(name, _, [low, high])| format!("{name} may be {:.2} ms too high", high - low))
         .collect();
     (!moved.is_empty()).then(|| format!("{}: {}", moved.join(", "), cause(evidence)))
 }
 
 /// How far the rate may be too low.
 fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
-    let [shown, fastest] = bounds.ok_per_s;
+    let (shown, fastest) = (evidence.rates.ok_per_s, bounds.ok_per_s[1]);
     let noticeable = fastest > shown * (1.0 + NOTICEABLE_SHARE);
     (shown > 0.0 && noticeable && evidence.measured_s >= SHORTEST_S).then(|| {
         let own = evidence.health.busy * 100.0;
@@ -296,12 +354,19 @@ fn waiting(evidence: &Evidence<'_>, measured: &Histogram) -> Option<String> {
                 format!("up to {:.2} of the {:.2} ms of {name}", own_ns / 1e6, shown_ns / 1e6)
             })
         });
+    let is_much = |count: u64| count as f64 > totals.ledger.scheduled as f64 * SHORT;
     let unsent = totals.ledger.unsent.stopped;
-    let missing = unsent as f64 > totals.ledger.scheduled as f64 * SHORT && waits.count() > 0;
-    let what = match (moved, missing) {
-        (Some(moved), _) => format!("waiting for one is {moved}"),
-        (None, true) => format!("{unsent} requests that were due never got one"),
-        (None, false) => return None,
+    // With slots, a limit of connections is one only where it is the lower of the two.
+    let refused = totals.ledger.refused.queue_full + totals.ledger.refused.queue_timeout;
+    let what = match moved {
+        Some(moved) => format!("waiting for one is {moved}"),
+        None if is_much(unsent) && waits.count() > 0 => {
+            format!("{unsent} requests that were due never got one")
+        }
+        None if is_much(refused) => {
+            format!("{refused} requests were refused, though --slots would have let more in")
+        }
+        None => return None,
     };
     Some(format!(
         "all {limit} connections {whose} were in use: {what}; with more, the target would have been asked more at once"

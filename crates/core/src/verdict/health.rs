@@ -14,7 +14,9 @@ pub struct Health {
     pub throttled: f64,
     /// The hypervisor ran other machines on the processors of this one (`/proc/stat`, steal).
     pub stolen: f64,
-    /// How often the process was stopped and continued (SIGSTOP, a debugger).
+    /// The process was stopped by a signal, at most (SIGSTOP, a debugger).
+    pub stopped: f64,
+    /// How often the process was stopped and continued.
     pub stops: u64,
     /// The machine was suspended, s.
     pub suspended_s: f64,
@@ -26,7 +28,7 @@ impl Health {
     /// Share of the stretch in which the process was kept from a processor.
     #[must_use]
     pub fn withheld(&self) -> f64 {
-        (self.starved + self.throttled + self.stolen).min(1.0)
+        (self.starved + self.throttled + self.stolen + self.stopped).min(1.0)
     }
 
     /// Share of the stretch that the busiest thread had left.
@@ -41,6 +43,7 @@ impl Health {
         self.starved = self.starved.max(later.starved);
         self.throttled = self.throttled.max(later.throttled);
         self.stolen = self.stolen.max(later.stolen);
+        self.stopped = self.stopped.max(later.stopped);
         self.stops += later.stops;
         self.suspended_s += later.suspended_s;
         self.clock_step_s += later.clock_step_s;

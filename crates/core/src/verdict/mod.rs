@@ -116,6 +116,8 @@ pub struct Evidence<'a> {
     pub full_speed: bool,
     /// Clients of a closed schedule.
     pub clients: Option<u32>,
+    /// Threads of the generator.
+    pub threads: u32,
     /// What bounded the number of connections.
     pub connections: ConnectionLimit,
     /// Whether somebody stopped the run.
@@ -153,6 +155,7 @@ impl<'a> Evidence<'a> {
             open: true,
             full_speed: false,
             clients: None,
+            threads: 1,
             connections: ConnectionLimit::None,
             interrupted: false,
             since_success: (0.0, 0),

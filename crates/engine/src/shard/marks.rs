@@ -17,6 +17,8 @@ pub struct Mark {
     pub idle_ns: u64,
     /// CPU time of its thread, and what had kept it from its work.
     pub signs: VitalSigns,
+    /// For how long the process may have been stopped, ns.
+    pub stopped_ns: u64,
 }
 
 /// The beginning and the end of the measured stretch, as far as they have come.
@@ -42,14 +44,16 @@ impl Mark {
         let signs = to.signs.since(&self.signs);
         let share = |ns: u64| (ns as f64 / lived_ns).min(1.0);
         let starved = share(signs.run_delay_ns);
+        let stopped = share(to.stopped_ns - self.stopped_ns);
         let not_idle = 1.0 - share(to.idle_ns.saturating_sub(self.idle_ns));
         Health {
             // A thread may lose its processor in the middle of its work, which is no work, and while it waits, which
             // is no idling. A thread that spins uses all of a processor and has work for a part of it.
-            busy: not_idle.min(share(signs.cpu_ns)).max(not_idle - starved),
+            busy: not_idle.min(share(signs.cpu_ns)).max(not_idle - starved - stopped),
             starved,
             throttled: share(signs.throttled_ns),
             stolen: share(signs.stolen_ns),
+            stopped,
             stops: signs.stops,
             ..Health::default()
         }
@@ -72,7 +76,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     pub(super) fn mark(&mut self, at_ns: u64) -> Mark {
-        Mark { at_ns, idle_ns: self.net.idle_ns(), signs: self.net.vitals() }
+        let stopped_ns = self.noticing.stopped_ns;
+        Mark { at_ns, idle_ns: self.net.idle_ns(), signs: self.net.vitals(), stopped_ns }
     }
 
     /// When the next mark is due, ns.

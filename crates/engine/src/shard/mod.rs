@@ -295,8 +295,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.begin_run(start_ns)?;
         loop {
             let now_ns = self.clock.now_ns();
-            self.take_marks(now_ns);
             self.notice(now_ns);
+            self.take_marks(now_ns);
             self.wake_resting(now_ns);
             self.call_clients(now_ns);
             self.send_again();

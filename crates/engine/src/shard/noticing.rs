@@ -29,11 +29,13 @@ pub(super) struct Noticing {
     /// with the target when there are no more in flight than before; requests that the target never answers must not keep
     /// that from coming.
     aftermath: Option<(u32, u64)>,
-    /// What the network had waited at the last look, ns, and the longest single wait since the signs were read.
-    idle_ns: u64,
-    longest_wait_ns: u64,
-    /// Requests that ended between the two readings before, and the longest wait then, ns.
+    /// The last look at the clock, ns, and the longest time between two of them since the signs were read.
+    looked_ns: u64,
+    longest_gap_ns: u64,
+    /// Requests that ended between the two readings before, and the longest gap then, ns.
     before: (u64, u64),
+    /// For how long the process may have been stopped, ns.
+    pub(super) stopped_ns: u64,
     /// The first reading of the clock of this round of sending, ns, and how many requests had been sent before it.
     round: (u64, u64),
 }
@@ -43,9 +45,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// all of what kept the thread from its work meanwhile.
     #[inline]
     pub(super) fn notice(&mut self, now_ns: u64) {
-        let idle_ns = self.net.idle_ns();
-        let waited_ns = idle_ns - std::mem::replace(&mut self.noticing.idle_ns, idle_ns);
-        self.noticing.longest_wait_ns = self.noticing.longest_wait_ns.max(waited_ns);
+        let gap_ns = now_ns - std::mem::replace(&mut self.noticing.looked_ns, now_ns);
+        self.noticing.longest_gap_ns = self.noticing.longest_gap_ns.max(gap_ns);
         if now_ns >= self.noticing.next_ns {
             self.read_vitals(now_ns);
         }
@@ -55,11 +56,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let signs = self.net.vitals();
         let completed = self.standing.completed();
         let passed = signs.since(&self.noticing.signs);
-        let longest_ns = std::mem::take(&mut self.noticing.longest_wait_ns);
-        // A stop is known when its end has been delivered, to whichever thread: by then this one may have taken what came
-        // while it was stopped, and no wait was longer than that.
-        let stopped_ns = if passed.stops > 0 { longest_ns } else { 0 };
-        let kept_ns = passed.kept_ns() + stopped_ns;
+        let longest_ns = std::mem::take(&mut self.noticing.longest_gap_ns);
         let ended = completed - self.noticing.completed;
         let is_first = self.noticing.next_ns == 0;
         self.noticing.next_ns = now_ns + EVERY_NS;
@@ -67,12 +64,21 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.noticing.completed = completed;
         let (ended_before, longest_before_ns) =
             std::mem::replace(&mut self.noticing.before, (ended, longest_ns));
-        if passed.stops > 0 && ended_before > 0 && longest_before_ns > 0 && !is_first {
-            let measuring = self.is_measuring(now_ns);
-            let delays = &mut self.recorder_of(measuring).interval_mut().delays;
-            delays.starved.record_many(longest_before_ns, ended_before);
+        if is_first {
+            return;
         }
-        if kept_ns > 0 && ended > 0 && !is_first {
+        // A stop is known when its end has been delivered, to whichever thread: by then this one may have taken what came
+        // while it was stopped, and it looked at no clock for at least as long.
+        let stopped_ns = if passed.stops > 0 { longest_ns } else { 0 };
+        let stopped_before_ns = if passed.stops > 0 { longest_before_ns } else { 0 };
+        self.noticing.stopped_ns += passed.stops * stopped_ns.max(stopped_before_ns);
+        self.kept_from_processor(now_ns, passed.kept_ns() + stopped_ns, ended);
+        self.kept_from_processor(now_ns, stopped_before_ns, ended_before);
+    }
+
+    /// So many requests may each have waited so long for this thread to run.
+    fn kept_from_processor(&mut self, now_ns: u64, kept_ns: u64, ended: u64) {
+        if kept_ns > 0 && ended > 0 {
             let measuring = self.is_measuring(now_ns);
             let delays = &mut self.recorder_of(measuring).interval_mut().delays;
             delays.starved.record_many(kept_ns, ended);

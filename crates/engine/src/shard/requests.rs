@@ -111,11 +111,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Counts a request whose time in the queue is over. What a stall of this thread kept from the queue, or in it, is seen
-    /// when it has been over for a while.
+    /// Counts a request whose time in the queue is over. While a slot was free it would have had that, had this thread
+    /// looked in time; but not a client that was behind its cycle, and could ask only when that time was over.
     fn timed_out_in_queue(&mut self, due: Due, now_ns: u64) {
-        let over_ns = self.could_ask_ns(due).max(self.expiry_ns(due));
-        let is_late = now_ns.saturating_sub(over_ns) >= STALL_NS;
+        let in_flight = self.flights.len();
+        let was_free = self.managed.as_ref().is_some_and(|queue| queue.has_slot(in_flight));
+        let is_late = was_free && self.could_ask_ns(due) < self.expiry_ns(due);
         let interval = self.recorder_for(due.intended_ns, due.client).interval_mut();
         interval.ledger.refused.queue_timeout += 1;
         interval.counters.refused_late += u64::from(is_late);

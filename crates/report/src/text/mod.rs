@@ -354,6 +354,7 @@ fn generator(page: &mut Page<'_>, record: &RunRecord) {
         (health.starved, "waiting for a processor"),
         (health.throttled, "held back by a CPU quota"),
         (health.stolen, "taken by the hypervisor"),
+        (health.stopped, "stopped by a signal"),
     ] {
         if share >= 0.005 {
             text += &format!(", {} of the time {what}", percent(share));

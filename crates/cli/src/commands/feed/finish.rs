@@ -6,6 +6,9 @@ use plimsoll_core::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOp
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_workloads::feed::{InflightChoice, Position, Tally};
 
+/// A thread that is busier than this may have been what held the feed up.
+pub const BUSY: f64 = 0.97;
+
 /// What is known of the run.
 pub struct Ended {
     /// When it began, ns.
@@ -14,6 +17,14 @@ pub struct Ended {
     pub cpu_s: f64,
     /// Whether the user ended it.
     pub stopped: bool,
+}
+
+/// What to say of a thread that had no time left.
+pub fn busy_warning(busiest: f64) -> String {
+    format!(
+        "the sending thread had work {:.0} % of the time: the target may take more; use more --threads",
+        busiest * 100.0
+    )
 }
 
 /// The result, and what a careful reader should know besides. Nothing is read any more from here on.

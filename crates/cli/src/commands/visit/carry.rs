@@ -5,7 +5,6 @@ use super::shown::VisitProgress;
 use super::task::Task;
 use crate::execute::Output;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::remarks::no_time_left;
 use crate::signals;
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
@@ -63,7 +62,7 @@ pub fn carry(
         let written = write_out(visit, state);
         let now_ns = now_ns();
         progress.done();
-        let mut warnings: Vec<String> = no_time_left(&end).into_iter().collect();
+        let mut warnings = Vec::new();
         // What the output said before is the reason why the visit ended.
         if let Err(error) = &written
             && !visit.is_stopped()

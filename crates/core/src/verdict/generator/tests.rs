@@ -168,3 +168,86 @@ fn requests_refused_by_a_late_generator_make_it_the_limit() {
     totals.counters.refused_late = 60;
     assert_eq!(kind(&Evidence::of(&totals)), VerdictKind::GeneratorLimited);
 }
+
+/// Clients of a stopped process ask nobody: the rate is short by the time for which it was stopped.
+#[test]
+fn a_stopped_process_bounds_the_rate_by_the_time_it_was_stopped() {
+    let totals = run(3000, 10 * MS, 3000, 0);
+    let rates = Rates { offered_per_s: 300.0, achieved_per_s: 300.0, ok_per_s: 300.0 };
+    let health = |stopped| Health { stopped, stops: 6, ..Health::default() };
+    let clients = Some(4);
+    let closed =
+        Evidence { rates, open: false, clients, measured_s: 10.0, ..Evidence::of(&totals) };
+    let fastest = |stopped| {
+        let verdict = judge(&Evidence { health: health(stopped), ..closed });
+        verdict.bounds.unwrap().ok_per_s[1]
+    };
+    assert!((300.0..303.0).contains(&fastest(0.0)), "{}", fastest(0.0));
+    assert!((370.0..380.0).contains(&fastest(0.2)), "{}", fastest(0.2));
+    let long = Evidence { health: health(0.4), ..closed };
+    assert!(judge(&long).reasons[0].contains("a signal stopped it for 40 %"));
+}
+
+/// A slot is held until the reply has been judged: a costly check lets fewer requests in, and no more than were refused.
+#[test]
+fn slots_that_a_costly_check_held_longer_bound_the_rate() {
+    let mut totals = run(4000, 30 * MS, 4000, 0);
+    totals.ledger.scheduled += 1000;
+    totals.ledger.refused.queue_full = 1000;
+    let rates = Rates { offered_per_s: 500.0, achieved_per_s: 400.0, ok_per_s: 400.0 };
+    let with = |busy, threads| {
+        let health = Health { busy, ..Health::default() };
+        let evidence =
+            Evidence { rates, health, threads, measured_s: 10.0, ..Evidence::of(&totals) };
+        judge(&evidence).bounds.unwrap().ok_per_s[1]
+    };
+    // 0.5 ms of each 30 ms, and a whole one where two threads are as busy.
+    assert!((406.0..409.0).contains(&with(0.2, 1)), "{}", with(0.2, 1));
+    assert!((412.0..417.0).contains(&with(0.2, 2)), "{}", with(0.2, 2));
+    let capped = with(0.9, 100);
+    assert!((499.0..502.0).contains(&capped), "{capped}");
+}
+
+/// What is too little to be called the limit is within the bounds all the same.
+#[test]
+fn a_wait_for_a_connection_is_in_the_bounds_whoever_set_their_number() {
+    let mut totals = run(600, 20 * MS, 1000, 0);
+    let waited = run(400, 20 * MS, 1, MS / 2);
+    totals.classes[0].response.merge(&waited.classes[0].response);
+    totals.classes[0].service.merge(&waited.classes[0].service);
+    totals.ledger = run(1000, 20 * MS, 1, 0).ledger;
+    totals.delays.connection.record_many(MS / 2, 400);
+    for limit in [ConnectionLimit::Asked(64), ConnectionLimit::Own(8192)] {
+        let verdict = judge(&Evidence { connections: limit, ..Evidence::of(&totals) });
+        let [low, high] = verdict.bounds.unwrap().p95_ms;
+        assert!(low < 20.1 && high > 20.4, "{limit:?}: {low} {high}");
+    }
+}
+
+/// One connection for 183 slots: nobody waits for a connection, because whoever would have to is refused.
+#[test]
+fn fewer_connections_than_slots_are_the_limit_where_requests_are_refused() {
+    let mut totals = run(100, 2 * MS, 100, 0);
+    totals.ledger.scheduled += 900;
+    totals.ledger.refused.queue_full = 900;
+    let asked = Evidence { connections: ConnectionLimit::Asked(1), ..Evidence::of(&totals) };
+    let verdict = judge(&asked);
+    assert_eq!(verdict.kind, VerdictKind::ConnectionLimited);
+    assert!(verdict.reasons[0].contains("900 requests were refused"), "{:?}", verdict.reasons);
+    let none = Evidence { connections: ConnectionLimit::None, ..Evidence::of(&totals) };
+    assert_eq!(kind(&none), VerdictKind::Valid);
+}
+
+/// Clients that a costly check keeps from asking leave a busy target with less to do: it looks quicker than it is.
+#[test]
+fn a_closed_load_may_show_a_target_too_quick() {
+    let mut totals = run(3000, 17 * MS, 3000, 0);
+    totals.delays.receive.record_many(3 * MS, 3000);
+    let rates = Rates { offered_per_s: 300.0, achieved_per_s: 300.0, ok_per_s: 300.0 };
+    let evidence = Evidence { rates, measured_s: 10.0, ..Evidence::of(&totals) };
+    let closed = judge(&Evidence { open: false, clients: Some(30), ..evidence });
+    let [low, high] = closed.bounds.unwrap().p50_ms;
+    assert!((13.8..14.1).contains(&low) && (19.9..20.3).contains(&high), "{low} {high}");
+    assert!(closed.reasons[0].contains("ms too high or 3.02 ms too low"), "{:?}", closed.reasons);
+    assert!((16.9..17.1).contains(&judge(&evidence).bounds.unwrap().p50_ms[1]));
+}
