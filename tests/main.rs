@@ -22,6 +22,7 @@ mod machine;
 mod nginx;
 mod process;
 mod record;
+mod sabotage;
 mod search;
 mod seek;
 mod server;

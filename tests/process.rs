@@ -323,7 +323,7 @@ impl Ended {
     pub fn expect(self, code: i32) -> Self {
         if let (Some(3), 0 | 2, Some(line)) = (self.code, code, self.held_up_by_others()) {
             if line.contains("; MISSED ") == (code == 2) {
-                crate::unquiet::note(line);
+                crate::unquiet::note(line.split("; ").next().unwrap_or(line));
                 return self;
             }
         }

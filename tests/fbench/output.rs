@@ -79,7 +79,7 @@ fn the_summary_is_the_originals_to_the_character() {
     }
 }
 
-/// What stands before the summary at the end.
+/// Returns what stands before the summary at the end.
 fn lines_on_the_way(stdout: &str) -> &str {
     stdout.rsplit_once("Clients Joined.\n").map_or(stdout, |(before, _)| before)
 }

@@ -197,7 +197,7 @@ pub struct Interval {
     pub counters: Counters,
     /// How late the generator sent, ns, every request sent.
     pub lag: Histogram,
-    /// What else the generator kept waiting.
+    /// Other delays of the generator.
     pub delays: Delays,
     /// Requests refused, never sent or unfinished: how long they had waited when they were given up, ns.
     pub unserved: Histogram,

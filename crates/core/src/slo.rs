@@ -114,7 +114,7 @@ impl Slo {
         }
     }
 
-    /// Whether a run met it. `judged` holds every scheduled request of the stretch ([`crate::judged`]).
+    /// Returns whether a run met it. `judged` holds every scheduled request of the stretch ([`crate::judged`]).
     #[must_use]
     pub fn judge(&self, judged: &Judged, ledger: &Ledger, rates: &Rates) -> SloResult {
         let ms = |ns: f64| ns / 1e6;
@@ -254,7 +254,7 @@ mod tests {
         assert!(!judge("p95=500ms", &totals(0, 0)).held);
     }
 
-    /// What a share allows exactly is allowed: 7 of 1,000 are 0.7 %, whatever 0.7 / 100 comes to in binary.
+    /// A share that is exactly the limit is allowed: 7 of 1,000 are 0.7 %, whatever 0.7 / 100 comes to in binary.
     #[test]
     fn a_share_of_errors_that_is_exactly_the_limit_holds() {
         for tenths in 1..1000u64 {

@@ -135,7 +135,7 @@ impl FromStr for Size {
 pub struct Share(pub f64);
 
 impl Share {
-    /// Whether `part` of `all` is at most this share. What was written as a percentage may be a rounding error less in
+    /// Returns whether `part` of `all` is at most this share. What was written as a percentage may be a rounding error less in
     /// binary: 7 of 1,000 are 0.7 %.
     #[must_use]
     pub fn allows(self, part: u64, all: u64) -> bool {

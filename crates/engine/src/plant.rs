@@ -57,7 +57,7 @@ pub struct Stretch {
     pub limits: Vec<u64>,
     /// Everything recorded.
     pub totals: Interval,
-    /// What the generator measured of itself in it.
+    /// The generator's own health in it.
     pub health: Health,
     /// Whether somebody asked for the end.
     pub interrupted: bool,

@@ -85,7 +85,7 @@ impl Sessions<Http1> for Holding {
     }
 }
 
-/// What was recorded, and how long it took, ns, where the sessions are full for so long.
+/// Returns what was recorded, and how long it took, ns, where the sessions are full for so long.
 fn run(for_ns: u64) -> (Interval, u64, usize) {
     let clock = VirtualClock::new();
     clock.advance_to(SECOND_NS);

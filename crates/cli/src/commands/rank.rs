@@ -180,7 +180,7 @@ impl RankArgs {
         wish.goal()
     }
 
-    /// How long the whole takes, s.
+    /// Returns how long the whole takes, s.
     fn whole_s(&self, goal: &Goal) -> f64 {
         match self.qps.len() {
             0 => goal.budget_s + f64::from(self.seconds),

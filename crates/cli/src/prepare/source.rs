@@ -15,7 +15,7 @@ use plimsoll_workloads::render::RenderedSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where requests come from, opened and checked.
+/// A source of requests, opened and checked.
 pub(super) struct Source {
     pub kind: SourceKind,
     pub classes: Classes,
@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-/// Whether requests go to the search API of Vespa or Elasticsearch, so that counting hits makes sense.
+/// Detects requests to the search API of Vespa or Elasticsearch, for which counting hits makes sense.
 #[derive(Default)]
 struct SearchDetector {
     found: bool,

@@ -192,7 +192,7 @@ fn times(record: &RunRecord, classes: &[String], name: &str) -> Option<Histogram
 }
 
 impl Condition {
-    /// Whether a figure is what it must be. One that is only known to be at least so much cannot be below anything.
+    /// Returns whether a figure is what it must be. One that is only known to be at least so much cannot be below anything.
     fn holds_for(&self, figure: Figure, is_time: bool) -> bool {
         match (figure, self) {
             (Figure::Exactly(value), _) => self.holds(value, is_time),

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Shards come from the start line so long before an agreed start, and wait for the rest with their own timers.
 const AHEAD_NS: u64 = 20 * MILLISECOND_NS;
 
-/// Where shards wait for each other after their connections are open.
+/// The line at which shards wait for each other after their connections are open.
 pub(super) struct StartLine {
     shards: usize,
     /// Agreed with others.

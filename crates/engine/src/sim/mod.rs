@@ -109,7 +109,7 @@ impl<P: Peer> SimNet<P> {
         self
     }
 
-    /// What a kernel would show of the thread's absences.
+    /// Returns what a kernel would show of the thread's absences.
     pub fn absent(&mut self) -> Absent {
         self.thread.absent(self.clock.now_ns())
     }

@@ -21,7 +21,7 @@ pub trait Peer {
     fn closed(&mut self, connection: u64);
 }
 
-/// What a peer does, each after so many ns from now. Acts on one connection keep their order.
+/// Acts of a peer, each with its delay from now, ns. Acts on one connection keep their order.
 pub type Acts = Vec<(u64, Act)>;
 
 /// One thing that a peer does on a connection.
@@ -37,19 +37,19 @@ pub enum Act {
     Wake(u64),
 }
 
-/// What comes of connecting.
+/// Outcome of connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It is up after so many ns.
+    /// It is up after a time.
     Accepted {
         /// From now on the client's clock, ns.
         after_ns: u64,
     },
-    /// It fails after so many ns.
+    /// It fails after a time.
     Failed {
         /// From now on the client's clock, ns.
         after_ns: u64,
-        /// How.
+        /// The error.
         error: NetError,
     },
     /// It fails before the call returns.
@@ -65,9 +65,9 @@ pub struct Link {
     pub latency_min_ns: u64,
     /// Longest, ns; drawn for each piece, and pieces do not overtake each other.
     pub latency_max_ns: u64,
-    /// How many of a thousand pieces of a peer are split up again on the way.
+    /// Pieces of a peer that are split again on the way, of 1,000.
     pub split_per_mille: u64,
-    /// How many of a thousand sends are accepted in part.
+    /// Sends that are accepted in part, of 1,000.
     pub partial_per_mille: u64,
     /// Longest time by which a sleep ends late, ns.
     pub oversleep_max_ns: u64,

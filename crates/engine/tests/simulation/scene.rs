@@ -45,7 +45,7 @@ pub struct Scene {
     pub posts: u64,
     /// How long a client pauses after a request that was lost, ns.
     pub pause_ns: u64,
-    /// How late it comes to the agreed start, ns.
+    /// Its delay at the agreed start, ns.
     pub late_ns: u64,
 }
 
@@ -353,7 +353,7 @@ pub struct Cast {
     pub posts: u64,
     /// How long a client pauses after a request that was lost, ns.
     pub pause_ns: u64,
-    /// How late it comes to the agreed start, ns.
+    /// Its delay at the agreed start, ns.
     pub late_ns: u64,
 }
 

@@ -1,6 +1,7 @@
 //! What is done to a process while it runs.
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ pub enum Live {
     },
     /// What it writes to `FOLDER/out` is read slowly.
     SlowReader,
+    /// The wall clock is set forward by this after each second, and back after the next. Root may do that.
+    ClockSteps(Duration),
 }
 
 /// A thread that does something again and again; it ends when dropped, and what it did is undone.
@@ -91,6 +94,31 @@ pub fn interrupt(pid: Pid, after: Duration) -> Doing {
             let _ = kill_process(pid, Signal::INT);
         }
     })
+}
+
+/// Sets the wall clock forward and back again.
+///
+/// # Errors
+/// When this process may not set it.
+pub fn clock_steps(by: Duration) -> Result<Doing, String> {
+    let step = move |forward: bool| {
+        let now = clock_gettime(ClockId::Realtime);
+        let by_s = i64::try_from(by.as_secs()).unwrap_or(0);
+        let tv_sec = if forward { now.tv_sec + by_s } else { now.tv_sec - by_s };
+        clock_settime(ClockId::Realtime, Timespec { tv_sec, ..now })
+            .map_err(|error| format!("the clock cannot be set: {error}"))
+    };
+    // Asked for here, so that a clock that may not be set is known before the run.
+    step(true).and_then(|()| step(false))?;
+    Ok(Doing::start(move |over| {
+        let mut ahead = false;
+        while goes_on(over, Duration::from_secs(1)) {
+            ahead ^= step(!ahead).is_ok();
+        }
+        if ahead {
+            let _ = step(false);
+        }
+    }))
 }
 
 /// Freezes and thaws a file system.

@@ -27,6 +27,7 @@ pub fn all() -> Vec<Case> {
     cases.extend(too_few());
     cases.extend(costly());
     cases.extend(disks());
+    cases.extend(clocks());
     cases.extend(commands());
     // One line of the table for each kind, whatever the order in which they are made.
     let mut kinds: Vec<&'static str> = Vec::new();
@@ -125,7 +126,15 @@ fn bases() -> Vec<Case> {
         open(steady(Language::Https, ms(20)), 200.0, ""),
         open(steady(Language::Postgres, ms(15)), 200.0, ""),
         fifo(150.0, 4, 2.0),
+        over_http2(),
     ]
+}
+
+/// A uniform open load over HTTP/2, with several requests at a time on each connection.
+fn over_http2() -> Case {
+    let target = Target::Delayed("search", ms(20));
+    let words = "load URL/state/v1/health --http2 --rate 200 --duration 3s --timeout 2s";
+    Case::new("nothing", target, words, 3.0, 2.0).all_take(20.5, between(195.0, 200.0))
 }
 
 /// A case, and the same under each sabotage of the generator's CPU.
@@ -173,14 +182,11 @@ fn models() -> Vec<Case> {
         .all_take(20.0, Range::exact(500.0));
     let profile = served(any, "--profile 100-500:3s --timeout 2s", 3.0, 2.0)
         .all_take(20.0, between(293.0, 300.0));
-    let h2 = Target::Delayed("search", ms(20));
-    let h2_words = "load URL/state/v1/health --http2 --rate 200 --duration 3s --timeout 2s";
-    let h2 = Case::new("nothing", h2, h2_words, 3.0, 2.0).all_take(20.5, between(195.0, 200.0));
     let time = Some(Range::exact(20.0));
     let users = users.with(Source::Known([time, time, time, None]));
     let pulses = Live::Pulses { stopped: ms(100), every: ms(500) };
     let mut cases = Vec::new();
-    for (number, base) in [users, managed, burst, profile, h2].into_iter().enumerate() {
+    for (number, base) in [users, managed, burst, profile].into_iter().enumerate() {
         cases.push(base.clone());
         let other = match number % 2 {
             0 => base.clone().under("busy neighbours", Live::Neighbours(2)),
@@ -351,6 +357,13 @@ fn disks() -> Vec<Case> {
     ]
 }
 
+/// A wall clock that is set: times are measured by another one.
+fn clocks() -> Vec<Case> {
+    let kind = "wall clock stepped";
+    let steps = || Live::ClockSteps(Duration::from_secs(30));
+    bases().into_iter().take(2).map(|base| base.under(kind, steps()).must_be(&["valid"])).collect()
+}
+
 /// Commands with a truth of their own: documents, operations, votes, ranks.
 fn commands() -> Vec<Case> {
     let search = || Target::Served("search --durability none");
@@ -407,7 +420,7 @@ mod tests {
     #[test]
     fn there_are_a_hundred_runs_and_they_fit_into_their_time() {
         let cases = all();
-        assert!((100..=130).contains(&cases.len()), "{}", cases.len());
+        assert!((100..=140).contains(&cases.len()), "{}", cases.len());
         let kinds: BTreeSet<&str> = cases.iter().map(|case| case.kind).collect();
         assert!(kinds.len() >= 18, "{kinds:?}");
         assert!(cases.iter().filter(|case| case.healthy).count() >= 25);

@@ -219,6 +219,7 @@ impl Stage {
                     done._neighbours.push(Neighbours::on(self.generators_core, count));
                 }
                 Live::Quota(percent) => done._quotas.push(Quota::of(pid, percent)?),
+                Live::ClockSteps(by) => done._doings.push(live::clock_steps(by)?),
                 Live::SlowReader => {}
             }
         }

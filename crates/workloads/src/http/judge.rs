@@ -6,10 +6,10 @@ use plimsoll_wire::http1::{Encoding, Keep, Reply, decode_body};
 
 /// Largest body that is decoded for a check, bytes.
 pub(super) const DECODED_MAX: usize = 16 << 20;
-/// How much of a text is shown in samples, bytes.
+/// Longest text in samples, bytes.
 pub(super) const SHOWN_MAX: usize = 500;
 
-/// What makes a reply a success, and what is read from it.
+/// Rules by which a reply is a success, and the figures read from it.
 #[derive(Clone, Debug, Default)]
 pub struct Judge {
     /// Status and content.
@@ -23,7 +23,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// What must be kept of a reply to judge it.
+    /// Returns what must be kept of a reply to judge it.
     #[must_use]
     pub fn keep(&self) -> Keep {
         Keep {
@@ -33,7 +33,7 @@ impl Judge {
         }
     }
 
-    /// How many hits a reply tells of, where anybody wants to know.
+    /// Returns how many hits a reply tells of, where anybody wants to know.
     pub(super) fn count(&self, reply: &Reply<'_>, body: &[u8]) -> Option<u64> {
         let counter = self.hits.as_ref()?;
         let body = if self.hits_from_header_only { b"" } else { body };
@@ -55,7 +55,7 @@ impl Judge {
     }
 }
 
-/// What of a reply's judging is not in the reply.
+/// Facts of a judgement that are not in the reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Judged {
     pub hits: Option<u64>,
@@ -83,7 +83,7 @@ pub(crate) fn plain_body<'a>(
     }
 }
 
-/// What to do about a status that is no success, where that is known: nothing for others.
+/// Returns what to do about a status that is no success, where that is known: nothing for others.
 pub(super) fn status_hint(reply: &Reply<'_>) -> String {
     match (reply.status, reply.header("Location")) {
         (300..=399, Some(location)) => {
@@ -95,7 +95,7 @@ pub(super) fn status_hint(reply: &Reply<'_>) -> String {
     }
 }
 
-/// How a reply began: its status, where a redirect leads, and the first bytes of its body where they were kept.
+/// Returns how a reply began: its status, where a redirect leads, and the first bytes of its body where they were kept.
 pub(super) fn beginning(reply: &Reply<'_>, body: &[u8]) -> String {
     let mut text = format!("HTTP {}", reply.status);
     if let Some(location) = reply.header("Location") {

@@ -67,7 +67,7 @@ pub struct HttpSessions {
     append: Vec<u8>,
     scratch: Vec<u8>,
     troubles: Troubles,
-    /// How many clients, of all shards, have nothing left to ask.
+    /// Number of clients, of all shards, that have nothing left to ask.
     exhausted: Arc<AtomicU32>,
     park: Option<Park>,
     filling: Option<Filling>,

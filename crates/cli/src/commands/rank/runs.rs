@@ -98,7 +98,7 @@ pub fn final_run(
 }
 
 impl Row {
-    /// How long it was. One that was stopped has windows that never began, but what was recorded until then counts.
+    /// Returns how long it was. One that was stopped has windows that never began, but what was recorded until then counts.
     fn seconds(&self) -> f64 {
         let Stretch { seconds, totals, interrupted, .. } = &self.stretch;
         let recorded = if *interrupted { totals.seconds() } else { 0.0 };

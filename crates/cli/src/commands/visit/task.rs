@@ -62,7 +62,7 @@ pub fn path_of(urls: &[Url]) -> Result<String> {
     }
 }
 
-/// Whether Vespa looks only into the buckets that the visit names, and then does not cut it into slices.
+/// Returns whether Vespa looks only into the buckets that the visit names, and then does not cut it into slices.
 pub fn pins_buckets(form: &VisitForm) -> bool {
     let selection = form.selection.as_deref().unwrap_or_default();
     let words = ["id.user", "id.group", "id =", "id=="];

@@ -1,0 +1,20 @@
+//! A few runs of `make sabotage` on real sockets, of which the truth stays the same on a machine that does other things.
+
+use crate::process::Place;
+use plimsoll_sabotage::judging::Grade;
+use plimsoll_sabotage::sockets::list;
+use plimsoll_sabotage::sockets::stage::Stage;
+
+#[test]
+fn verdicts_are_right_where_the_truth_is_plain() {
+    let _place = Place::alone();
+    let stage = Stage::of(env!("CARGO_BIN_EXE_plimsoll").into());
+    for (case, grade) in list::sample() {
+        let finding = stage.run_once(&case).unwrap();
+        assert_eq!(finding.wrong, None, "{}: {}", case.kind, finding.said);
+        assert!(finding.defects.is_empty(), "{}: {:?}", case.kind, finding);
+        if grade == Some(Grade::NotTheTargets) {
+            assert_eq!(finding.grade, Grade::NotTheTargets, "{}: {}", case.kind, finding.said);
+        }
+    }
+}
