@@ -83,9 +83,9 @@ pub struct RunEnd {
     pub connections: u32,
     /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
-    /// True if it was told to stop before the end of the measured stretch.
+    /// True if it was stopped before the end of the measured stretch.
     pub interrupted: bool,
-    /// True if it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
+    /// True if it was stopped after that, while it waited for the last replies or sent what was left: what was cut is
     /// `unfinished` or `unsent`.
     pub drain_cut: bool,
     /// Why the target would not have it, where a login was refused: the run ended with it.
