@@ -318,7 +318,7 @@ fn conclude(
         .iter()
         .map(|slo: &Slo| (slo.name(), slo.judge(&every_one, &totals.ledger, &rate)))
         .collect();
-    let is_search = conclusion.results.contains_key("seek");
+    let is_search = ["seek", "rival"].iter().any(|name| conclusion.results.contains_key(*name));
     let of_run = judge(&evidence);
     let mut verdict = match conclusion.verdict {
         None => of_run,

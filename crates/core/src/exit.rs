@@ -27,6 +27,7 @@ pub fn of_record(record: &RunRecord) -> u8 {
         VerdictKind::Infeasible => SLO_MISSED,
         VerdictKind::Valid if record.slo.values().any(|slo| !slo.held) => SLO_MISSED,
         VerdictKind::Valid if record.assertions.iter().any(|one| !one.held) => SLO_MISSED,
+        VerdictKind::Valid if record.missed_run_per_s().is_some() => SLO_MISSED,
         VerdictKind::Valid => FINE,
     }
 }

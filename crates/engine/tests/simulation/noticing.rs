@@ -2,9 +2,10 @@
 //! needed.
 
 use crate::multiplex::{Asker, Many, Server, answer, plan};
+use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS as MS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Think};
 use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
 use plimsoll_engine::sim::thread::{Absence, Thread, Why};
 use plimsoll_engine::sim::{Act, Link, SimNet};
@@ -133,4 +134,45 @@ fn replies_wait_while_others_are_judged() {
     assert!(receive.count() > 32 * 35, "{}", receive.count());
     let end = run(together, MS, Thread::default());
     assert!(end.rest.delays.receive.is_empty());
+}
+
+fn refusals(end: &ShardEnd) -> (u64, u64, u64) {
+    let refused = end.rest.ledger.refused;
+    (refused.queue_full, refused.queue_timeout, end.rest.counters.refused_late)
+}
+
+/// A client that is behind its cycle offers its request when the target lets it, and not late for the generator's sake.
+#[test]
+fn a_client_behind_its_cycle_is_refused_for_the_targets_sake() {
+    let managed = |queue_max, queue_timeout_ns| ShardPlan {
+        model: LoadModel::Closed { clients: 8, think: Think::None, cycle_ns: 10 * MS },
+        admission: AdmissionModel::Managed { slots: 1, queue_max, queue_timeout_ns },
+        limits: Limits { duration_ns: SECOND_NS, requests: None },
+        ..plan(8, 8, None)
+    };
+    let (full, _, late) = refusals(&run(managed(2, SECOND_NS), 20 * MS, Thread::default()));
+    assert!(full > 100 && late == 0, "{full} refused, {late} of them late");
+    let (full, timed_out, late) = refusals(&run(managed(100, 15 * MS), 20 * MS, Thread::default()));
+    assert!(
+        full == 0 && timed_out > 100 && late == 0,
+        "{timed_out} timed out, {late} of them late"
+    );
+}
+
+/// Requests that are older than the queue's timeout when a stopped thread goes on were never in the queue.
+#[test]
+fn requests_that_a_stall_kept_from_the_queue_are_refused_late() {
+    let managed = |slots| ShardPlan {
+        admission: AdmissionModel::Managed { slots, queue_max: 1000, queue_timeout_ns: 20 * MS },
+        connections: slots,
+        warm_connections: None,
+        ..open(1000.0)
+    };
+    let (full, timed_out, late) =
+        refusals(&run(managed(64), 5 * MS, absent(500, 60, Why::Stopped)));
+    assert!(full == 0 && (36..=42).contains(&timed_out), "{timed_out} timed out");
+    assert!(late + 2 >= timed_out, "{late} of {timed_out} were late");
+    // A target that is too slow for the rate is not the generator's doing.
+    let (_, timed_out, late) = refusals(&run(managed(1), 5 * MS, Thread::default()));
+    assert!(timed_out > 1000 && late == 0, "{timed_out} timed out, {late} of them late");
 }

@@ -54,9 +54,15 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
     if search::result(record).is_some_and(|search| search.origin != "measured") {
         return body;
     }
+    body + &result(record, style)
+}
+
+/// The last line of a page: the outcome that decides the exit code.
+#[must_use]
+pub fn result(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
     verdict::result(&mut page, record, style.lost_file);
-    body + &page.finish()
+    page.finish()
 }
 
 fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {

@@ -29,6 +29,17 @@ fn a_run_in_which_everything_failed() {
 }
 
 #[test]
+fn the_headline_names_what_was_never_answered() {
+    let mut record = samples::good();
+    let headline = |record: &RunRecord| plain(record).lines().nth(3).unwrap().to_owned();
+    assert!(!headline(&record).contains("unfinished"));
+    record.ledger.unfinished = record.ledger.sent * 3 / 5;
+    record.ledger.ok = record.ledger.sent - record.ledger.unfinished;
+    record.rate.ok_per_s = record.rate.offered_per_s * 0.4;
+    assert!(headline(&record).contains("60 % unfinished"), "{}", headline(&record));
+}
+
+#[test]
 fn a_run_that_was_interrupted() {
     let mut seconds = samples::seconds();
     seconds.truncate(2);
