@@ -147,8 +147,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             return;
         }
         // It broke with requests in flight, and still stands where it stood when it was open.
-        if let Some(place) = self.idle_open.iter().position(|&other| other == key) {
-            self.idle_open.remove(place);
-        }
+        self.idle_open.remove(key);
     }
 }
