@@ -2,6 +2,7 @@
 
 use super::closed::ClosedConnections;
 use super::connection::State;
+use super::idle::IdleOpen;
 use super::noticing::STALL_NS;
 use super::{Rest, Shard};
 use crate::net::Net;
@@ -11,7 +12,6 @@ use plimsoll_core::recorder::{Recorder, Times};
 use plimsoll_core::schedule::{Next, Schedule};
 use plimsoll_wire::{Protocol, Turn, UNTIL_CALLED};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 
 /// Idle connections that are looked at for one that suits a request better.
 const LOOKED_AT_MAX: usize = 64;
@@ -178,7 +178,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             return free.then_some(client);
         }
         loop {
-            let key = self.idle_open.pop_front().or_else(|| self.idle_closed.take())?;
+            let key = self.idle_open.take().or_else(|| self.idle_closed.take())?;
             let connection = &mut self.connections[key as usize];
             connection.queued = false;
             let is_free = matches!(connection.state, State::Open | State::Closed)
@@ -193,10 +193,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Takes connections that have no room any more from the front of the open ones.
     #[inline]
     fn drop_stale(&mut self) {
-        while let Some(&key) = self.idle_open.front()
+        while let Some(key) = self.idle_open.front()
             && !self.has_room(key)
         {
-            self.idle_open.pop_front();
+            self.idle_open.take();
             let connection = &mut self.connections[key as usize];
             if connection.state == State::Closed {
                 // Its peer closed it while it was idle.
@@ -221,14 +221,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             return key;
         }
         let looked_at = self.idle_open.iter().take(LOOKED_AT_MAX);
-        let Some((place, better)) = looked_at
-            .enumerate()
-            .map(|(place, &other)| (place, other))
-            .find(|&(_, other)| self.has_room(other) && suits(other))
-        else {
-            return key;
-        };
-        self.idle_open.remove(place);
+        let mut suited = looked_at.filter(|&other| self.has_room(other) && suits(other));
+        let Some(better) = suited.next() else { return key };
+        drop(suited);
+        self.idle_open.remove(better);
         self.connections[better as usize].queued = false;
         self.put_back(key);
         better
@@ -396,12 +392,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     #[inline]
     pub(super) fn give_back(&mut self, key: u32) {
         self.may_send_again |= !self.unprocessed.is_empty();
-        self.queue_idle(key, VecDeque::push_back, ClosedConnections::give_back);
+        self.queue_idle(key, IdleOpen::give_back, ClosedConnections::give_back);
     }
 
     /// Puts a connection that was picked and not used back where it was.
     fn put_back(&mut self, key: u32) {
-        self.queue_idle(key, VecDeque::push_front, ClosedConnections::put_back);
+        self.queue_idle(key, IdleOpen::put_back, ClosedConnections::put_back);
     }
 
     /// Puts a connection into the queue that its state says, unless it is in one.
@@ -409,7 +405,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn queue_idle(
         &mut self,
         key: u32,
-        open: fn(&mut VecDeque<u32>, u32),
+        open: fn(&mut IdleOpen, u32),
         closed: fn(&mut ClosedConnections, u32, u32),
     ) {
         let connection = &mut self.connections[key as usize];

@@ -8,8 +8,10 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Think};
 use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
 use plimsoll_engine::sim::thread::{Absence, Thread, Why};
-use plimsoll_engine::sim::{Act, Link, SimNet};
+use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -72,6 +74,56 @@ fn open_load_has_the_connections_that_it_needs() {
     let end = run(few, 200 * MS, Thread::default());
     assert!(end.rest.counters.waited > 500 && quantile_ms(&end, 0.5) > 400.0);
     assert_eq!(end.rest.delays.connection.count(), end.rest.counters.waited);
+}
+
+/// A server that notes which connections are asked from a moment on.
+struct Asked {
+    server: Rc<RefCell<Server>>,
+    from_ns: u64,
+    connections: BTreeSet<u64>,
+}
+
+impl Peer for Asked {
+    fn connecting(&mut self, connection: u64, address: SocketAddr, now_ns: u64) -> Arrival {
+        self.server.borrow_mut().connecting(connection, address, now_ns)
+    }
+
+    fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts) {
+        if now_ns >= self.from_ns {
+            self.connections.insert(connection);
+        }
+        self.server.borrow_mut().received(connection, bytes, now_ns, acts);
+    }
+
+    fn woken(&mut self, _: u64, _: u64, _: u64, _: &mut Acts) {}
+
+    fn closed(&mut self, connection: u64) {
+        self.server.borrow_mut().closed(connection);
+    }
+}
+
+/// The target is slow for a second, and connections come to be needed. When it is fast again they rest: walking over all
+/// of them costs both sides more.
+#[test]
+fn connections_that_were_needed_once_rest_until_they_are_needed_again() {
+    let clock = VirtualClock::new();
+    clock.advance_to(START_NS);
+    let server = Server::new(|seen, tag| {
+        let mut acts = answer(tag);
+        acts.iter_mut().for_each(|act| act.0 = if seen < 500 { 200 * MS } else { MS });
+        acts
+    });
+    let from_ns = START_NS + 1500 * MS;
+    let asked = Asked { server, from_ns, connections: BTreeSet::new() };
+    let asked = Rc::new(RefCell::new(asked));
+    let net = SimNet::new(clock.clone(), asked.clone(), Link::default(), 1);
+    let asker = Box::new(Asker::default());
+    let plan = open(500.0);
+    let shard =
+        Shard::new(plan, Many(1), net, clock.clone(), asker, Box::new(|_| None), Arc::default());
+    let end = shard.unwrap().run(|| clock.now_ns()).unwrap();
+    assert!(end.connections > 100, "{}", end.connections);
+    assert_eq!(asked.borrow().connections.len(), 64, "the first ones, in turn");
 }
 
 /// A generator that has no time left sees more in flight than there are; more connections would not help it.
