@@ -1,6 +1,7 @@
 //! `plimsoll feed` against the embedded server and against one that refuses, cuts and never answers.
 
 mod answers;
+mod limits;
 
 use crate::process::{Ended, Place, Target, curl};
 use crate::record::Record;

@@ -79,7 +79,7 @@ fn arrows_point_down_only() {
         ("scan", &[]),
         ("targets", &["core", "wire", "scan"]),
         ("zoo", &["core"]),
-        ("sabotage", &["core", "wire", "engine"]),
+        ("sabotage", &["core", "wire", "engine", "zoo"]),
         ("cli", &["core", "wire", "engine", "workloads", "report", "targets"]),
     ];
     for (room, allowed) in may {

@@ -321,11 +321,11 @@ impl Ended {
     /// test is named when all have ended. A generator that was slow by itself is no excuse.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
-        if let (Some(3), 0 | 2, Some(line)) = (self.code, code, self.held_up_by_others()) {
-            if line.contains("; MISSED ") == (code == 2) {
-                crate::unquiet::note(line.split("; ").next().unwrap_or(line));
-                return self;
-            }
+        if let (Some(3), 0 | 2, Some(line)) = (self.code, code, self.held_up_by_others())
+            && line.contains("; MISSED ") == (code == 2)
+        {
+            crate::unquiet::note(line.split("; ").next().unwrap_or(line));
+            return self;
         }
         assert_eq!(
             self.code,

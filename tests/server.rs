@@ -181,7 +181,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Whether a connection is closed again without a byte.
+/// Returns whether a connection is closed again without a byte.
 fn is_a_look(stream: &TcpStream) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut looked_at = [PollFd::new(stream, PollFlags::IN)];

@@ -41,9 +41,9 @@ fn pipe(place: &Place, name: &str, after: Duration) -> JoinHandle<usize> {
     })
 }
 
-fn visit(place: &Place, target: &Target, form: &[&str]) -> Record {
+fn visit(place: &Place, target: &Target, form: &[&str], code: i32) -> Record {
     let args = ["visit", &target.url, "--quiet", "--slices", "2", "--json", "-"];
-    let ended = place.start([&args[..], form].concat()).wait(LONG).expect(0);
+    let ended = place.start([&args[..], form].concat()).wait(LONG).expect(code);
     Record::of(&ended)
 }
 
@@ -52,14 +52,19 @@ fn a_pipe_that_is_not_read_enters_no_time_of_the_target() {
     let place = Place::alone();
     let target = filled(&place);
     for form in [&[][..], &["--chunked", "--wanted", "200"]] {
-        let null = visit(&place, &target, &[form, &["--out", "/dev/null"]].concat());
+        let null = visit(&place, &target, &[form, &["--out", "/dev/null"]].concat(), 0);
         let name = if form.is_empty() { "streamed" } else { "chunked" };
         let reader = pipe(&place, name, Duration::from_secs(4));
-        let slow = visit(&place, &target, &[form, &["--out", name]].concat());
+        let slow = visit(&place, &target, &[form, &["--out", name]].concat(), 3);
         assert_eq!(reader.join().unwrap(), DOCUMENTS as usize);
         let limited_s = slow.number("/visit/output_limited_s");
         assert!((2.0..5.0).contains(&limited_s), "{form:?}: {limited_s} s");
         assert_eq!(null.number("/visit/output_limited_s"), 0.0);
+        // All is there, and how fast it came is not the target's speed.
+        assert!(slow.0["visit"]["complete"].as_bool().unwrap());
+        assert_eq!(slow.verdict(), "generator-limited");
+        let reason = slow.0["verdict"]["reasons"][0].as_str().unwrap();
+        assert!(reason.starts_with("the output took documents more slowly"), "{reason}");
         for name in ["/visit/documents", "/visit/document_count_claimed"] {
             assert_eq!(slow.count(name), null.count(name), "{name}");
         }

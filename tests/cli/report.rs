@@ -1,8 +1,9 @@
 //! plimsoll report.
 
-use crate::process::Place;
+use crate::process::{PATIENCE, Place, until};
 use crate::record::Record;
 use crate::server::Server;
+use std::time::Duration;
 
 #[test]
 fn of_nothing_is_one_clear_line() {
@@ -42,6 +43,23 @@ fn a_run_is_found_by_its_id_repeated_and_ends_with_its_code() {
     let shown = place.run(["run", &json, "--dry-run"]).expect(0).stdout;
     assert!(shown.contains("p95=1ns"), "{shown}");
     assert_eq!(server.requests(), 80);
+}
+
+/// As where the disk is full: the page is there all the same, and nobody takes the run for kept.
+#[test]
+fn a_record_that_is_lost_ends_in_exit_code_1_with_the_page() {
+    let (place, server) = (Place::new(), Server::ok());
+    let args = ["load", &server.url(), "--rate", "50", "--duration", "2s"];
+    let running = place.start(args);
+    until("the run is under way", Duration::from_secs(30), || server.requests() >= 20);
+    std::fs::rename(place.path().join("runs"), place.path().join("gone")).unwrap();
+    let ended = running.wait(PATIENCE).expect(1);
+    assert!(ended.stdout.contains("Ledger     100 scheduled = 100 sent"), "{}", ended.stdout);
+    let last = ended.stdout.trim_end().lines().last().unwrap();
+    assert!(last.ends_with("but a file of the result is lost, exit 1"), "{}", ended.stdout);
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("kept")).collect();
+    assert_eq!(lines.len(), 1, "{}", ended.stderr);
+    assert!(lines[0].starts_with("plimsoll: the record could not be kept"), "{}", ended.stderr);
 }
 
 #[test]

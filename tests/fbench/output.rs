@@ -74,12 +74,12 @@ fn the_summary_is_the_originals_to_the_character() {
     let (summary, own) = ended.stdout.split_at(ended.stdout.find("*** plimsoll:").unwrap());
     let title = own.split_inclusive('\n').next().unwrap();
     assert_eq!(masked(&format!("{summary}{title}")), EXPECTED);
-    for part in ["Latency", "Ledger", "Verdict", "Generator"] {
+    for part in ["Latency", "Ledger", "Verdict", "Generator", "Result     "] {
         assert!(own.contains(part), "no {part} in\n{own}");
     }
 }
 
-/// What stands before the summary at the end.
+/// Returns what stands before the summary at the end.
 fn lines_on_the_way(stdout: &str) -> &str {
     stdout.rsplit_once("Clients Joined.\n").map_or(stdout, |(before, _)| before)
 }

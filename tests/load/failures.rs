@@ -3,8 +3,11 @@
 use super::record;
 use crate::certificates::Authority;
 use crate::nginx::Nginx;
-use crate::process::Place;
+use crate::process::{Place, until};
+use crate::record::Record;
 use crate::server::{Server, Step, closed_port, ok, reply, send};
+use rustix::process::Signal;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const MANY: [&str; 4] = ["--clients", "4", "--requests", "40"];
@@ -74,6 +77,56 @@ fn a_target_that_goes_away_is_a_result_and_not_an_error() {
     let place = Place::new();
     let server = Server::start(|_| vec![Step::Reset]);
     record(&place, &server.url(), &MANY, 4).expect_failed("reset", 40);
+}
+
+/// A server that answers for this long after its first request, and then never again.
+fn hangs_after(answers: Duration) -> Server {
+    let first_ns = OnceLock::new();
+    Server::start(move |seen| {
+        let first_ns = *first_ns.get_or_init(|| seen.at_ns);
+        if seen.at_ns < first_ns + answers.as_nanos() as u64 {
+            let pause = Step::Sleep(Duration::from_millis(2));
+            return [vec![pause], send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")].concat();
+        }
+        vec![Step::Hang]
+    })
+}
+
+/// Four clients that wait to the end lose four requests of hundreds: their share says nothing of the second half.
+#[test]
+fn a_target_that_hangs_in_the_middle_of_closed_load_is_not_valid() {
+    let (place, server) = (Place::new(), hangs_after(Duration::from_secs(1)));
+    let flags = ["--clients", "4", "--duration", "3s", "--timeout", "2s"];
+    let record = record(&place, &server.url(), &flags, 4);
+    assert_eq!((record.verdict(), record.count("/ledger/failed/timeout")), ("target-failed", 4));
+    let reasons = record.0["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("stopped serving") && reasons.contains("4 failed"), "{reasons}");
+}
+
+/// Ctrl-C in the drain leaves a complete stretch; what nobody answered in it is not forgotten for that.
+#[test]
+fn a_target_that_hung_is_not_valid_when_nobody_waits_for_its_timeouts() {
+    let (place, server) = (Place::new(), hangs_after(Duration::from_millis(500)));
+    let running = place.start([
+        "load",
+        &server.url(),
+        "--rate",
+        "50",
+        "--duration",
+        "2s",
+        "--timeout",
+        "60s",
+        "--json",
+        "-",
+    ]);
+    until("all of it is sent", Duration::from_secs(30), || server.requests() >= 100);
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    let record = Record::of(&running.wait(Duration::from_secs(20)).expect(4));
+    let unfinished = record.count("/ledger/unfinished");
+    assert!((50..100).contains(&unfinished), "{unfinished}");
+    let reasons = record.0["verdict"]["reasons"].to_string();
+    assert!(reasons.contains(&format!("{unfinished} were still waited for")), "{reasons}");
 }
 
 #[test]

@@ -112,6 +112,31 @@ fn a_signal_ends_a_run_without_any_answer() {
     assert_eq!((record.sent(), record.count("/ledger/unfinished")), (4, 4));
 }
 
+/// The measured time is whole then, and the page says what is missing all the same.
+#[test]
+fn a_signal_in_the_wait_for_the_last_replies_is_told() {
+    let hang = |seen: &crate::server::Seen| match seen.number % 8 {
+        7 => vec![Step::Hang],
+        _ => vec![Step::Send(ok("x"))],
+    };
+    let (place, server) = (Place::new(), Server::start(hang));
+    let url = server.url();
+    let args =
+        ["load", &url, "--rate", "40", "--duration", "1s", "--timeout", "20s", "--json", "r.json"];
+    let running = place.start(args);
+    until("all requests of a second", Duration::from_secs(30), || server.requests() >= 40);
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    let ended = running.wait(PATIENCE).expect(0);
+    let record = Record(serde_json::from_str(&place.read("r.json")).unwrap());
+    record.expect_balanced();
+    assert_ne!(record.verdict(), "partial");
+    assert_eq!(record.count("/ledger/unfinished"), 5);
+    let told = "for the last replies: 5 requests in flight cut off";
+    let text: String = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(told), "{}", ended.stdout);
+}
+
 #[test]
 fn a_second_signal_ends_it_at_once() {
     let (place, server) = (Place::alone(), Server::silent());

@@ -29,6 +29,25 @@ fn a_server_that_only_says_200_has_no_documents() {
     }
 }
 
+/// Neither at all, nor behind the head of a reply; retries would take ten minutes.
+#[test]
+fn a_server_that_never_answers_is_left_with_the_reason() {
+    let place = Place::new();
+    let heads = [&b""[..], b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"];
+    let visits = heads.map(|head| {
+        let server = Server::start(move |_| vec![Step::Send(head.to_vec()), Step::Hang]);
+        let url = server.url();
+        let args = ["visit", &url, "--cluster", "c", "--request-timeout", "1s", "--no-record"];
+        (place.start(args), server)
+    });
+    for (running, _server) in visits {
+        let ended = running.wait(LONG).expect(4);
+        // The request ahead, and the visit's own with what it waits longer than the server.
+        assert!(ended.took < Duration::from_secs(35), "{:?}", ended.took);
+        assert!(ended.stderr.contains("the target answers nothing"), "{}", ended.stderr);
+    }
+}
+
 #[test]
 fn strange_replies_on_the_way_are_asked_for_again() {
     for form in [&[][..], &CHUNKED] {

@@ -43,7 +43,7 @@ pub fn reach(targets: &[Target], limit: Span) -> Result<()> {
     Ok(())
 }
 
-/// Why a target cannot be loaded, if it cannot.
+/// Returns why a target cannot be loaded, if it cannot.
 fn trouble(target: &Target, limit: Duration) -> Option<String> {
     let (host, port) = (&target.host, target.port);
     let Some(last) = target.addresses.last() else {

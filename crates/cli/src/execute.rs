@@ -155,15 +155,24 @@ pub fn write_json(output: &Output, record: &RunRecord) -> Result<bool> {
 /// Writes a file of the result that a flag names; that it cannot be written is said and remembered.
 pub fn put_result(flag: &str, path: &Path, text: &str) {
     if let Err(error) = put_file(path, text) {
-        note(&format!("plimsoll: {}", unwritten(flag, path, &error)));
-        LOST_A_FILE.store(true, Ordering::Relaxed);
+        lost_file(&unwritten(flag, path, &error));
     }
+}
+
+/// Says that a file of the result is lost, and remembers it for the exit code.
+pub fn lost_file(why: &str) {
+    note(&format!("plimsoll: {why}"));
+    LOST_A_FILE.store(true, Ordering::Relaxed);
 }
 
 /// The exit code with the files in mind: one that could not be written outranks what was measured.
 #[must_use]
 pub fn with_files(code: u8) -> u8 {
-    if LOST_A_FILE.load(Ordering::Relaxed) { exit::FAILED } else { code }
+    if has_lost_a_file() { exit::FAILED } else { code }
+}
+
+fn has_lost_a_file() -> bool {
+    LOST_A_FILE.load(Ordering::Relaxed)
 }
 
 /// Puts a whole file in its place or leaves what was there: it is written beside and renamed. What is no regular file,
@@ -221,6 +230,7 @@ pub fn style() -> plimsoll_report::text::Style {
                 std::env::var_os("TERM").as_deref(),
             ),
         width: if terminal { width(std::io::stdout()).unwrap_or(100) } else { 100 },
+        lost_file: has_lost_a_file(),
     }
 }
 
@@ -238,7 +248,8 @@ pub fn code(finished: &Finished) -> u8 {
     let record = &finished.record;
     let code = exit::of_record(record);
     if code != exit::FINE && !std::io::stdout().is_terminal() {
-        let mut line = format!("plimsoll: {}", plimsoll_report::outcome::line(record));
+        let mut line =
+            format!("plimsoll: {}", plimsoll_report::outcome::line(record, has_lost_a_file()));
         if record.verdict.kind != VerdictKind::Valid && !record.verdict.reasons.is_empty() {
             line += &format!(": {}", record.verdict.reasons.join("; "));
         }

@@ -2,7 +2,7 @@
 
 use crate::signals::Stopped;
 use crate::usage::{Unreachable, Usage};
-pub use plimsoll_core::exit::{FINE, NOT_VALID, SLO_MISSED, TARGET_FAILED, of_record};
+pub use plimsoll_core::exit::{FAILED, FINE, NOT_VALID, SLO_MISSED, TARGET_FAILED, of_record};
 use plimsoll_core::schedule::ModelError;
 use plimsoll_engine::run::RunError;
 use plimsoll_engine::tls::TlsError;
@@ -10,8 +10,6 @@ use plimsoll_workloads::checks::CheckError;
 use plimsoll_workloads::classes::ClassError;
 use plimsoll_workloads::error::InputError;
 
-/// The program failed.
-pub const FAILED: u8 = 1;
 /// The command line or an input is wrong; nothing was sent.
 pub const USAGE: u8 = 64;
 

@@ -60,7 +60,7 @@ pub struct Sources {
     pub skipped: u64,
     /// Requests in all files.
     pub records: u64,
-    /// How many clients have nothing left to ask.
+    /// Number of clients that have nothing left to ask.
     pub exhausted: Arc<AtomicU32>,
 }
 

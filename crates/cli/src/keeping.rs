@@ -1,6 +1,6 @@
 //! One way of keeping a record, whatever drives the engine.
 
-use crate::execute::{Output, note};
+use crate::execute::{Output, lost_file};
 use crate::prepare::{check_assertions, plan_of};
 use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
@@ -162,7 +162,7 @@ pub fn carry_out(
     if let Some(folder) = &folder
         && let Err(error) = folder.finish(&record)
     {
-        note(&format!("plimsoll: the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be kept: {error}"));
         kept = None;
     }
     Ok(Finished { record, folder: kept })
@@ -184,7 +184,7 @@ pub fn nothing_measured(
 /// Keeps a record of a run that came to its end before its first request, with what the job has to say.
 ///
 /// # Errors
-/// When the record's folder cannot be made or written.
+/// When the record's folder cannot be made.
 pub fn without_run(
     scenario: &Scenario,
     output: &Output,
@@ -210,10 +210,14 @@ pub fn without_run(
         ..Ending::default()
     };
     let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
-    if let Some(folder) = &folder {
-        folder.finish(&record)?;
+    let mut kept = folder.as_ref().map(|folder| folder.path().to_owned());
+    if let Some(folder) = &folder
+        && let Err(error) = folder.finish(&record)
+    {
+        lost_file(&format!("the record could not be kept: {error}"));
+        kept = None;
     }
-    Ok(Finished { record, folder: folder.map(|folder| folder.path().to_owned()) })
+    Ok(Finished { record, folder: kept })
 }
 
 /// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that
@@ -314,7 +318,7 @@ fn conclude(
         .iter()
         .map(|slo: &Slo| (slo.name(), slo.judge(&every_one, &totals.ledger, &rate)))
         .collect();
-    let is_search = conclusion.results.contains_key("seek");
+    let is_search = ["seek", "rival"].iter().any(|name| conclusion.results.contains_key(*name));
     let of_run = judge(&evidence);
     let mut verdict = match conclusion.verdict {
         None => of_run,

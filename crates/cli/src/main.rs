@@ -19,6 +19,7 @@ mod search_progress;
 mod signals;
 mod system_check;
 mod temporary;
+mod throughput;
 mod url;
 mod usage;
 mod vespa_tls;

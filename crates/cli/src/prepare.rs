@@ -2,14 +2,17 @@
 //! Nothing is sent before all of it has succeeded.
 
 mod sessions;
+mod source;
 mod users;
 
 pub use sessions::{SessionForm, order_of};
+pub use source::render_set;
+use source::{Source, SourceKind};
 pub use users::{check as check_users, script_of};
 
 use crate::url::Url;
 use crate::usage::usage;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::assertion::Scope;
 use plimsoll_core::interval::CLASSES_MAX;
@@ -25,17 +28,10 @@ use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};
 use plimsoll_workloads::checks::{Checks, HitCounter};
-use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::header::parse_header;
-use plimsoll_workloads::http::{Form, Judge, Park, Rendered, Troubles};
+use plimsoll_workloads::http::{Form, Judge, Park, Troubles};
 use plimsoll_workloads::json_scan::Pointer;
-use plimsoll_workloads::ndjson::NdjsonReader;
-use plimsoll_workloads::query_file::{
-    ByteRange, PRELOAD_MAX_BYTES, Passes, Queries, ReadOptions, Record, RecordKind, RecordReader,
-    RequestSet, SourceFile,
-};
-use plimsoll_workloads::render::{HttpForm, RenderedSet};
-use std::path::Path;
+use plimsoll_workloads::render::HttpForm;
 use std::sync::Arc;
 
 /// A run that can start.
@@ -327,180 +323,4 @@ fn hit_counter(scenario: &Scenario, source: &Source) -> Result<Option<HitCounter
                 ))
             }),
     }
-}
-
-/// Where requests come from, opened and checked.
-struct Source {
-    kind: SourceKind,
-    classes: Classes,
-    class_names: Vec<String>,
-    looks_like_search: bool,
-}
-
-enum SourceKind {
-    Rendered(Arc<Rendered>),
-    RecordStream(SourceFile, ReadOptions, u64),
-    NdjsonStream(std::path::PathBuf, u64),
-}
-
-impl Source {
-    fn open(scenario: &Scenario, urls: &[Url], forms: &[Form]) -> Result<Self> {
-        let mut classes = Classes::new(&scenario.classes)?;
-        let mut search = SearchDetector::default();
-        let kind = match &scenario.queries {
-            None => single(urls, forms, &mut classes, &mut search)?,
-            Some(path) => {
-                if let Some(url) = urls.iter().find(|url| url.target != "/") {
-                    return Err(usage(format!(
-                        "the URL has a path ('{}') and --queries has paths too; write only \
-                         scheme, host and port",
-                        url.target
-                    )));
-                }
-                if is_ndjson(path)? {
-                    ndjson(path, forms, &mut classes, &mut search)?
-                } else {
-                    records(scenario, path, (urls, forms), &mut classes, &mut search)?
-                }
-            }
-        };
-        let mut class_names: Vec<String> = classes.names().into_iter().map(str::to_owned).collect();
-        if matches!(kind, SourceKind::RecordStream(..)) {
-            // The class of requests that no rule matches has no request yet.
-            classes.classify(None, b"", b"")?;
-            class_names = classes.names().into_iter().map(str::to_owned).collect();
-        }
-        Ok(Self { kind, classes, class_names, looks_like_search: search.found })
-    }
-
-    fn distinct(&self) -> Option<u64> {
-        match &self.kind {
-            SourceKind::Rendered(rendered) => rendered.per_target.first().map(|s| s.len() as u64),
-            SourceKind::RecordStream(_, _, records) | SourceKind::NdjsonStream(_, records) => {
-                Some(*records)
-            }
-        }
-    }
-}
-
-/// Whether requests go to the search API of Vespa or Elasticsearch, so that counting hits makes sense.
-#[derive(Default)]
-struct SearchDetector {
-    found: bool,
-}
-
-impl SearchDetector {
-    fn look(&mut self, target: &[u8]) {
-        let path = target.split(|&b| b == b'?').next().unwrap_or_default();
-        self.found |=
-            path.starts_with(b"/search") || path.ends_with(b"/_search") || path == b"_search";
-    }
-}
-
-fn single(
-    urls: &[Url],
-    forms: &[Form],
-    classes: &mut Classes,
-    search: &mut SearchDetector,
-) -> Result<SourceKind> {
-    let mut per_target = Vec::new();
-    for (url, form) in urls.iter().zip(forms) {
-        let target = url.target.as_bytes();
-        search.look(target);
-        let class = classes.classify(None, target, b"")?;
-        let mut set = RenderedSet::default();
-        set.push(class, 1, |out| form.record(target, b"", out));
-        per_target.push(set);
-    }
-    Ok(SourceKind::Rendered(Arc::new(Rendered { per_target })))
-}
-
-fn records(
-    scenario: &Scenario,
-    path: &Path,
-    (urls, forms): (&[Url], &[Form]),
-    classes: &mut Classes,
-    search: &mut SearchDetector,
-) -> Result<SourceKind> {
-    let kind = if scenario.post { RecordKind::Post } else { RecordKind::Get };
-    let mut own: Vec<_> = urls.iter().map(|url| url.authority.clone()).collect();
-    own.dedup();
-    let options = ReadOptions { own: Some(own.into()), ..ReadOptions::new(kind) };
-    match Queries::open(path, &options)? {
-        Queries::Preloaded(set) => {
-            set.iter().take(100).for_each(|request| search.look(request.target));
-            let rendered = render_set(&set, forms, classes)?;
-            Ok(SourceKind::Rendered(Arc::new(rendered)))
-        }
-        Queries::Streaming(mut source, scan) => {
-            let mut record = Record::default();
-            let mut first =
-                RecordReader::open(&mut source, &options, ByteRange::WHOLE, Passes::Count(1))?;
-            for _ in 0..100 {
-                if !first.next_record(&mut record)? {
-                    break;
-                }
-                search.look(&record.target);
-            }
-            Ok(SourceKind::RecordStream(source, options, scan.records))
-        }
-    }
-}
-
-/// Renders a whole query file for every target.
-pub fn render_set(set: &RequestSet, forms: &[Form], classes: &mut Classes) -> Result<Rendered> {
-    let mut per_target = vec![RenderedSet::default(); forms.len()];
-    for request in set.iter() {
-        let class = classes.classify(None, request.target, request.body)?;
-        for (own, form) in per_target.iter_mut().zip(forms) {
-            own.push(class, request.line, |out| form.record(request.target, request.body, out));
-        }
-    }
-    Ok(Rendered { per_target })
-}
-
-fn is_ndjson(path: &Path) -> Result<bool> {
-    let mut source = SourceFile::open(path)?;
-    let options = ReadOptions::new(RecordKind::Line);
-    let mut reader = RecordReader::open(&mut source, &options, ByteRange::WHOLE, Passes::Count(1))?;
-    let mut record = Record::default();
-    // A first line that cannot be read is reported by whoever reads the file for good.
-    Ok(matches!(reader.next_record(&mut record), Ok(true))
-        && record.target.trim_ascii_start().starts_with(b"{"))
-}
-
-fn ndjson(
-    path: &Path,
-    forms: &[Form],
-    classes: &mut Classes,
-    search: &mut SearchDetector,
-) -> Result<SourceKind> {
-    let small = SourceFile::open(path)?
-        .fits(PRELOAD_MAX_BYTES)
-        .with_context(|| format!("reading {}", path.display()))?;
-    let mut per_target = vec![RenderedSet::default(); forms.len()];
-    let mut reader = NdjsonReader::open(path, ByteRange::WHOLE, Passes::Count(1))?;
-    let mut count = 0;
-    while let Some(request) = reader.next_request()? {
-        count += 1;
-        let target = request.path.as_bytes();
-        let body = request.body.as_deref().unwrap_or_default();
-        let class = classes.classify(request.class.as_deref(), target, body)?;
-        if count <= 100 {
-            search.look(target);
-        }
-        if small {
-            for (set, form) in per_target.iter_mut().zip(forms) {
-                set.push(class, request.line, |out| form.ndjson(&request, out));
-            }
-        }
-    }
-    if count == 0 {
-        return Err(plimsoll_workloads::error::InputError::Empty { path: path.to_owned() }.into());
-    }
-    Ok(if small {
-        SourceKind::Rendered(Arc::new(Rendered { per_target }))
-    } else {
-        SourceKind::NdjsonStream(path.to_owned(), count)
-    })
 }

@@ -1,6 +1,7 @@
 //! What a careful reader should know of a run's requests: why they failed, and when there were too few, or when connections
 //! did not last.
 
+use plimsoll_core::ledger::Ledger;
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_engine::run::RunEnd;
@@ -58,7 +59,25 @@ pub fn remarks(scenario: &Scenario, end: &RunEnd) -> Vec<String> {
     if ledger.ok > 0 && !end.interrupted {
         remarks.extend(too_little(ledger.ok, end.measured_s));
     }
+    remarks.extend(cut(end.drain_cut, ledger));
     remarks
+}
+
+/// Names what a stop cut off that came when the time was over and the last replies were waited for.
+fn cut(drain_cut: bool, ledger: &Ledger) -> Option<String> {
+    let (unfinished, unsent) = (ledger.unfinished, ledger.unsent.stopped);
+    let parts: Vec<String> = [(unfinished, "in flight"), (unsent, "not yet sent")]
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", counted(*number, "request")))
+        .collect();
+    (drain_cut && !parts.is_empty()).then(|| {
+        format!(
+            "stopped after the measured time, while plimsoll waited for the last replies: {} cut off; they are late for \
+             every limit",
+            parts.join(" and ")
+        )
+    })
 }
 
 /// Says so when a run was over before it could mean anything.
@@ -85,6 +104,17 @@ mod tests {
         assert!(too_little(4, 0.001).unwrap().contains("too few"));
         assert!(too_little(100_000, 0.07).unwrap().contains("over in 70.0 ms"));
         assert_eq!(too_little(100, 1.0), None);
+    }
+
+    #[test]
+    fn what_a_stop_after_the_time_cut_off_is_named() {
+        let mut ledger = Ledger { unfinished: 3, ..Ledger::default() };
+        assert!(cut(true, &ledger).unwrap().contains("replies: 3 requests in flight cut off"));
+        ledger.unsent.stopped = 1;
+        let told = cut(true, &ledger).unwrap();
+        assert!(told.contains("3 requests in flight and 1 request not yet sent cut off"), "{told}");
+        assert_eq!(cut(false, &ledger), None);
+        assert_eq!(cut(true, &Ledger::default()), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The lines on stderr that show a search closing in.
 
-use crate::progress::{Heartbeat, Line, told};
+use crate::progress::{Heartbeat, Line, MESSAGE, told};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::finding::{Event, Measured, Phase};
@@ -24,7 +24,7 @@ impl SearchProgress {
     /// For a whole of so many seconds, of which the search may take `budget_s`.
     #[must_use]
     pub fn lasting(seconds: f64, budget_s: f64, quiet: bool) -> Self {
-        let line = Line::new(seconds.ceil() as u64, quiet);
+        let line = Line::new(Some(seconds.ceil() as u64), MESSAGE, quiet);
         Self { line, budget_s, heartbeat: Heartbeat::new(quiet), began_ns: now_ns() }
     }
 

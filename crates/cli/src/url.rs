@@ -2,6 +2,7 @@
 
 use crate::usage::usage;
 use plimsoll_workloads::render::Authority;
+use std::sync::Arc;
 
 /// An `http://` or `https://` address, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,14 @@ pub fn split_authority(text: &str, default_port: u16) -> Option<(String, u16)> {
     let sound = !bare.is_empty() && !bare.contains(|c: char| c.is_whitespace() || c.is_control());
     // More than one colon outside brackets is an IPv6 address without its brackets.
     (sound && (after_bracket > 0 || !bare.contains(':'))).then(|| (bare.to_owned(), port))
+}
+
+/// The servers that requests for these URLs go to.
+#[must_use]
+pub fn servers(urls: &[Url]) -> Arc<[Authority]> {
+    let mut own: Vec<_> = urls.iter().map(|url| url.authority.clone()).collect();
+    own.dedup();
+    own.into()
 }
 
 #[cfg(test)]

@@ -95,8 +95,13 @@ impl ManagedQueue {
     /// When the longest-waiting request expires.
     #[must_use]
     pub fn next_expiry_ns(&self) -> Option<u64> {
-        let longest_ns = self.queue_timeout_ns.saturating_add(1);
-        Some(self.waiting.front()?.intended_ns.saturating_add(longest_ns))
+        Some(self.expiry_ns(*self.waiting.front()?))
+    }
+
+    /// When a request has waited too long.
+    #[must_use]
+    pub const fn expiry_ns(&self, due: Due) -> u64 {
+        due.intended_ns.saturating_add(self.queue_timeout_ns.saturating_add(1))
     }
 
     /// How many wait.

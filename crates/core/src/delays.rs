@@ -12,15 +12,15 @@ pub const NOTICED_NS: u64 = 10_000;
 /// Delays that are not the target's, beside the lag of sending ([`crate::interval::Interval::lag`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delays {
-    /// How long a reply may have waited in the kernel for this process to read it, ns: from the first moment at
+    /// Time for which a reply may have waited in the kernel for this process to read it, ns: from the first moment at
     /// which it can have been there, to its judgement.
     pub receive: Histogram,
-    /// How long requests took from the reading of the clock that is their start until the network had them, ns.
+    /// Time from the reading of the clock that is a request's start until the network had it, ns.
     pub send: Histogram,
-    /// How long a reply may have waited because the thread was not given a processor, ns: each request that
+    /// Time for which a reply may have waited because the thread had no processor, ns: each request that
     /// ended in a stretch in which the thread waited noticeably counts with all of that waiting.
     pub starved: Histogram,
-    /// How long requests that were due waited for a free connection, ns.
+    /// Time for which requests that were due waited for a free connection, ns.
     pub connection: Histogram,
     /// Requests sent in the aftermath of a stall of the generator, when what had been held up went out at once:
     /// the target was then asked more than the schedule says.
@@ -46,7 +46,7 @@ impl Delays {
         self.disturbed = 0;
     }
 
-    /// Whether nothing was noticed.
+    /// Returns whether nothing was noticed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.receive.is_empty()
@@ -84,7 +84,7 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 impl DelaysLine {
-    /// Whether there is nothing to write.
+    /// Returns whether there is nothing to write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

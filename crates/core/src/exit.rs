@@ -5,6 +5,8 @@ use crate::verdict::VerdictKind;
 
 /// All is well.
 pub const FINE: u8 = 0;
+/// The program failed, or a file of the result is lost.
+pub const FAILED: u8 = 1;
 /// A limit or an assertion was missed.
 pub const SLO_MISSED: u8 = 2;
 /// The run is not valid: limited by the generator or by connections, partial, unstable, or its books do not balance.
@@ -25,6 +27,7 @@ pub fn of_record(record: &RunRecord) -> u8 {
         VerdictKind::Infeasible => SLO_MISSED,
         VerdictKind::Valid if record.slo.values().any(|slo| !slo.held) => SLO_MISSED,
         VerdictKind::Valid if record.assertions.iter().any(|one| !one.held) => SLO_MISSED,
+        VerdictKind::Valid if record.missed_run_per_s().is_some() => SLO_MISSED,
         VerdictKind::Valid => FINE,
     }
 }

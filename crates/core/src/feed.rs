@@ -123,6 +123,9 @@ pub struct FeedResult {
     pub seconds: f64,
     /// Accepted operations per second.
     pub accepted_per_s: f64,
+    /// For how long more operations could have been sent and none had been read, s.
+    #[serde(default)]
+    pub input_limited_s: f64,
     /// Requests sent: operations and their repetitions.
     pub requests: u64,
     /// Repetitions by reason: a status, or what befell the connection.

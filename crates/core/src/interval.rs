@@ -158,7 +158,7 @@ pub struct Counters {
     pub ok_in_time: u64,
     /// Connections that could not be made, and that broke, because this machine had no descriptor, port or memory left.
     pub exhausted: u64,
-    /// Requests that admission refused while the generator itself was late to offer them.
+    /// Requests that admission refused, or that its queue gave up, while the generator itself was late.
     pub refused_late: u64,
 }
 
@@ -197,7 +197,7 @@ pub struct Interval {
     pub counters: Counters,
     /// How late the generator sent, ns, every request sent.
     pub lag: Histogram,
-    /// What else the generator kept waiting.
+    /// Other delays of the generator.
     pub delays: Delays,
     /// Requests refused, never sent or unfinished: how long they had waited when they were given up, ns.
     pub unserved: Histogram,

@@ -20,7 +20,7 @@ use crate::ledger::Ledger;
 pub struct Judged {
     /// Response times of successful requests.
     pub ok: Histogram,
-    /// What the others waited at least.
+    /// Least waiting times of the others.
     pub lost: Histogram,
 }
 
@@ -42,7 +42,7 @@ impl Point {
         }
     }
 
-    /// Whether a limit holds: one that depends on a request that did not succeed never does.
+    /// Returns whether a limit holds: one that depends on a request that did not succeed never does.
     #[must_use]
     pub fn is_within(self, limit_ns: f64) -> bool {
         matches!(self, Self::Exactly(ns) if ns <= limit_ns)
@@ -88,7 +88,7 @@ impl Judged {
         self.lost.record_many(timeout_ns, unknown);
     }
 
-    /// How many requests are judged.
+    /// Returns how many requests are judged.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.ok.count() + self.lost.count()

@@ -88,6 +88,15 @@ impl RunRecord {
     pub fn timeout_ns(&self) -> u64 {
         timeout_ns(&self.scenario)
     }
+
+    /// The rate of a ranking benchmark's last run, which is its result, if that missed a limit, requests per second.
+    #[must_use]
+    pub fn missed_run_per_s(&self) -> Option<f64> {
+        let last = self.job_results.get("rank")?.get("runs")?.as_array()?.last()?;
+        let is = |name: &str| last.get(name).and_then(Value::as_bool);
+        let missed = is("held") == Some(false) && is("stopped") != Some(true);
+        missed.then(|| last.get("requested_qps").and_then(Value::as_f64).unwrap_or_default())
+    }
 }
 
 /// The timeout of a scenario as data, ns; 0 where it names none.
@@ -119,7 +128,11 @@ pub struct TargetInfo {
 #[allow(missing_docs)]
 pub struct Machine {
     pub cpu: String,
+    /// Processors of the machine that are online.
     pub cpus: u32,
+    /// Processors that the generator may use, where its affinity or a quota leaves it fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus_allowed: Option<u32>,
     pub memory_bytes: u64,
     pub kernel: String,
     pub os: String,
@@ -259,6 +272,9 @@ pub struct AssertionResult {
     /// Of `actual`: `ms`, `%`, `/s`, or nothing for counts.
     pub unit: String,
     pub held: bool,
+    /// Whether `actual` depends on requests that did not succeed, so that it is a lower bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
 }
 
 /// Round trips over all connections, from the kernel's TCP_INFO.

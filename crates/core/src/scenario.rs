@@ -184,7 +184,7 @@ impl Scenario {
     pub const LEFT_OUT: &str = "(left out)";
     /// Connections that users begin with when none were asked for; no more than there can be users.
     pub const USER_CONNECTIONS: u32 = 1000;
-    /// Longest run of users, or of so many requests, of which no duration was asked.
+    /// Longest run of users, or of a number of requests, without a duration.
     pub const LONGEST: Span = Span::seconds(40 * 24 * 3600);
     /// Connections when none were asked for: one a client, or this many.
     pub const CONNECTIONS: u32 = 64;
@@ -213,7 +213,7 @@ impl Scenario {
             (Some(asked), Some(own_ns)) => Span { ns: asked.ns.min(own_ns) },
             (Some(asked), None) => asked,
             (None, Some(own_ns)) => Span { ns: own_ns },
-            // Who asks for so many requests gets them, however long they take.
+            // A number of requests is sent however long that takes.
             (None, None) if self.requests.is_some() => Self::LONGEST,
             (None, None) => Span::seconds(10),
         }

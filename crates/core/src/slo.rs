@@ -3,7 +3,7 @@
 use crate::judged::{Judged, Point};
 use crate::ledger::Ledger;
 use crate::record::{Rates, SloResult};
-use crate::units::Span;
+use crate::units::{Share, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -114,7 +114,7 @@ impl Slo {
         }
     }
 
-    /// Whether a run met it. `judged` holds every scheduled request of the stretch ([`crate::judged`]).
+    /// Returns whether a run met it. `judged` holds every scheduled request of the stretch ([`crate::judged`]).
     #[must_use]
     pub fn judge(&self, judged: &Judged, ledger: &Ledger, rates: &Rates) -> SloResult {
         let ms = |ns: f64| ns / 1e6;
@@ -156,9 +156,11 @@ impl Slo {
                 latency(point, judged.ok.max_ns() as f64, limit, within(point, limit))
             }
             Slo::Errors(share) => {
-                let scheduled = ledger.scheduled.max(1) as f64;
-                let errors = (scheduled - ledger.ok as f64) / scheduled;
-                plain(format!("{}%", share * 100.0), errors * 100.0, "%", errors <= share)
+                let scheduled = ledger.scheduled.max(1);
+                let errors = scheduled.saturating_sub(ledger.ok);
+                let percent = errors as f64 * 100.0 / scheduled as f64;
+                let share = Share(share);
+                plain(share.to_string(), percent, "%", share.allows(errors, scheduled))
             }
             Slo::Rate(least) => {
                 plain(format!("{least}/s"), rates.ok_per_s, "/s", rates.ok_per_s >= least)
@@ -173,7 +175,7 @@ impl fmt::Display for Slo {
             Slo::Quantile { limit, .. } | Slo::Mean(limit) | Slo::Max(limit) => {
                 write!(f, "{}={limit}", self.name())
             }
-            Slo::Errors(share) => write!(f, "errors={}%", share * 100.0),
+            Slo::Errors(share) => write!(f, "errors={}", Share(*share)),
             Slo::Rate(rate) => write!(f, "rate={rate}"),
         }
     }
@@ -250,6 +252,21 @@ mod tests {
             assert!(judge(limit, &totals(10, 0)).held, "{limit}");
         }
         assert!(!judge("p95=500ms", &totals(0, 0)).held);
+    }
+
+    /// A share that is exactly the limit is allowed: 7 of 1,000 are 0.7 %, whatever 0.7 / 100 comes to in binary.
+    #[test]
+    fn a_share_of_errors_that_is_exactly_the_limit_holds() {
+        for tenths in 1..1000u64 {
+            let text = format!("errors={}%", tenths as f64 / 10.0);
+            let slo = text.parse::<Slo>().unwrap();
+            assert_eq!(slo.to_string(), text);
+            let held = |failed: u64| {
+                let ledger = Ledger { scheduled: 1000, ok: 1000 - failed, ..Ledger::default() };
+                slo.judge(&Judged::default(), &ledger, &Rates::default()).held
+            };
+            assert!(held(tenths) && !held(tenths + 1), "{text}");
+        }
     }
 
     /// One request in twelve fails after 1 ms: what is judged is not what the successful ones show.

@@ -134,6 +134,15 @@ impl FromStr for Size {
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
+impl Share {
+    /// Returns whether `part` of `all` is at most this share. What was written as a percentage may be a rounding error less in
+    /// binary: 7 of 1,000 are 0.7 %.
+    #[must_use]
+    pub fn allows(self, part: u64, all: u64) -> bool {
+        part as f64 <= self.0 * all as f64 * (1.0 + 1e-9)
+    }
+}
+
 impl FromStr for Share {
     type Err = UnitError;
 

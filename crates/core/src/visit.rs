@@ -49,10 +49,10 @@ pub struct VisitResult {
     /// For how long the output was written after the last byte had been received, s.
     #[serde(default)]
     pub output_last_s: f64,
-    /// How many slices asked at once in the end, where that was found by measuring.
+    /// Number of slices that asked at once in the end, if that was found by measuring.
     #[serde(default)]
     pub slices_at_once: Option<u32>,
-    /// What was measured to find that out.
+    /// Measurements that found it.
     #[serde(default)]
     pub slices_tried: Vec<SlicesTried>,
     /// Documents that an interrupted run had written before.

@@ -36,7 +36,7 @@ struct Socket {
     wants_write: bool,
     /// Receives so far.
     received: u32,
-    /// Whether a `recv` without `MSG_DONTWAIT` waits.
+    /// True if a `recv` without `MSG_DONTWAIT` waits.
     waits: bool,
 }
 
@@ -53,11 +53,11 @@ impl Socket {
     }
 }
 
-/// What a waiting `recv` took, until it is asked for.
+/// Bytes that a waiting `recv` took, until they are asked for.
 #[derive(Default)]
 struct Lone {
     buffer: Vec<u8>,
-    /// What of the buffer has not been asked for.
+    /// Part of the buffer that has not been asked for.
     left: Range<usize>,
     /// Whose it is, or what happened instead.
     taken: Option<(u32, Completion)>,
@@ -92,12 +92,19 @@ fn net_error(errno: Errno) -> NetError {
         Errno::CONNREFUSED => NetError::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => NetError::Reset,
         Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::TIMEDOUT => NetError::Unreachable,
-        // Of a connection that nobody bound to an address, ADDRNOTAVAIL says that no local port is left.
+        // Of a connection that nobody bound to an address, ADDRNOTAVAIL says that no local port is left; see `EpollNet::open`.
         Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL => {
             NetError::Exhausted
         }
         other => NetError::Other(other.raw_os_error()),
     }
+}
+
+/// Returns whether this machine has an address to reach this one from. Without one, as where IPv6 is switched off, a
+/// connection fails with the same error as for want of a port; UDP has ports of its own, and asks nobody.
+fn has_source(family: AddressFamily, address: &SocketAddr) -> bool {
+    let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    socket.and_then(|fd| rustix::net::connect(&fd, address)) != Err(Errno::ADDRNOTAVAIL)
 }
 
 fn timespec(ns: u64) -> Timespec {
@@ -156,6 +163,7 @@ impl EpollNet {
         match rustix::net::connect(&fd, &address) {
             Ok(()) => Ok((fd, false)),
             Err(Errno::INPROGRESS) => Ok((fd, true)),
+            Err(Errno::ADDRNOTAVAIL) if !has_source(family, &address) => Err(Errno::HOSTUNREACH),
             Err(errno) => Err(errno),
         }
     }

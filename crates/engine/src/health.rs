@@ -60,9 +60,12 @@ fn whole_field(path: &str, name: &str) -> Option<String> {
 pub fn machine() -> Machine {
     let read =
         |path| std::fs::read_to_string(path).map(|s| s.trim().to_owned()).unwrap_or_default();
+    let allowed = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let cpus = online(&read("/sys/devices/system/cpu/online")).unwrap_or(allowed);
     Machine {
         cpu: whole_field("/proc/cpuinfo", "model name").unwrap_or_default(),
-        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+        cpus,
+        cpus_allowed: (allowed < cpus).then_some(allowed),
         memory_bytes: field("/proc/meminfo", "MemTotal:")
             .and_then(|kb| kb.parse::<u64>().ok())
             .unwrap_or(0)
@@ -74,6 +77,16 @@ pub fn machine() -> Machine {
         distribution: whole_field("/etc/os-release", "ID=").unwrap_or_default(),
         caches: caches(Path::new("/sys/devices/system/cpu")),
     }
+}
+
+/// How many processors a list such as `0-3,6` names.
+fn online(list: &str) -> Option<u32> {
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    list.split(',').map(count).sum()
 }
 
 /// Size and number of each cache, as `lscpu` says it: `"L1d cache": "96 KiB (2 instances)"`.
@@ -129,6 +142,24 @@ mod tests {
         let before = thread_cpu_ns();
         let spent: u64 = (0..2_000_000u64).fold(0, |a, b| a ^ b.wrapping_mul(a | 1));
         assert!(thread_cpu_ns() > before, "{spent}");
+    }
+
+    #[test]
+    fn processors_are_those_of_the_machine_and_those_allowed() {
+        assert_eq!((online("0"), online("0-3,6"), online("0-1\n")), (Some(1), Some(5), Some(2)));
+        assert_eq!((online(""), online("3-1"), online("x")), (None, None, None));
+        let all = machine();
+        let pinned = std::thread::spawn(|| {
+            let mut one = rustix::thread::CpuSet::new();
+            let mine = rustix::thread::sched_getaffinity(None).unwrap();
+            let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| mine.is_set(cpu)).unwrap();
+            one.set(first);
+            rustix::thread::sched_setaffinity(None, &one).unwrap();
+            machine()
+        });
+        let pinned = pinned.join().unwrap();
+        assert_eq!(pinned.cpus, all.cpus);
+        assert_eq!(pinned.cpus_allowed, (all.cpus > 1).then_some(1));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub trait Net {
     /// waited in the kernel is at most the time since then.
     fn arrived_after_ns(&self) -> u64;
 
-    /// What has kept the calling thread from its work.
+    /// Returns what has kept the calling thread from its work.
     fn vitals(&mut self) -> VitalSigns;
 }
 

@@ -11,6 +11,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Sink;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Step};
 use plimsoll_core::seek::plant::{Order, Pace, Plant, Segment, Trial, Window};
+use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Protocol, Sessions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,6 +57,8 @@ pub struct Stretch {
     pub limits: Vec<u64>,
     /// Everything recorded.
     pub totals: Interval,
+    /// The generator's own health in it.
+    pub health: Health,
     /// Whether somebody asked for the end.
     pub interrupted: bool,
 }
@@ -72,7 +75,7 @@ pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
     parts: u32,
     end: Option<RunEnd>,
     /// Where a part that is looked at by itself is kept meanwhile.
-    apart: Option<Interval>,
+    apart: Option<(Interval, Health)>,
     error: Option<RunError>,
 }
 
@@ -160,26 +163,29 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         let window_s = 1.0f64.min(segment.duration_s);
         let order =
             Order { segments: vec![segment], window_s, seed, abort: None, allowed: Vec::new() };
-        self.apart = Some(Interval::default());
+        self.apart = Some((Interval::default(), Health::default()));
         let from_s = now_ns().saturating_sub(self.began_ns) as f64 / 1e9;
         let trial = self.run(&order);
         let whole_s = trial.windows.len() as f64 * window_s;
         let mut counts = Window::default();
         trial.windows.iter().for_each(|window| counts.add(window));
+        let (totals, health) = self.apart.take().unwrap_or_default();
         Stretch {
             from_s,
             // A stretch that somebody ended has windows that never began.
             seconds: if trial.interrupted { trial.elapsed_s.min(whole_s) } else { whole_s },
             counts,
             limits: self.plan.limits_ns.clone(),
-            totals: self.apart.take().unwrap_or_default(),
+            totals,
+            health,
             interrupted: trial.interrupted,
         }
     }
 
     fn keep(&mut self, end: RunEnd) {
-        if let Some(apart) = &mut self.apart {
-            apart.merge(&end.totals);
+        if let Some((totals, health)) = &mut self.apart {
+            totals.merge(&end.totals);
+            health.absorb(&end.health);
         }
         match &mut self.end {
             None => self.end = Some(end),

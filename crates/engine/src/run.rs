@@ -37,11 +37,11 @@ pub enum RunError {
         "thread {number} of {of} cannot be started: {error}; use fewer --threads, or raise ulimit -u"
     )]
     Thread {
-        /// Which one, from 1 on.
+        /// Its number, from 1.
         number: usize,
-        /// How many are wanted.
+        /// Number of threads wanted.
         of: usize,
-        /// What the system says.
+        /// The system's reason.
         error: std::io::Error,
     },
     /// A shard's thread died: a defect of plimsoll.
@@ -75,17 +75,17 @@ pub struct RunEnd {
     pub start_ns: u64,
     /// CPU time of the generator in the measured stretch, s: of its shards, and of the thread that keeps the seconds.
     pub cpu_s: f64,
-    /// What the generator measured of itself and of its machine over the measured stretch.
+    /// Health of the generator and its machine over the measured stretch.
     pub health: Health,
-    /// How long before the end of the stretch the last success ended, s, and how many requests failed after it.
+    /// Time from the last success to the end of the stretch, s, and the number of requests that failed in it.
     pub since_success: (f64, u64),
     /// Connections that came to be used.
     pub connections: u32,
     /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
-    /// Whether it was told to stop before the end of the measured stretch.
+    /// True if it was stopped before the end of the measured stretch.
     pub interrupted: bool,
-    /// Whether it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
+    /// True if it was stopped after that, while it waited for the last replies or sent what was left: what was cut is
     /// `unfinished` or `unsent`.
     pub drain_cut: bool,
     /// Why the target would not have it, where a login was refused: the run ended with it.
@@ -222,8 +222,25 @@ impl ShardPlan {
 
 struct Outbox {
     index: u32,
-    sender: Sender<(u32, Message)>,
+    sender: Sender<(u32, Option<Message>)>,
     spares: Receiver<Box<Interval>>,
+}
+
+impl Outbox {
+    fn deliver(&self, message: Message) -> Option<Box<Interval>> {
+        if !matches!(message, Message::WantsSpare) {
+            // The collector outlives all shards; without it there is nobody to tell.
+            let _ = self.sender.send((self.index, Some(message)));
+        }
+        self.spares.try_recv().ok()
+    }
+}
+
+impl Drop for Outbox {
+    /// The collector no longer waits for a shard that has ended, or has died.
+    fn drop(&mut self) {
+        let _ = self.sender.send((self.index, None));
+    }
 }
 
 fn shard_thread<P: Protocol>(
@@ -236,16 +253,8 @@ fn shard_thread<P: Protocol>(
 ) -> Result<Option<ShardEnd>, RunError> {
     // The default slack of 50 us would be added to every intended start.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let Outbox { index, sender, spares } = outbox;
-    let deliver = move |message| {
-        if !matches!(message, Message::WantsSpare) {
-            // The collector outlives all shards; without it there is nobody to tell.
-            let _ = sender.send((index, message));
-        }
-        spares.try_recv().ok()
-    };
     let net = EpollNet::new()?;
-    let deliver = Box::new(deliver);
+    let deliver = Box::new(move |message| outbox.deliver(message));
     let mut shard = Shard::new(plan, protocol, net, SystemClock, sessions, deliver, stop)?;
     shard.open_connections();
     let Some(start_ns) = start.wait() else { return Ok(None) };

@@ -123,8 +123,14 @@ extern "C" fn count_continued(_signal: libc::c_int) {
     CONTINUED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How often this process was stopped and continued since this was first asked.
+/// How often this process was stopped and continued since [`count_stops`].
+#[inline]
 pub fn stops() -> u64 {
+    CONTINUED.load(Ordering::Relaxed)
+}
+
+/// Counts from now on how often this process is stopped and continued.
+fn count_stops() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         // SAFETY: the structure is zeroed, which is a valid value of it, and the handler only adds to an atomic.
@@ -135,7 +141,6 @@ pub fn stops() -> u64 {
             libc::sigaction(libc::SIGCONT, &raw const action, std::ptr::null_mut());
         }
     });
-    CONTINUED.load(Ordering::Relaxed)
 }
 
 /// Reads the vital signs of the thread that made it.
@@ -151,7 +156,7 @@ impl ThreadFiles {
     /// Opens the files of the calling thread; one that is not there counts as nothing.
     #[must_use]
     pub fn open() -> Self {
-        stops();
+        count_stops();
         let open = |path| File::open(path).ok();
         Self {
             schedstat: open("/proc/thread-self/schedstat"),
@@ -419,6 +424,7 @@ mod tests {
     /// The handler counts, and the default of SIGCONT stays what it is.
     #[test]
     fn a_process_that_goes_on_knows_that_it_was_stopped() {
+        count_stops();
         let before = stops();
         // SAFETY: the signal goes to this process, which handles it.
         unsafe { libc::raise(libc::SIGCONT) };

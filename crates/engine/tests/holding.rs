@@ -1,15 +1,12 @@
 //! Sessions that cannot take what arrives: while they hold, nothing in flight ages, and nothing is lost.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
-use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
-use plimsoll_engine::shard::{Message, Part, Shard, ShardPlan, Timeouts};
-use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
-use plimsoll_engine::target::Target;
+use plimsoll_engine::shard::{Message, Shard};
+use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet, closed_plan};
 use plimsoll_wire::http1::{Http1, Keep, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::cell::RefCell;
@@ -88,33 +85,7 @@ impl Sessions<Http1> for Holding {
     }
 }
 
-fn plan() -> ShardPlan {
-    let address = SocketAddr::from(([127, 0, 0, 1], 80));
-    let target = Target { host: "simulated".to_owned(), port: 80, addresses: vec![address] };
-    ShardPlan {
-        model: LoadModel::Closed { clients: 1, think: Think::None, cycle_ns: 0 },
-        slice: Slice::WHOLE,
-        seed: 1,
-        limits: Limits { duration_ns: 1000 * SECOND_NS, requests: None },
-        warmup_ns: 0,
-        ignore_first: 0,
-        connections: 1,
-        warm_connections: None,
-        connection_limit: plimsoll_core::verdict::ConnectionLimit::None,
-        admission: AdmissionModel::Direct,
-        timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
-        targets: Arc::new(vec![target]),
-        tls: None,
-        classes: 1,
-        spin_ns: 0,
-        batching: false,
-        preconnect: false,
-        keep_alive: true,
-        part: Part::default(),
-    }
-}
-
-/// What was recorded, and how long it took, ns, where the sessions are full for so long.
+/// Returns what was recorded, and how long it took, ns, where the sessions are full for so long.
 fn run(for_ns: u64) -> (Interval, u64, usize) {
     let clock = VirtualClock::new();
     clock.advance_to(SECOND_NS);
@@ -132,8 +103,15 @@ fn run(for_ns: u64) -> (Interval, u64, usize) {
         None
     });
     let stop = Arc::new(AtomicBool::new(false));
-    let shard =
-        Shard::new(plan(), Http1::default(), net, clock.clone(), Box::new(own), outbox, stop);
+    let shard = Shard::new(
+        closed_plan(1, 1000 * SECOND_NS),
+        Http1::default(),
+        net,
+        clock.clone(),
+        Box::new(own),
+        outbox,
+        stop,
+    );
     let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
     end.rest.merge(&seconds.borrow());
     let pieces = pieces.borrow().len();

@@ -240,7 +240,8 @@ pub fn stopped_lines(clients: u32, interrupted: bool) -> String {
 #[must_use]
 pub fn own_block(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let title = "*** plimsoll: times from the intended start, failures apart ***";
-    format!("{title}\n{}", without_colons_before_numbers(&text::figures(record, folder, style)))
+    let block = text::figures(record, folder, style) + &text::result(record, style);
+    format!("{title}\n{}", without_colons_before_numbers(&block))
 }
 
 /// Writes `=` for a colon and a blank before a number: the original's filter takes such a number for one of the summary's.

@@ -24,7 +24,7 @@ pub struct PastRun {
     pub run_id: String,
     /// The name of its job in the catalogue, or the command.
     pub job: String,
-    /// What was measured, where the run has no name of its own: figures of several targets are not one figure's spread.
+    /// The target, if the run has no name of its own: figures of several targets are not one figure's spread.
     pub target: Option<String>,
     /// UTC.
     pub started_at: String,

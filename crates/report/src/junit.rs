@@ -56,10 +56,16 @@ fn cases(record: &RunRecord) -> Vec<Case> {
         let outcome = if slo.held {
             Outcome::Held
         } else {
-            Outcome::Failed(format!("{name} is {} {}", slo.measured, slo.unit))
+            let least = if slo.at_least { "at least " } else { "" };
+            Outcome::Failed(format!("{name} is {least}{} {}", slo.measured, slo.unit))
         };
         let name = format!("SLO {name} {}", slo.limit);
         cases.push(Case { group: "slo".to_owned(), name, kind: "slo", outcome });
+    }
+    if let Some(rate) = record.missed_run_per_s() {
+        let outcome = Outcome::Failed(format!("a limit was missed at {rate} requests/s"));
+        let name = "the last run holds its limits".to_owned();
+        cases.push(Case { group: "rank".to_owned(), name, kind: "slo", outcome });
     }
     let verdict = &record.verdict;
     let outcome = match verdict.kind {
@@ -169,7 +175,9 @@ mod tests {
     use super::*;
     use crate::samples;
     use plimsoll_core::assertion::Assertion;
+    use plimsoll_core::record::SloResult;
     use quick_xml::Reader;
+    use serde_json::json;
     use std::collections::BTreeMap;
 
     type Attributes = BTreeMap<String, String>;
@@ -231,6 +239,29 @@ mod tests {
         assert_eq!(suite["tests"], cases.len().to_string());
         assert_eq!(suite["failures"], failures.len().to_string());
         assert_eq!(suite["errors"], "0");
+    }
+
+    #[test]
+    fn a_figure_that_depends_on_lost_requests_and_a_missed_run_are_failures_with_their_reason() {
+        let mut record = samples::good();
+        record.slo.clear();
+        let slo = SloResult {
+            measured: 1000.0,
+            unit: "ms".to_owned(),
+            limit: "2s".to_owned(),
+            at_least: true,
+            ..SloResult::default()
+        };
+        record.slo.insert("p95".to_owned(), slo);
+        let runs = json!({"runs": [{"requested_qps": 40.0, "held": false, "stopped": false}]});
+        record.job_results.insert("rank".to_owned(), runs);
+        let found = elements(&render(&record));
+        let messages: Vec<_> = found
+            .iter()
+            .filter(|(name, _)| name == "failure")
+            .map(|(_, a)| &a["message"])
+            .collect();
+        assert_eq!(messages, ["p95 is at least 1000 ms", "a limit was missed at 40 requests/s"]);
     }
 
     #[test]

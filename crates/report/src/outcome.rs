@@ -2,15 +2,19 @@
 
 use crate::plain::printable;
 use crate::text::number::significant;
-use plimsoll_core::exit::of_record;
+use plimsoll_core::exit::{FAILED, of_record};
 use plimsoll_core::record::{AssertionResult, RunRecord, SloResult};
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;
 
-/// `valid, exit 0`, `MISSED p95: 0.39 ms > 0.1 ms, exit 2`, `NOT VALID: generator-limited, exit 3`.
+/// `valid, exit 0`, `MISSED p95: 0.39 ms > 0.1 ms, exit 2`, `NOT VALID: generator-limited, exit 3`. A file of the result that is
+/// lost outranks them.
 #[must_use]
-pub fn line(record: &RunRecord) -> String {
-    format!("{}, exit {}", words(record), of_record(record))
+pub fn line(record: &RunRecord, lost_file: bool) -> String {
+    match lost_file {
+        true => format!("{}, but a file of the result is lost, exit {FAILED}", words(record)),
+        false => format!("{}, exit {}", words(record), of_record(record)),
+    }
 }
 
 fn words(record: &RunRecord) -> String {
@@ -18,7 +22,7 @@ fn words(record: &RunRecord) -> String {
     let kind = record.verdict.kind;
     let head = match kind {
         VerdictKind::Valid if missed.is_empty() => {
-            let within = if record.verdict.reasons.is_empty() { "" } else { " within its bounds" };
+            let within = if record.verdict.is_within_bounds() { " within its bounds" } else { "" };
             let judged = record.slo.len() + record.assertions.len();
             return match judged {
                 0 => format!("valid{within}"),
@@ -41,8 +45,14 @@ fn words(record: &RunRecord) -> String {
 fn missed(record: &RunRecord) -> Vec<String> {
     let limits = record.slo.iter().filter(|(_, slo)| !slo.held).map(|(name, slo)| limit(name, slo));
     let assertions = record.assertions.iter().filter(|one| !one.held).map(assertion);
-    limits.chain(assertions).collect()
+    let last_run = record
+        .missed_run_per_s()
+        .map(|rate| format!("the limits in the last run, at {} requests/s", significant(rate)));
+    limits.chain(assertions).chain(last_run).collect()
 }
+
+/// Why a figure that is under its limit misses it.
+const LOST: &str = "depends on requests that did not succeed";
 
 /// `p95: 0.39 ms > 0.1 ms`.
 fn limit(name: &str, slo: &SloResult) -> String {
@@ -59,9 +69,8 @@ fn limit(name: &str, slo: &SloResult) -> String {
     };
     let gap = if unit == "%" || unit == "/s" { "" } else { " " };
     if slo.at_least {
-        let lost = "depends on requests that did not succeed";
         return format!(
-            "{name}: {least}{}{gap}{unit}, limit {allowed} ({lost})",
+            "{name}: {least}{}{gap}{unit}, limit {allowed} ({LOST})",
             significant(slo.measured)
         );
     }
@@ -69,24 +78,51 @@ fn limit(name: &str, slo: &SloResult) -> String {
 }
 
 fn assertion(one: &AssertionResult) -> String {
+    let least = if one.at_least { "at least " } else { "" };
     let actual = match one.actual {
-        Some(value) => format!("{} {}", significant(value), one.unit),
+        Some(value) => format!("{least}{} {}", significant(value), one.unit),
         None => "unknown".to_owned(),
     };
-    format!("{} {} {}: {}", printable(&one.scope), one.metric, one.condition, actual.trim_end())
+    let what = format!("{} {} {}", printable(&one.scope), one.metric, one.condition);
+    let lost = if one.at_least { format!(" ({LOST})") } else { String::new() };
+    format!("{what}: {}{lost}", actual.trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::samples;
+    use plimsoll_core::verdict::Bounds;
+    use serde_json::json;
+
+    /// A ranking benchmark has its limits in its runs, of which the last is the result.
+    #[test]
+    fn a_last_run_that_missed_decides() {
+        let mut record = samples::good();
+        record.slo.clear();
+        let run = |held| json!({"requested_qps": 40.0, "held": held, "stopped": false});
+        record.job_results.insert("rank".to_owned(), json!({"runs": [run(true), run(false)]}));
+        assert_eq!(
+            line(&record, false),
+            "MISSED the limits in the last run, at 40.0 requests/s, exit 2"
+        );
+        record.job_results.insert("rank".to_owned(), json!({"runs": [run(false), run(true)]}));
+        assert_eq!(line(&record, false), "valid, exit 0");
+    }
 
     #[test]
     fn the_last_line_names_what_decided() {
         let mut record = samples::good();
-        assert_eq!(line(&record), "valid, 1 limit met, exit 0");
-        record.verdict.reasons.push("p99 may be 3 ms too high".to_owned());
-        assert_eq!(line(&record), "valid within its bounds, 1 limit met, exit 0");
+        assert_eq!(line(&record, false), "valid, 1 limit met, exit 0");
+        assert_eq!(
+            line(&record, true),
+            "valid, 1 limit met, but a file of the result is lost, exit 1"
+        );
+        // A search says why it ended where it did, and that bounds nothing.
+        record.verdict.reasons.push("the limits hold at 95 %".to_owned());
+        assert_eq!(line(&record, false), "valid, 1 limit met, exit 0");
+        record.verdict.bounds = Some(Bounds::default());
+        assert_eq!(line(&record, false), "valid within its bounds, 1 limit met, exit 0");
         let missed = SloResult {
             limit: "100us".to_owned(),
             measured: 0.39,
@@ -94,7 +130,7 @@ mod tests {
             ..SloResult::default()
         };
         record.slo.insert("p95".to_owned(), missed.clone());
-        assert_eq!(line(&record), "MISSED p95: 0.390 ms > 0.100 ms, exit 2");
+        assert_eq!(line(&record, false), "MISSED p95: 0.390 ms > 0.100 ms, exit 2");
         let rate = SloResult {
             limit: "500/s".to_owned(),
             measured: 45.0,
@@ -102,18 +138,33 @@ mod tests {
             ..SloResult::default()
         };
         record.slo = [("rate".to_owned(), rate)].into();
-        assert_eq!(line(&record), "MISSED rate: 45.0/s < 500/s, exit 2");
+        assert_eq!(line(&record, false), "MISSED rate: 45.0/s < 500/s, exit 2");
         record.verdict.kind = VerdictKind::GeneratorLimited;
         assert_eq!(
-            line(&record),
+            line(&record, false),
             "NOT VALID: generator-limited; MISSED rate: 45.0/s < 500/s, exit 3"
         );
+        let assertion = AssertionResult {
+            scope: "global".to_owned(),
+            metric: "p95".to_owned(),
+            condition: "< 2000ms".to_owned(),
+            actual: Some(1000.0),
+            unit: "ms".to_owned(),
+            at_least: true,
+            ..AssertionResult::default()
+        };
+        record.assertions = vec![assertion];
+        let outcome = line(&record, false);
+        let wanted =
+            "global p95 < 2000ms: at least 1,000 ms (depends on requests that did not succeed)";
+        assert!(outcome.contains(wanted), "{outcome}");
+        record.assertions.clear();
         record.slo = [("p95".to_owned(), SloResult { at_least: true, ..missed })].into();
         record.verdict.kind = VerdictKind::Valid;
         assert!(
-            line(&record).contains("at least 0.390 ms, limit 0.100 ms (depends on"),
+            line(&record, false).contains("at least 0.390 ms, limit 0.100 ms (depends on"),
             "{}",
-            line(&record)
+            line(&record, false)
         );
     }
 }

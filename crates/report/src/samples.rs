@@ -32,6 +32,7 @@ pub fn header() -> RecordHeader {
         machine: Machine {
             cpu: "a processor".to_owned(),
             cpus: 2,
+            cpus_allowed: Some(1),
             memory_bytes: 8_000_000_000,
             kernel: "6.1.0".to_owned(),
             os: "Debian 12".to_owned(),

@@ -7,7 +7,8 @@ use plimsoll_sabotage::judging::Finding;
 use plimsoll_sabotage::judging::table::{Line, Table, replace};
 use plimsoll_sabotage::sockets::list;
 use plimsoll_sabotage::sockets::stage::Stage;
-use plimsoll_sabotage::virtual_time::{draw, one, parallel};
+use plimsoll_sabotage::virtual_time::{draw, one};
+use plimsoll_zoo::parallel;
 use std::process::ExitCode;
 
 const USAGE: &str = "plimsoll-sabotage [all|virtual|sockets] [--runs N] [--seed N] [--only KIND] [--each] [--even-if-busy] [--page FILE]\n\
@@ -86,7 +87,7 @@ fn in_virtual_time(arguments: &Arguments) -> Table {
     let seeds = arguments.seed..arguments.seed + arguments.runs;
     let seeds: Vec<u64> =
         seeds.filter(|seed| draw::kind(*seed).contains(&arguments.only)).collect();
-    let findings = parallel::map(seeds.len(), |at| one(seeds[at]));
+    let findings = parallel::map(seeds.len() as u64, |at| one(seeds[at as usize]));
     let mut table = Table::default();
     for (seed, (kind, healthy, finding)) in seeds.iter().zip(findings) {
         if arguments.shows(&finding) {

@@ -1,7 +1,8 @@
 //! A few dozen runs in virtual time with fixed seeds: what `make sabotage` does by the thousand.
 
 use plimsoll_sabotage::virtual_time::draw::KINDS;
-use plimsoll_sabotage::virtual_time::{one, parallel};
+use plimsoll_sabotage::virtual_time::one;
+use plimsoll_zoo::parallel;
 
 /// Runs that were valid and wrong once: waits for a connection below the limit of their number (1185, 8997, 10557), slots
 /// that a check or a send held (1914, 2419), clients that a check kept apart (7290, 8226), refusals by a late thread
@@ -9,7 +10,7 @@ use plimsoll_sabotage::virtual_time::{one, parallel};
 const WRONG_ONCE: [u64; 9] = [1185, 1914, 2419, 7290, 8226, 8997, 10557, 16316, 34263];
 
 fn problems(seeds: &[u64]) -> Vec<String> {
-    let found = parallel::map(seeds.len(), |at| one(seeds[at]));
+    let found = parallel::map(seeds.len() as u64, |at| one(seeds[at as usize]));
     let problems = seeds.iter().zip(found).filter(|(_, (_, _, finding))| {
         finding.wrong.is_some() || finding.false_alarm || !finding.defects.is_empty()
     });

@@ -78,7 +78,7 @@ pub trait Protocol {
     /// [`Fault::Closed`] when a reply was cut, or when none had begun.
     fn end<'a>(&self, conn: &'a mut Self::Conn) -> Result<Event<'a, Self::Reply<'a>>, Fault>;
 
-    /// Whether the peer had begun its reply to the request with this tag, on a connection that has broken: only a request
+    /// Returns whether the peer had begun its reply to the request with this tag, on a connection that has broken: only a request
     /// without one may be sent again. `None`: what the fault says holds for all requests in flight.
     fn began(&self, _conn: &Self::Conn, _tag: u32) -> Option<bool> {
         None

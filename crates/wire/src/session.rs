@@ -58,13 +58,13 @@ pub trait Sessions<P: Protocol> {
     /// Takes a piece of a reply's body as it arrives, where the request asked for that; `times.done_ns` is now.
     fn part(&mut self, _client: u32, _what: &Submission, _bytes: &[u8], _times: Times) {}
 
-    /// Whether nothing should be received now, since what is made of it has nowhere to go. The engine leaves it to the kernel,
+    /// Returns whether nothing should be received now, because the output is full. The engine leaves it to the kernel,
     /// and so in the end to the target, until this says no; that time counts for no request.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// How long more of the replies may gather before they are read, ns; 0 reads them as they come.
+    /// Returns how long more of the replies may gather before they are read, ns; 0 reads them as they come.
     fn gather_ns(&self) -> u64 {
         0
     }

@@ -12,7 +12,7 @@
 //! | `hits>=1`, `hits=0` | the reply tells so many hits ([`HitCounter`]) |
 //! | `time<500ms` | it took so long from sending to the last byte |
 //! | `vespa` | status 200, a `root` (or a document's `pathId`), no `root.errors`, and a full `root.coverage` if one is given |
-//! | `elasticsearch` | status 200, a reply of that API (`ELASTICSEARCH_REPLIES`), not `timed_out`, no failed shards, no bulk `errors` |
+//! | `elasticsearch` | status 200, a reply of that API (`ELASTICSEARCH_REPLIES`), not `timed_out`, no failed shards, no bulk `errors`; the same of each reply that `_msearch` and `_mget` hold, without `error` and with a `status` below 400 |
 //!
 //! A pointer may also be written with `json:` before it. Its keys cannot hold `=`, `<`, `>` or `!` here. Unless a status is
 //! asked for, 2xx is.
@@ -20,16 +20,20 @@
 //! An absence (`!/pointer`, `body!~TEXT`, the presets) is known only of a whole body: it does not hold of one that was cut
 //! because it is too long, or that is in a content coding which is not decoded.
 
+mod parts;
 mod rule;
 
 use crate::json_scan::{Pointer, unsigned};
+use parts::Parts;
 use rule::{Rule, parse_rule};
 use std::fmt;
 
 /// Members of which a reply of Vespa has one: of a search, and of the document API.
 const VESPA_REPLIES: [&str; 2] = ["/root", "/pathId"];
-/// Members of which a reply of Elasticsearch or OpenSearch has one: of a search or bulk, of a document, of an index.
-const ELASTICSEARCH_REPLIES: [&str; 5] = ["/took", "/timed_out", "/_shards", "/_index", "/hits"];
+/// Members of which a reply of Elasticsearch or OpenSearch has one: of a search or bulk, of a document, of an index, of
+/// several documents, of several searches.
+const ELASTICSEARCH_REPLIES: [&str; 7] =
+    ["/took", "/timed_out", "/_shards", "/_index", "/hits", "/docs", "/responses"];
 
 /// What is wrong with a check as written.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -188,12 +192,16 @@ impl Checks {
         let never = |p| Rule::EqualIfThere(p, false.into());
         let none = |p| Rule::EqualIfThere(p, 0.into());
         self.of_system(
-            "elasticsearch: a reply of its API (/took, /timed_out, /_shards, /_index or /hits)",
+            "elasticsearch: a reply of its API (/took, /timed_out, /_shards, /_index, /hits, /docs or /responses)",
             &ELASTICSEARCH_REPLIES,
         );
         self.preset("elasticsearch: in time (/timed_out)", "/timed_out", never);
         self.preset("elasticsearch: all shards (/_shards/failed)", "/_shards/failed", none);
         self.preset("elasticsearch: all bulk items (/errors)", "/errors", never);
+        if let Some(parts) = Parts::new() {
+            let text = "elasticsearch: all searches and documents (/responses, /docs)".to_owned();
+            self.rules.push((text, Rule::EachPart(parts)));
+        }
     }
 
     /// Any server says 200 to something: only a reply of the system itself may then be looked through for errors.

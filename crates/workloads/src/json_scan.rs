@@ -70,6 +70,43 @@ impl Pointer {
     }
 }
 
+/// The members of an object: each key, with its quotes and as it is written, and its value. What is no object has none, and
+/// behind a place that is not JSON there are no more.
+pub fn members(json: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut scan = Scanner { json, at: 0 };
+    let mut left = scan.begin(b'{');
+    std::iter::from_fn(move || {
+        left.take()?;
+        scan.blanks();
+        let key_at = scan.at;
+        if scan.byte()? != b'"' {
+            return None;
+        }
+        scan.skip_string()?;
+        let key = &json[key_at..scan.at];
+        scan.blanks();
+        if scan.byte()? != b':' {
+            return None;
+        }
+        scan.at += 1;
+        let value = scan.value()?;
+        left = scan.comma();
+        Some((key, value))
+    })
+}
+
+/// The elements of an array, in the same way.
+pub fn elements(json: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut scan = Scanner { json, at: 0 };
+    let mut left = scan.begin(b'[');
+    std::iter::from_fn(move || {
+        left.take()?;
+        let value = scan.value()?;
+        left = scan.comma();
+        Some(value)
+    })
+}
+
 /// Whether the end of a value that begins so can be seen from itself: of texts, objects and arrays.
 fn ends_by_itself(first: u8) -> bool {
     matches!(first, b'"' | b'{' | b'[')
@@ -98,7 +135,27 @@ struct Scanner<'a> {
     at: usize,
 }
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
+    /// Into a container that begins with `bracket`.
+    fn begin(&mut self, bracket: u8) -> Option<()> {
+        self.blanks();
+        (self.byte()? == bracket).then(|| self.at += 1)
+    }
+
+    /// The next value.
+    fn value(&mut self) -> Option<&'a [u8]> {
+        self.blanks();
+        let start = self.at;
+        self.skip_value()?;
+        Some(&self.json[start..self.at])
+    }
+
+    /// Over the comma that another item follows.
+    fn comma(&mut self) -> Option<()> {
+        self.blanks();
+        (self.byte()? == b',').then(|| self.at += 1)
+    }
+
     fn byte(&self) -> Option<u8> {
         self.json.get(self.at).copied()
     }
@@ -236,6 +293,26 @@ mod tests {
     }
 
     #[test]
+    fn walks_over_members_and_elements() {
+        let text = |slice: &[u8]| String::from_utf8(slice.to_vec()).unwrap();
+        let of = |json: &str| -> Vec<(String, String)> {
+            members(json.as_bytes()).map(|(key, value)| (text(key), text(value))).collect()
+        };
+        let told = [("\"a\"", "1"), ("\"b\"", "[2, {}]"), ("\"c\"", "\"}\"")];
+        let told = told.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(of(r#" { "a" : 1 , "b":[2, {}],"c":"}" } "#), told);
+        assert_eq!(of(r#"{"a":1,"b":[2, {}"#), told[..1]);
+        for none in ["", "{}", "[1]", "x", "{\"a\"", "{\"a\":}", "{1:2}"] {
+            assert_eq!(of(none), [], "{none}");
+        }
+        let items = |json: &str| -> Vec<String> { elements(json.as_bytes()).map(text).collect() };
+        assert_eq!(items(r#"[1, "a]", {"b":[]} ]"#), ["1", "\"a]\"", "{\"b\":[]}"]);
+        for none in ["", "[]", "[ ]", "{\"a\":1}", "[,", "]"] {
+            assert_eq!(items(none), [""; 0], "{none}");
+        }
+    }
+
+    #[test]
     fn escaped_keys_and_pointers_meet() {
         assert_eq!(find(r#"{"a/b":1,"m~n":2,"\u00e9":3,"":4}"#, "/a~1b").unwrap(), "1");
         assert_eq!(find(r#"{"a/b":1,"m~n":2,"\u00e9":3,"":4}"#, "/m~0n").unwrap(), "2");
@@ -343,6 +420,7 @@ mod tests {
             for pointer in ["", "/a", "/0", "/a/0/1"] {
                 let _ = Pointer::parse(pointer).unwrap().find(&bytes);
             }
+            assert!(members(&bytes).count() + elements(&bytes).count() <= bytes.len());
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
@@ -16,7 +17,9 @@ use crate::error::{InputError, Problem};
 use crate::header::{check_header, is_token};
 use crate::query_file::{
     ByteRange, Passes, ReadOptions, Record, RecordKind, RecordReader, SourceFile, check_target,
+    to_path,
 };
+use crate::render::Authority;
 
 /// Longest line: 4 MiB. A longer one is an error.
 pub const NDJSON_LINE_MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -47,10 +50,15 @@ pub struct NdjsonRequest {
 /// # Errors
 /// What is wrong with it, and what to do next.
 pub fn parse_line(line: &[u8]) -> Result<NdjsonRequest, Problem> {
+    request_of(line, None)
+}
+
+/// The same where it is known to which servers requests go: a whole URL of the only one becomes its path.
+fn request_of(line: &[u8], own: Option<&[Authority]>) -> Result<NdjsonRequest, Problem> {
     if memchr::memchr(0, line).is_some() {
         return Err(Problem::Nul);
     }
-    let Fields(request) = serde_json::from_slice(line).map_err(|error| {
+    let Fields(mut request) = serde_json::from_slice(line).map_err(|error| {
         // serde_json appends "at line 1 column N"; the line is known better from the file.
         let text = error.to_string();
         let text = text.split(" at line 1 column ").collect::<Vec<_>>();
@@ -62,6 +70,11 @@ pub fn parse_line(line: &[u8]) -> Result<NdjsonRequest, Problem> {
     if request.path.is_empty() {
         let what = "no \"path\"; write at least {\"path\":\"/search/?query=test\"}";
         return Err(Problem::Json(what.into()));
+    }
+    if let Some(own) = own {
+        let mut path = std::mem::take(&mut request.path).into_bytes();
+        to_path(&mut path, own)?;
+        request.path = String::from_utf8(path).map_err(|error| Problem::Json(error.to_string()))?;
     }
     if !request.path.starts_with('/') {
         let what = format!(
@@ -173,6 +186,8 @@ pub struct NdjsonReader {
     records: RecordReader,
     source: SourceFile,
     record: Record,
+    /// The servers that requests go to, where they are known.
+    own: Option<Arc<[Authority]>>,
 }
 
 impl NdjsonReader {
@@ -189,7 +204,14 @@ impl NdjsonReader {
             own: None,
         };
         let records = RecordReader::open(&mut source, &options, range, passes)?;
-        Ok(Self { records, source, record: Record::default() })
+        Ok(Self { records, source, record: Record::default(), own: None })
+    }
+
+    /// The same for requests that go to these servers: a `path` that is a whole URL of the only one is taken as its path.
+    #[must_use]
+    pub fn going_to(mut self, own: Arc<[Authority]>) -> Self {
+        self.own = Some(own);
+        self
     }
 
     /// The next request; `None` when all passes are over.
@@ -200,7 +222,7 @@ impl NdjsonReader {
         if !self.records.next_repeating(&mut self.record)? {
             return Ok(None);
         }
-        match parse_line(&self.record.target) {
+        match request_of(&self.record.target, self.own.as_deref()) {
             Ok(mut request) => {
                 request.line = self.record.line;
                 Ok(Some(request))
@@ -271,6 +293,26 @@ mod tests {
         ] {
             let error = parse_line(line.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{line} -> {error}");
+        }
+    }
+
+    #[test]
+    fn whole_urls_of_the_only_server_are_their_paths() {
+        let own = [Authority { host: "h".to_owned(), port: 8080, tls: false }];
+        let read = |path: &str| {
+            let line = serde_json::json!({ "path": path }).to_string();
+            request_of(line.as_bytes(), Some(&own)).map(|request| request.path)
+        };
+        assert_eq!(read("http://h:8080/a?q=\u{e4}#x").unwrap(), "/a?q=\u{e4}");
+        assert_eq!(read("/a?b=http://x/").unwrap(), "/a?b=http://x/");
+        for (path, told) in [
+            ("http://other:8080/a", "is not at http://h:8080"),
+            ("https://h:8080/a", "is not at http://h:8080"),
+            ("ok", "write /ok"),
+            ("http://h:8080/a b", "blank in the URL"),
+        ] {
+            let problem = read(path).unwrap_err().to_string();
+            assert!(problem.contains(told) && !problem.contains('\n'), "{path}: {problem}");
         }
     }
 

@@ -119,7 +119,7 @@ impl Job {
         Ok(file.job)
     }
 
-    /// Where in its file the word stands that a message quotes first: file and line, or the file alone.
+    /// Returns where in its file the word stands that a message quotes first: file and line, or the file alone.
     #[must_use]
     pub fn place_of(&self, message: &str) -> String {
         let (shown, text) = &self.file;

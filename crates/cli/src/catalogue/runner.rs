@@ -11,6 +11,7 @@ use crate::signals::Stopped;
 use crate::{exit, signals};
 use anyhow::{Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::ledger::Ledger;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
@@ -21,7 +22,7 @@ use plimsoll_report::text::number::significant;
 use plimsoll_report::window::measured;
 use rustix::process::Signal;
 use rustix::thread::CpuSet;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -219,11 +220,13 @@ fn prepare(arguments: &[String], staging: &Staging, processors: Option<CpuSet>) 
     let shown = arguments.join(" ");
     let mut all = arguments.to_vec();
     let record = staging.path.join("prepared.json");
-    if arguments.first().is_some_and(|word| word == "load") {
+    let is_load = arguments.first().is_some_and(|word| word == "load");
+    if is_load {
         all.extend(["--no-record", "--quiet", "--slo", "errors=0%"].map(str::to_owned));
-        if !arguments.iter().any(|word| word.starts_with("--json")) {
-            all.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
-        }
+    }
+    let is_copy = arguments.first().is_some_and(|word| word == "feed" || word == "visit");
+    if (is_load || is_copy) && !arguments.iter().any(|word| word.starts_with("--json")) {
+        all.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
     }
     let mut command = plimsoll(&all)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -243,14 +246,23 @@ fn prepare(arguments: &[String], staging: &Staging, processors: Option<CpuSet>) 
     }
 }
 
-/// Whether every request of a load was answered as it should be, though its figures are not the target's: a load whose
-/// generator was the limit has fed what a load of fewer requests a second would have fed.
+/// Whether a load was answered as it should be to its last request, or a feed or a visit is complete, though the figures are
+/// not the target's: a load whose generator was the limit has fed what a load of fewer requests a second would have fed.
 fn all_was_done(record: &Path) -> bool {
     let text = std::fs::read(record).unwrap_or_default();
     let Ok(record) = serde_json::from_slice::<RunRecord>(&text) else { return false };
-    let whole = !matches!(record.verdict.kind, VerdictKind::Partial | VerdictKind::Void);
-    let books = &record.ledger;
-    whole && books.scheduled > 0 && books.ok == books.scheduled
+    is_done(record.verdict.kind, &record.job_results, &record.ledger)
+}
+
+fn is_done(verdict: VerdictKind, results: &Map<String, Value>, books: &Ledger) -> bool {
+    if matches!(verdict, VerdictKind::Partial | VerdictKind::Void) {
+        return false;
+    }
+    let copied = ["feed", "visit"].into_iter().find_map(|job| results.get(job));
+    match copied.map(|copied| &copied["complete"]) {
+        Some(complete) => *complete == Value::Bool(true),
+        None => books.scheduled > 0 && books.ok == books.scheduled,
+    }
 }
 
 /// The arguments that pass this command's own flags on.
@@ -372,4 +384,26 @@ fn finish(
             exit::NOT_VALID
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preparation_is_done_when_all_is_there_whoever_set_its_speed() {
+        let limited = VerdictKind::GeneratorLimited;
+        let mut results = Map::new();
+        let books = |scheduled, ok| Ledger { scheduled, ok, ..Ledger::default() };
+        assert!(!is_done(limited, &results, &books(0, 0)), "nothing was asked");
+        assert!(!is_done(limited, &results, &books(10, 9)));
+        assert!(is_done(limited, &results, &books(10, 10)));
+        assert!(!is_done(VerdictKind::Partial, &results, &books(10, 10)));
+        // A feed asks again what was refused for the moment: its books have failures, and it may be complete.
+        for complete in [true, false] {
+            results.insert("feed".to_owned(), serde_json::json!({"complete": complete}));
+            assert_eq!(is_done(limited, &results, &books(10, 9)), complete);
+        }
+        assert!(!all_was_done(Path::new("/no/such/file")));
+    }
 }

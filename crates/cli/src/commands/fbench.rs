@@ -239,7 +239,7 @@ impl FbenchArgs {
         Ok(Some(Authority { host, port, tls }))
     }
 
-    /// How requests are written, for each pair.
+    /// Returns how requests are written, for each pair.
     fn forms(&self, pairs: &[Authority], named: Option<&Authority>) -> Result<Vec<Form>> {
         let form = |pair| {
             let form = FbenchForm::new(&FormOptions {

@@ -6,9 +6,10 @@ mod shown;
 mod task;
 
 use super::common::{OutputFlags, TlsFlags};
-use crate::execute::{Output, code, note, print_out, style, write_json};
+use crate::execute::{Output, code, note, print_out, put_result, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::signals;
+use crate::throughput;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -37,7 +38,8 @@ Examples:
     plimsoll feed http://127.0.0.1:8080 music.json --rate 500 --vespa-statistics -
 
 Input: a JSON array of operations or one after the other; put (or id), update, remove, condition, create, fields.
-Exit codes: 0 every operation accepted, 3 not (they are named), 4 the target failed, 64 wrong usage.";
+Exit codes: 0 every operation accepted, 3 not (they are named), or plimsoll was what limited the speed, 4 the target
+failed, 64 wrong usage.";
 
 /// How bodies are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -210,11 +212,9 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         progress.done();
         let end = end?;
         let ended = Ended { started_ns, cpu_s: end.cpu_s, stopped: signals::is_stopped() };
-        let (result, mut warnings) = finish::result(&task, &ended);
-        if end.health.busy > finish::BUSY {
-            warnings.push(finish::busy_warning(end.health.busy));
-        }
+        let (result, warnings) = finish::result(&task, &ended);
         let verdict = finish::verdict(&result, ended.stopped);
+        let verdict = throughput::judge(verdict, &end, Some(finish::input(&result)));
         let results = Map::from_iter([("feed".to_owned(), serde_json::to_value(&result)?)]);
         told = result;
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
@@ -244,8 +244,8 @@ fn show(
         }
         other => {
             if let Some(path) = other {
-                let written = std::fs::write(path, plimsoll_report::vespa_feed::statistics(result));
-                written.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+                let statistics = plimsoll_report::vespa_feed::statistics(result);
+                put_result("--vespa-statistics", path, &statistics);
             }
             if !json_on_stdout {
                 print_out(&text())?;

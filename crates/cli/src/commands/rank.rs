@@ -180,7 +180,7 @@ impl RankArgs {
         wish.goal()
     }
 
-    /// How long the whole takes, s.
+    /// Returns how long the whole takes, s.
     fn whole_s(&self, goal: &Goal) -> f64 {
         match self.qps.len() {
             0 => goal.budget_s + f64::from(self.seconds),
@@ -225,7 +225,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         Err(error) => {
             let stopped = error.downcast::<Stopped>()?;
             let finished = nothing_measured(&args.scenario(Vec::new()), &output, &stopped)?;
-            return print(&finished, &output, &[]);
+            return print(&finished, &output);
         }
     };
     let scenario = args.scenario(instances.urls.clone());
@@ -276,7 +276,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
     });
     progress.done();
     let finished = finished?;
-    let code = print(&finished, &output, &rows)?;
+    let code = print(&finished, &output)?;
     let kept = output.runs.is_some().then(|| PathBuf::from("feedsim_results.txt"));
     if let Some(path) = args.out.clone().or(kept) {
         put_result("-o", &path, &csv(&rows));
@@ -314,12 +314,10 @@ fn measure(
     (results(&finding), verdict_of(&finding))
 }
 
-fn print(finished: &Finished, output: &crate::execute::Output, rows: &[Row]) -> Result<u8> {
+fn print(finished: &Finished, output: &crate::execute::Output) -> Result<u8> {
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }
-    let missed = rows.last().is_some_and(|row| !row.held && !row.was_stopped());
-    let code = code(finished);
-    Ok(if code == crate::exit::FINE && missed { crate::exit::SLO_MISSED } else { code })
+    Ok(code(finished))
 }

@@ -39,7 +39,7 @@ Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 w
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// A job (plimsoll list tells them all), the path of a TOML file, or the record of a load to repeat.
+    /// A job (see plimsoll list), the path of a TOML file, or the record of a load to repeat.
     #[arg(value_name = "JOB|FILE.toml|RUN")]
     job: String,
     /// A variable of the job, key=value or a JSON object of several; may be repeated.

@@ -40,7 +40,8 @@ Examples:
   What slices, streaming and concurrency are worth here:
     plimsoll visit http://127.0.0.1:8080 --cluster music --measure
 
-Exit codes: 0 complete, 3 something is missing (it is named), 4 the target failed, 64 wrong usage.";
+Exit codes: 0 complete, 3 something is missing (it is named), or plimsoll was what limited the speed, 4 the target
+failed, 64 wrong usage.";
 
 /// Numbers of slices for each container that ask at once, one after the other, where the best is looked for.
 const SLICES_EACH: [u32; 4] = [1, 4, 16, 32];

@@ -139,9 +139,9 @@ impl SourceKind {
                     RecordReader::open(&mut file.clone(), options, range, Passes::Unlimited)?;
                 Ok(Stream::Records(Box::new(reader), Record::default()))
             }
-            SourceKind::NdjsonStream(path, _) => {
+            SourceKind::NdjsonStream(path, own, _) => {
                 let reader = NdjsonReader::open(path, range, Passes::Unlimited)?;
-                Ok(Stream::Ndjson(Box::new(reader)))
+                Ok(Stream::Ndjson(Box::new(reader.going_to(own.clone()))))
             }
             SourceKind::Rendered(_) => Err(usage("requests in memory are not streamed")),
         }

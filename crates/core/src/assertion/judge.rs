@@ -74,6 +74,7 @@ impl Assertion {
             actual: actual.map(Figure::value),
             unit: self.metric.unit().to_owned(),
             held: actual.is_some_and(|figure| self.condition.holds_for(figure, is_time)),
+            at_least: matches!(actual, Some(Figure::AtLeast(_))),
         }
     }
 }
@@ -132,14 +133,15 @@ fn time_figure(record: &RunRecord, figures: &Figures, time: Time, point: Point) 
     if summary.count == 0 {
         return None;
     }
-    let of_ok = |value: f64| Some(Figure::Exactly(value));
+    let known = |value: f64| Some(Figure::Exactly(value));
     let all_succeeded = figures.all == figures.ok;
     match point {
-        Point::Min => of_ok(summary.min),
-        Point::Mean if all_succeeded => of_ok(summary.mean),
-        Point::Max if all_succeeded => of_ok(summary.max),
-        Point::Deviation => of_ok(times(record, &figures.classes, name)?.deviation_ns() / 1e6),
-        Point::Mean => judged(record, figures, time)?.mean().map(Figure::from),
+        Point::Min => known(summary.min),
+        Point::Mean if all_succeeded => known(summary.mean),
+        Point::Max if all_succeeded => known(summary.max),
+        Point::Deviation => known(times(record, &figures.classes, name)?.deviation_ns() / 1e6),
+        // As for a limit of `--slo`: such requests are in the mean with what they waited at least.
+        Point::Mean => known(judged(record, figures, time)?.mean()?.ns() / 1e6),
         Point::Max => judged(record, figures, time)?.max().map(Figure::from),
         Point::Percentile(p) => {
             judged(record, figures, time)?.quantile(p / 100.0).map(Figure::from)
@@ -190,7 +192,7 @@ fn times(record: &RunRecord, classes: &[String], name: &str) -> Option<Histogram
 }
 
 impl Condition {
-    /// Whether a figure is what it must be. One that is only known to be at least so much cannot be below anything.
+    /// Returns whether a figure is what it must be. One that is only known to be at least so much cannot be below anything.
     fn holds_for(&self, figure: Figure, is_time: bool) -> bool {
         match (figure, self) {
             (Figure::Exactly(value), _) => self.holds(value, is_time),

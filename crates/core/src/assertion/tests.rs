@@ -58,6 +58,7 @@ fn scopes_metrics_and_conditions() {
         ("global p95 is 2s", vec![false]),
         ("global max < 1h", vec![false]),
         ("global mean > 200ms", vec![true]),
+        ("global mean < 300ms", vec![true]),
         // What was never sent has no service time: 4 of 100 are left.
         ("global service.p95 <= 101ms", vec![true]),
         ("global service.p97 <= 101ms", vec![false]),
@@ -101,6 +102,7 @@ fn a_result_says_what_was_asked_and_what_was_found() {
     assert_eq!((slow.scope.as_str(), slow.metric.as_str()), ("class slow", "p99.9"));
     assert_eq!((slow.condition.as_str(), slow.unit.as_str()), ("< 95ms", "ms"));
     assert!((slow.actual.unwrap() - 2_000.0).abs() < 2.0 && !slow.held, "{slow:?}");
+    assert!(slow.at_least && !results[0].at_least, "a failure of this class is among them");
     let missing: Assertion = "class absent p95 < 1s".parse().unwrap();
     assert_eq!(missing.judge(&record())[0].actual, None);
 }

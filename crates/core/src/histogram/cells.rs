@@ -13,7 +13,7 @@ const HALF_BITS: u32 = 10;
 const HALF: u64 = 1 << HALF_BITS;
 /// The bucket of [`LARGEST_NS`]; each is twice as wide as the one before.
 const LAST_BUCKET: usize = (LARGEST_NS.ilog2() - UNIT_BITS - HALF_BITS) as usize;
-/// How many cells there are. The first bucket has twice as many as the others.
+/// Number of cells. The first bucket has twice as many as the others.
 const CELLS: usize = (LAST_BUCKET + 2) << HALF_BITS;
 /// The last cell.
 pub(super) const LAST: usize = CELLS - 1;
@@ -142,7 +142,7 @@ impl Cells {
         (block..block + BLOCK).rfind(|&index| self.counts[index] > 0)
     }
 
-    /// How many counts lie in the cells up to that of a value.
+    /// Returns how many counts lie in the cells up to that of a value.
     pub fn up_to(&self, value_ns: u64) -> u64 {
         let last = index_within(value_ns);
         let within = self.recorded().take_while(|(index, _)| *index <= last);

@@ -1,6 +1,6 @@
 //! A fixed number of clients that wait for their answers.
 
-use super::model::Think;
+use super::think::Think;
 use super::{Limits, Next, Slice};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -11,12 +11,14 @@ mod arrivals;
 mod closed;
 mod model;
 mod paced;
+mod think;
 mod users;
 
 pub use arrivals::{ArrivalSchedule, Skipped};
 pub use closed::ClosedSchedule;
-pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step, Think};
+pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step};
 pub use paced::PacedSchedule;
+pub use think::Think;
 pub use users::{
     Pause, PauseError, ProfileError, Stairs, USER_BYTES, UserProfile, UserSchedule, UserStep,
     UserTurn,

@@ -1,5 +1,6 @@
 //! What users write: the load models.
 
+use super::think::Think;
 use super::users::{Pause, UserProfile};
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
@@ -70,19 +71,6 @@ pub enum LoadModel {
         #[serde(default)]
         pace: Span,
     },
-}
-
-/// What a client does between an answer and its next request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Think {
-    /// Asks again at once.
-    #[default]
-    None,
-    /// Waits this long, ns.
-    Fixed(u64),
-    /// Waits as long as the last answer took (`vespa-fbench -c -1`).
-    AsResponse,
 }
 
 /// How requests of an open model follow each other.

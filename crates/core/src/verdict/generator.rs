@@ -10,8 +10,10 @@ use crate::histogram::Histogram;
 /// What the judgement of the generator comes to.
 #[derive(Debug, Default)]
 pub(super) struct Judgement {
-    /// Why the figures are not the target's; nothing where they are.
+    /// Why the figures are not the target's, whatever they are; nothing where they are.
     pub limits: Vec<String>,
+    /// Why the bulk of the response times is the generator's own, if it is.
+    pub late: Option<String>,
     /// How a limit of connections shaped the figures, if it did.
     pub connections: Option<String>,
     /// How far figures may be off that are the target's all the same.
@@ -49,11 +51,19 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let bounds = bounds(evidence, &measured, &all.service);
     let mut judgement =
         Judgement { limits: limits(evidence, &measured), bounds, ..Judgement::default() };
-    judgement.limits.extend(late(evidence, (&measured, &all.service)));
+    judgement.late = late(evidence, (&measured, &all.service));
     judgement.connections = waiting(evidence, &measured);
     judgement.effects.extend(latency_effect(evidence, &bounds, &measured));
     judgement.effects.extend(rate_effect(evidence, &bounds));
     judgement
+}
+
+/// What makes a rate not the target's, and how far it may be too low.
+pub(super) fn judge_rate(evidence: &Evidence<'_>) -> (Vec<String>, Option<String>) {
+    let all = evidence.totals.all_classes();
+    let limits = limits(evidence, &all.response);
+    let bounds = bounds(evidence, &all.response, &all.service);
+    (limits, rate_effect(evidence, &bounds))
 }
 
 /// The bounds of the headline figures.

@@ -12,8 +12,10 @@ pub use effects::{Bound, Bounds};
 pub use health::Health;
 pub use warnings::{same_host_warning, warnings};
 
+use crate::histogram::Histogram;
 use crate::interval::Interval;
 use crate::record::Rates;
+use crate::units::Share;
 use serde::{Deserialize, Serialize};
 
 /// What kind of result a run has.
@@ -74,6 +76,13 @@ impl Verdict {
     pub const fn new(kind: VerdictKind, reasons: Vec<String>) -> Self {
         Self { kind, reasons, bounds: None }
     }
+
+    /// The second grade: valid, and the reasons say how far a figure may be off. The reasons of a job's own judgement
+    /// say something else.
+    #[must_use]
+    pub fn is_within_bounds(&self) -> bool {
+        self.kind == VerdictKind::Valid && self.bounds.is_some() && !self.reasons.is_empty()
+    }
 }
 
 /// Where the number of connections comes from.
@@ -130,7 +139,7 @@ pub struct Evidence<'a> {
 
 /// Share of the requests that may fail unless the user says otherwise.
 pub const MAX_FAILED: f64 = 0.5;
-/// A target that fails this many requests in a row, and
+/// A target that fails this many requests in a row, or keeps every client of a closed run waiting, and
 const STOPPED_REQUESTS: u64 = 10;
 /// for this share of the stretch, but not for less than a second, has stopped serving.
 const STOPPED_SHARE: f64 = 0.05;
@@ -189,14 +198,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let generator = generator::judge(evidence);
     let bounds = Some(generator.bounds);
     let failed = target_failure(evidence);
+    let is_limited = !generator.limits.is_empty() || generator.late.is_some();
     let kind = if evidence.interrupted {
         VerdictKind::Partial
-    } else if !generator.limits.is_empty() && evidence.totals.counters.exhausted > 0 {
+    } else if evidence.totals.counters.exhausted > 0 {
         // What failed for want of a port says nothing about the target.
         VerdictKind::GeneratorLimited
     } else if failed.is_some() {
         VerdictKind::TargetFailed
-    } else if !generator.limits.is_empty() {
+    } else if is_limited {
         VerdictKind::GeneratorLimited
     } else if generator.connections.is_some() {
         VerdictKind::ConnectionLimited
@@ -205,6 +215,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     };
     reasons.extend(failed);
     reasons.extend(generator.limits);
+    reasons.extend(generator.late);
     reasons.extend(generator.connections);
     reasons.extend(generator.effects);
     Verdict { kind, reasons, bounds }
@@ -213,29 +224,78 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
 /// Why the generator was the limit, if it was, whatever else there is to say of the run.
 #[must_use]
 pub fn generator_limit(evidence: &Evidence<'_>) -> Option<String> {
-    generator::judge(evidence).limits.into_iter().next()
+    let generator = generator::judge(evidence);
+    generator.limits.into_iter().chain(generator.late).next()
+}
+
+/// Whether nothing but its own delays made the generator the limit. They may be small beside what the run is about.
+#[must_use]
+pub fn is_merely_late(evidence: &Evidence<'_>) -> bool {
+    let generator = generator::judge(evidence);
+    generator.limits.is_empty() && generator.late.is_some()
+}
+
+/// Judges a job of which a rate is the only figure: whether the generator was what limited it, and if not, how much
+/// higher it may have been.
+#[must_use]
+pub fn judge_rate(evidence: &Evidence<'_>) -> Verdict {
+    let (limits, effect) = generator::judge_rate(evidence);
+    let kind = match limits.is_empty() {
+        true => VerdictKind::Valid,
+        false => VerdictKind::GeneratorLimited,
+    };
+    Verdict::new(kind, limits.into_iter().chain(effect).collect())
 }
 
 /// Why the target did not serve, if so many requests failed that the others do not stand for it.
 fn target_failure(evidence: &Evidence<'_>) -> Option<String> {
     let ledger = &evidence.totals.ledger;
     let failed = ledger.failed.total();
-    let share = failed as f64 / ledger.finished().max(1) as f64;
-    if share > evidence.max_failed {
+    if !Share(evidence.max_failed).allows(failed, ledger.finished()) {
         return Some(format!(
             "{:.1} % of the requests failed, more than the {} % that --max-failed allows",
-            share * 100.0,
+            failed as f64 * 100.0 / ledger.finished().max(1) as f64,
             // Rounding away what the division by 100 added.
             (evidence.max_failed * 1e8).round() / 1e6
         ));
     }
+    stopped_serving(evidence)
+}
+
+/// Why the target is taken to have stopped serving, if it is.
+fn stopped_serving(evidence: &Evidence<'_>) -> Option<String> {
     let (silent_s, failed_since) = evidence.since_success;
-    let long_s = (evidence.measured_s * STOPPED_SHARE).max(1.0);
-    (failed_since >= STOPPED_REQUESTS && silent_s >= long_s).then(|| {
-        format!(
-            "the target stopped serving: no request succeeded in the last {silent_s:.1} s, and {failed_since} failed"
-        )
-    })
+    if silent_s < (evidence.measured_s * STOPPED_SHARE).max(1.0) {
+        return None;
+    }
+    let (ledger, all) = (&evidence.totals.ledger, evidence.totals.all_classes());
+    // Somebody stopped the wait for them. A target that takes long for everything may yet have answered.
+    let may_still_come = silent_s < all.response.max_ns() as f64 / 1e9;
+    let waited_for = if may_still_come { 0 } else { ledger.unfinished };
+    let lost = failed_since + waited_for;
+    // Fewer clients than that cannot lose so many while they wait. All of them have waited, for most of the silence, and
+    // most of what was lost was lost then: a target that never answers a share of its requests keeps few clients waiting too.
+    let everybody_waits = evidence.clients.is_some_and(|clients| {
+        let sum_s = |times: &Histogram| times.mean_ns() * times.count() as f64 / 1e9;
+        let waited_s = sum_s(&all.failed) + sum_s(&evidence.totals.unserved);
+        lost >= u64::from(clients)
+            && lost * 2 > ledger.failed.total() + waited_for
+            && waited_s * 2.0 > silent_s * f64::from(clients)
+    });
+    if lost < STOPPED_REQUESTS && !everybody_waits {
+        return None;
+    }
+    let mut what = Vec::new();
+    if failed_since > 0 {
+        what.push(format!("{failed_since} failed"));
+    }
+    if waited_for > 0 {
+        what.push(format!("{waited_for} were still waited for when the run was stopped"));
+    }
+    Some(format!(
+        "the target stopped serving: no request succeeded in the last {silent_s:.1} s, and {}",
+        what.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -291,6 +351,10 @@ mod tests {
         let verdict = judge(&strict);
         assert_eq!(verdict.kind, VerdictKind::TargetFailed);
         assert!(verdict.reasons[0].contains("50.0 %") && verdict.reasons[0].contains("the 5 %"));
+        // In binary the share is a little less than what was written.
+        let some = totals(993, 7);
+        let exact = Evidence { max_failed: "0.7%".parse::<Share>().unwrap().0, ..evidence(&some) };
+        assert_eq!(judge(&exact).kind, VerdictKind::Valid);
     }
 
     #[test]
@@ -302,5 +366,59 @@ mod tests {
             let alive = Evidence { since_success: alive, ..evidence(&mostly) };
             assert_eq!(judge(&alive).kind, VerdictKind::Valid);
         }
+    }
+
+    /// Eight clients that each wait for their last answer until it times out fail eight requests, and no more.
+    #[test]
+    fn a_target_that_hangs_in_a_closed_run_stopped_serving() {
+        fn closed(totals: &Interval, clients: u32, since_success: (f64, u64)) -> VerdictKind {
+            let clients = Some(clients);
+            judge(&Evidence { open: false, clients, since_success, ..evidence(totals) }).kind
+        }
+        let failing = |ok, failed, took_ns| {
+            let mut totals = totals(ok, failed);
+            totals.classes[0].failed.record_many(took_ns, failed);
+            totals
+        };
+        let hung = failing(100_000, 8, 30_000_000_000);
+        assert_eq!(closed(&hung, 8, (5.0, 8)), VerdictKind::TargetFailed);
+        assert_eq!(closed(&hung, 9, (5.0, 8)), VerdictKind::Valid, "one did not ask");
+        assert_eq!(closed(&hung, 8, (0.9, 8)), VerdictKind::Valid);
+        // A client that asks every five seconds, and whose last request was rejected at once.
+        assert_eq!(closed(&failing(11, 1, 2_000_000), 1, (10.0, 1)), VerdictKind::Valid);
+        // A target that never answers a share of what it is asked keeps two clients waiting all the time, and serves.
+        let share = failing(66, 6, 3_000_000_000);
+        assert_eq!(closed(&share, 2, (2.5, 2)), VerdictKind::Valid);
+    }
+
+    /// Ctrl-C while the last replies are waited for makes nothing of what was never answered.
+    #[test]
+    fn a_target_that_hung_is_not_valid_because_nobody_waited_for_it() {
+        let mut hung = totals(500, 0);
+        hung.ledger.scheduled += 500;
+        hung.ledger.sent += 500;
+        hung.ledger.unfinished = 500;
+        let stopped = Evidence { since_success: (5.0, 0), ..evidence(&hung) };
+        let verdict = judge(&stopped);
+        assert_eq!(verdict.kind, VerdictKind::TargetFailed, "{verdict:?}");
+        assert!(verdict.reasons[0].contains("500 were still waited for"), "{verdict:?}");
+        // A target that takes 10 s for everything has not stopped after 5 s.
+        hung.classes[0].response.record(10_000_000_000);
+        hung.ledger.ok += 1;
+        hung.ledger.scheduled += 1;
+        hung.ledger.sent += 1;
+        let slow = Evidence { since_success: (5.0, 0), ..evidence(&hung) };
+        assert_eq!(judge(&slow).kind, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn a_verdict_is_within_bounds_only_where_it_names_them() {
+        let one = vec!["p99 may be 3.00 ms too high".to_owned()];
+        let bounds = Some(Bounds::default());
+        let within = Verdict { bounds, ..Verdict::new(VerdictKind::Valid, one.clone()) };
+        assert!(within.is_within_bounds());
+        assert!(!Verdict::new(VerdictKind::Valid, one.clone()).is_within_bounds());
+        assert!(!Verdict { bounds, ..Verdict::new(VerdictKind::Valid, vec![]) }.is_within_bounds());
+        assert!(!Verdict { bounds, ..Verdict::new(VerdictKind::Partial, one) }.is_within_bounds());
     }
 }

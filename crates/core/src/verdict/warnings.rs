@@ -4,7 +4,7 @@ use super::Evidence;
 
 /// Share of queries without hits from which on a warning is given.
 const ZERO_HITS: f64 = 0.2;
-/// How often the same requests may come round before caches are a worry.
+/// Largest number of repeats of a request before caches are a worry.
 const REPEATS: f64 = 10.0;
 /// The warning that holds for every kind of run.
 #[must_use]

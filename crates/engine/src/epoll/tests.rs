@@ -155,3 +155,20 @@ fn the_part_of_tcp_info_that_we_read_has_the_kernels_layout() {
     assert_eq!(std::mem::offset_of!(TcpInfo, pacing_rate), 104);
     assert_eq!(std::mem::offset_of!(TcpInfo, min_rtt_us), 148);
 }
+
+/// A thread in a network of its own, where not even the loopback device is up: no address can be reached, and no port is
+/// missing. Only root may have one.
+#[test]
+fn an_address_without_a_way_to_it_is_no_want_of_ports() {
+    let errors = std::thread::spawn(|| {
+        // SAFETY: it moves this thread alone, which ends here.
+        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+            return None;
+        }
+        let mut net = EpollNet::new().unwrap();
+        Some(["[::1]:9", "127.0.0.1:9"].map(|at| net.connect(0, at.parse().unwrap())))
+    });
+    let Some([six, four]) = errors.join().unwrap() else { return };
+    assert_eq!(six, Err(NetError::Unreachable));
+    assert!(four.is_err_and(|error| error != NetError::Exhausted), "{four:?}");
+}

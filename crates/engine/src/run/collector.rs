@@ -31,27 +31,29 @@ impl Collector {
         Self { reached_ns: vec![0; spares.len()], spares, pending: BTreeMap::new() }
     }
 
+    /// Keeps the seconds that come until no shard is left; no message says that a shard has ended.
     pub fn collect(
         mut self,
-        receiver: &Receiver<(u32, Message)>,
+        receiver: &Receiver<(u32, Option<Message>)>,
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(&Interval),
     ) -> Collected {
         let mut collected = Collected { totals: Interval::default(), cpu_ns: 0, sink_error: None };
         while let Ok((index, message)) = receiver.recv() {
             match message {
-                Message::Failure(sample) => {
+                Some(Message::Failure(sample)) => {
                     if let Err(error) = sink.failure(&sample) {
                         collected.sink_error.get_or_insert(error);
                     }
+                    continue;
                 }
-                Message::WantsSpare => {}
-                Message::Second(second) => {
-                    self.add(index as usize, second);
-                    let all_past = self.reached_ns.iter().copied().min().unwrap_or(0);
-                    self.take_until(all_past, &mut collected, sink, progress);
-                }
+                Some(Message::WantsSpare) => continue,
+                Some(Message::Second(second)) => self.add(index as usize, second),
+                // What it has left comes with its end.
+                None => self.reached_ns[index as usize] = u64::MAX,
             }
+            let all_past = self.reached_ns.iter().copied().min().unwrap_or(0);
+            self.take_until(all_past, &mut collected, sink, progress);
         }
         self.take_until(u64::MAX, &mut collected, sink, progress);
         collected.cpu_ns = thread_cpu_ns();
@@ -146,12 +148,12 @@ mod tests {
         }
     }
 
-    fn second(to_ns: u64, scheduled: u64) -> Message {
+    fn second(to_ns: u64, scheduled: u64) -> Option<Message> {
         let mut interval = Interval::new(1);
         interval.to_ns = to_ns;
         interval.ledger.scheduled = scheduled;
         interval.lag.record(scheduled);
-        Message::Second(Box::new(interval))
+        Some(Message::Second(Box::new(interval)))
     }
 
     #[test]
@@ -174,5 +176,28 @@ mod tests {
             backs.iter().map(|b| b.try_iter().collect()).collect();
         assert_eq!((returned[0].len(), returned[1].len()), (3, 2), "each gets its own memory back");
         assert!(returned.iter().flatten().all(|interval| interval.is_empty()));
+    }
+
+    /// A shard that has ended owes nothing: the seconds of the others are kept as they come, and their memory goes back.
+    #[test]
+    fn a_shard_that_has_ended_holds_nobody_back() {
+        let (sender, receiver) = channel();
+        let (ways, backs): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
+        let (seen, progress) = channel();
+        let collecting = std::thread::spawn(move || {
+            let mut progress = |interval: &Interval| seen.send(interval.to_ns).unwrap();
+            Collector::new(ways).collect(&receiver, &mut Kept::default(), &mut progress)
+        });
+        let longest = std::time::Duration::from_secs(10);
+        for message in [(1, second(1, 5)), (1, None), (0, second(1, 5)), (0, second(2, 6))] {
+            sender.send(message).unwrap();
+        }
+        assert_eq!(progress.recv_timeout(longest), Ok(1));
+        assert_eq!(progress.recv_timeout(longest), Ok(2), "the other one still runs");
+        assert!(backs[0].recv_timeout(longest).is_ok());
+        sender.send((0, second(3, 7))).unwrap();
+        assert_eq!(progress.recv_timeout(longest), Ok(3));
+        drop(sender);
+        assert_eq!(collecting.join().unwrap().totals.ledger.scheduled, 23);
     }
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Shards come from the start line so long before an agreed start, and wait for the rest with their own timers.
+/// Shards come from the start line this long before an agreed start, and wait for the rest with their own timers.
 const AHEAD_NS: u64 = 20 * MILLISECOND_NS;
 
-/// Where shards wait for each other after their connections are open.
+/// The line at which shards wait for each other after their connections are open.
 pub(super) struct StartLine {
     shards: usize,
     /// Agreed with others.

@@ -82,10 +82,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Sends again what waits for it and finds a connection, before anything new. Each has the deadline that it had.
+    #[inline]
     pub(super) fn send_again(&mut self) {
-        if !self.may_send_again {
-            return;
+        if self.may_send_again {
+            self.send_waiting_again();
         }
+    }
+
+    fn send_waiting_again(&mut self) {
         // Whatever makes room from now on, or joins the queue, is a reason to look again.
         self.may_send_again = false;
         for _ in 0..self.unprocessed.len() {
@@ -143,8 +147,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             return;
         }
         // It broke with requests in flight, and still stands where it stood when it was open.
-        if let Some(place) = self.idle_open.iter().position(|&other| other == key) {
-            self.idle_open.remove(place);
-        }
+        self.idle_open.remove(key);
     }
 }

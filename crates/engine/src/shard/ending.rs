@@ -104,7 +104,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// How long a client was measured, ns: until it had nothing left to ask, or to the end of the schedule; where that was
+    /// Returns the time for which a client was measured, ns: until it had nothing left to ask, or to the end of the schedule; where that was
     /// cut short (`None`), to its last answer.
     fn client_elapsed_ns(&self, client: usize, to_ns: Option<u64>) -> u64 {
         let from_ns = self.client_from_ns[client];

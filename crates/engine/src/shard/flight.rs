@@ -73,6 +73,7 @@ impl<P: Protocol> Flights<P> {
     }
 
     /// A slot for a new request; its request buffer still holds an earlier one.
+    #[inline]
     pub fn take_slot(&mut self) -> u32 {
         if let Some(tag) = self.free.pop() {
             return tag;
@@ -103,6 +104,7 @@ impl<P: Protocol> Flights<P> {
     }
 
     /// Gives a slot back.
+    #[inline]
     pub fn release(&mut self, tag: u32) {
         self.deadlines[tag as usize] = NEVER;
         self.free.push(tag);

@@ -10,6 +10,7 @@ mod connection;
 mod ending;
 mod flight;
 mod growing;
+mod idle;
 mod lifecycle;
 mod marks;
 mod noticing;
@@ -27,6 +28,7 @@ use closed::ClosedConnections;
 use connection::Connection;
 use flight::Flights;
 use growing::Growth;
+use idle::IdleOpen;
 pub use marks::Mark;
 use marks::Marks;
 use noticing::Noticing;
@@ -130,7 +132,7 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     connections: Vec<Connection<P>>,
     /// Whether client i always uses connection i.
     dedicated: bool,
-    idle_open: VecDeque<u32>,
+    idle_open: IdleOpen,
     idle_closed: ClosedConnections,
     resting: BinaryHeap<Reverse<Rest>>,
     /// Clients that rest until their sessions call for them, with the intended start of what they asked last, ns.
@@ -166,13 +168,13 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     end_ns: u64,
     next_tick_ns: u64,
     spare: Option<Box<Interval>>,
-    /// What was used where the measured stretch began and ended.
     /// How far the connections have grown.
     growth: Growth,
     /// What it has noticed of itself.
     noticing: Noticing,
     /// When the last success ended, ns, and how many requests failed after it.
     last_success: (u64, u64),
+    /// What was used where the measured stretch began and ended.
     marks: Marks,
     last_ended_ns: u64,
     schedule_done: bool,
@@ -214,6 +216,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
         let dedicated = managed.is_none() && clients == plan.connections as usize;
         let connections = plan.connections_to_targets(dedicated);
+        let growth = Growth::from(
+            plan.warm_connections.map_or(plan.connections, |warm| warm.clamp(1, plan.connections)),
+        );
         let separate = plan.warmup_ns > 0 || plan.ignore_first > 0;
         Ok(Self {
             protocol,
@@ -228,7 +233,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             warmup: separate.then(|| Recorder::new(plan.classes)),
             connections,
             dedicated: dedicated && clients > 0,
-            idle_open: VecDeque::new(),
+            // Each target has a connection among the first.
+            idle_open: IdleOpen::new(growth.in_play.max(plan.targets.len() as u32)),
             idle_closed: ClosedConnections::new(plan.targets.len()),
             resting: BinaryHeap::new(),
             uncalled: VecDeque::new(),
@@ -254,10 +260,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             end_ns: 0,
             next_tick_ns: u64::MAX,
             spare: Some(Box::new(Interval::new(plan.classes))),
-            growth: Growth::from(
-                plan.warm_connections
-                    .map_or(plan.connections, |warm| warm.clamp(1, plan.connections)),
-            ),
+            growth,
             noticing: Noticing::default(),
             last_success: (0, 0),
             marks: Marks::default(),

@@ -12,7 +12,7 @@ use plimsoll_wire::Protocol;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What a shard is to do.
+/// The work of a shard.
 #[derive(Clone, Debug)]
 pub struct ShardPlan {
     /// The load model of the whole run.
@@ -29,9 +29,9 @@ pub struct ShardPlan {
     pub ignore_first: u32,
     /// Most connections of this shard.
     pub connections: u32,
-    /// How many of them are there from the beginning, where the others come when they are needed; else all of them.
+    /// Number of connections at the beginning, if the others are opened when they are needed; none: all of them.
     pub warm_connections: Option<u32>,
-    /// What the number of connections was bounded by.
+    /// Limit of the number of connections.
     pub connection_limit: ConnectionLimit,
     /// Slots and queue of this shard.
     pub admission: AdmissionModel,
@@ -41,7 +41,7 @@ pub struct ShardPlan {
     pub targets: Arc<Vec<Target>>,
     /// TLS, where the targets speak it.
     pub tls: Option<Tls>,
-    /// How many classes of requests there are.
+    /// Number of classes of requests.
     pub classes: usize,
     /// Poll this long before an intended start instead of sleeping, ns.
     pub spin_ns: u64,
@@ -52,31 +52,31 @@ pub struct ShardPlan {
     /// Use a connection for the next request when the server lets it open. Requests that ask for its end
     /// want this off: a server may not heed them, and nothing may follow them (RFC 9112, 9.6).
     pub keep_alive: bool,
-    /// Where it stands in a run of several parts.
+    /// Its place in a run of several parts.
     pub part: Part,
 }
 
-/// Where a part of a run stands in the whole of it.
+/// The place of a part in its run.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// Which phase its seconds belong to.
+    /// Phase that its seconds belong to.
     pub phase: u32,
-    /// How long the run had gone on when it started, ns.
+    /// Time from the start of the run to its own, ns.
     pub offset_ns: u64,
     /// Counts by when requests were due, one a shard; empty where nobody asks for them.
     pub windows: Vec<Arc<WindowCounts>>,
-    /// How the shards stand, one a shard; empty where nobody looks.
+    /// Gauges of the shards; empty if none are read.
     pub gauges: Vec<Arc<Gauge>>,
     /// Drops what is due and not sent at the end instead of sending it while a timeout lasts.
     pub drop_backlog: bool,
     /// Ends the schedule before its time when it is set; what is under way is waited for as usual.
     pub end_early: Option<Arc<AtomicBool>>,
-    /// When the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
+    /// Time at which the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
     /// processes wait for with their connections open.
     pub start_ns: Option<u64>,
 }
 
-/// How long to wait, at most. All in ns.
+/// Longest waits, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For a connection, TLS included.

@@ -413,7 +413,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 }
 
-/// Whether the target said anything in reply, be it cut or wrong.
+/// Returns whether the target said anything in reply, be it cut or wrong.
 const fn is_answered(outcome: Outcome) -> bool {
     !matches!(
         outcome,

@@ -2,6 +2,7 @@
 
 use super::closed::ClosedConnections;
 use super::connection::State;
+use super::idle::IdleOpen;
 use super::noticing::STALL_NS;
 use super::{Rest, Shard};
 use crate::net::Net;
@@ -11,7 +12,6 @@ use plimsoll_core::recorder::{Recorder, Times};
 use plimsoll_core::schedule::{Next, Schedule};
 use plimsoll_wire::{Protocol, Turn, UNTIL_CALLED};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 
 /// Idle connections that are looked at for one that suits a request better.
 const LOOKED_AT_MAX: usize = 64;
@@ -67,16 +67,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Next::Done => self.schedule_done = true,
             }
         }
-        while let Some(late) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
-            // While a slot was free it would have had that, had this thread looked in time.
-            let in_flight = self.flights.len();
-            let was_free = self.managed.as_ref().is_some_and(|queue| queue.has_slot(in_flight));
-            let interval = self.recorder_for(late.intended_ns, late.client).interval_mut();
-            interval.ledger.refused.queue_timeout += 1;
-            interval.counters.refused_late += u64::from(was_free);
-            interval.unserved.record(now_ns.saturating_sub(late.intended_ns));
-            self.standing.queue_timeout += 1;
-            self.turned_away(late, now_ns);
+        while let Some(due) = self.managed.as_mut().and_then(|queue| queue.expired(now_ns)) {
+            self.timed_out_in_queue(due, now_ns);
         }
         while self.has_idle() {
             let under_way = self.flights.len();
@@ -108,7 +100,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let under_way = self.flights.len();
         let Some(queue) = &mut self.managed else { return };
         if queue.offer(due, under_way) == Offer::Refused {
-            let is_late = now_ns.saturating_sub(due.intended_ns) >= STALL_NS;
+            let is_late = now_ns.saturating_sub(self.could_ask_ns(due)) >= STALL_NS;
             let interval = self.recorder_for(due.intended_ns, due.client).interval_mut();
             interval.ledger.refused.queue_full += 1;
             interval.counters.refused_late += u64::from(is_late);
@@ -117,6 +109,36 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.standing.queue_full += 1;
             self.turned_away(due, now_ns);
         }
+    }
+
+    /// Counts a request whose time in the queue is over. While a slot was free it would have had that, had this thread
+    /// looked in time; but not a client that was behind its cycle, and could ask only when that time was over.
+    fn timed_out_in_queue(&mut self, due: Due, now_ns: u64) {
+        let in_flight = self.flights.len();
+        let was_free = self.managed.as_ref().is_some_and(|queue| queue.has_slot(in_flight));
+        let is_late = was_free && self.could_ask_ns(due) < self.expiry_ns(due);
+        let interval = self.recorder_for(due.intended_ns, due.client).interval_mut();
+        interval.ledger.refused.queue_timeout += 1;
+        interval.counters.refused_late += u64::from(is_late);
+        interval.unserved.record(now_ns.saturating_sub(due.intended_ns));
+        self.standing.queue_timeout += 1;
+        self.turned_away(due, now_ns);
+    }
+
+    /// When the queue no longer holds a request, ns.
+    fn expiry_ns(&self, due: Due) -> u64 {
+        self.managed.as_ref().map_or(u64::MAX, |queue| queue.expiry_ns(due))
+    }
+
+    /// When whoever asks could ask, ns: a client that is behind its cycle is late for the target's sake, not for the
+    /// generator's.
+    #[inline]
+    fn could_ask_ns(&self, due: Due) -> u64 {
+        let client_free_ns = match self.schedule.user_turn(due.client) {
+            Some(turn) => turn.free_ns,
+            None => self.client_free_since_ns.get(due.client as usize).copied().unwrap_or(0),
+        };
+        due.intended_ns.max(client_free_ns)
     }
 
     /// Counts a request that was refused. Its client, where there is one, pauses: it would ask again in the
@@ -156,7 +178,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             return free.then_some(client);
         }
         loop {
-            let key = self.idle_open.pop_front().or_else(|| self.idle_closed.take())?;
+            let key = self.idle_open.take().or_else(|| self.idle_closed.take())?;
             let connection = &mut self.connections[key as usize];
             connection.queued = false;
             let is_free = matches!(connection.state, State::Open | State::Closed)
@@ -171,10 +193,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Takes connections that have no room any more from the front of the open ones.
     #[inline]
     fn drop_stale(&mut self) {
-        while let Some(&key) = self.idle_open.front()
+        while let Some(key) = self.idle_open.front()
             && !self.has_room(key)
         {
-            self.idle_open.pop_front();
+            self.idle_open.take();
             let connection = &mut self.connections[key as usize];
             if connection.state == State::Closed {
                 // Its peer closed it while it was idle.
@@ -199,14 +221,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             return key;
         }
         let looked_at = self.idle_open.iter().take(LOOKED_AT_MAX);
-        let Some((place, better)) = looked_at
-            .enumerate()
-            .map(|(place, &other)| (place, other))
-            .find(|&(_, other)| self.has_room(other) && suits(other))
-        else {
-            return key;
-        };
-        self.idle_open.remove(place);
+        let mut suited = looked_at.filter(|&other| self.has_room(other) && suits(other));
+        let Some(better) = suited.next() else { return key };
+        drop(suited);
+        self.idle_open.remove(better);
         self.connections[better as usize].queued = false;
         self.put_back(key);
         better
@@ -256,8 +274,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let tag = self.flights.take_slot();
         let flight = self.flights.get_mut(tag);
         let target = self.connections[key as usize].target;
-        let turn = self.schedule.user_turn(due.client);
-        if let Some(turn) = turn {
+        if let Some(turn) = self.schedule.user_turn(due.client) {
             self.sessions.user(due.client, turn);
         }
         let what = match self.sessions.next(due.client, target, &mut flight.request) {
@@ -288,12 +305,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let times = Times { intended_ns: due.intended_ns, sent_ns: now_ns, done_ns: 0 };
         self.flights.get_mut(tag).begin(what, due.client, key, times, measured);
         let connection = &self.connections[key as usize];
-        // A client that is behind its cycle is late for the target's sake, not for the generator's.
-        let client_free_ns = match turn {
-            Some(turn) => turn.free_ns,
-            None => self.client_free_since_ns.get(due.client as usize).copied().unwrap_or(0),
-        };
-        let could_ask_ns = due.intended_ns.max(client_free_ns);
+        let could_ask_ns = self.could_ask_ns(due);
         let could_start_ns =
             could_ask_ns.max(connection.free_since_ns).max(self.slot_free_since_ns);
         // Behind slots it is the queue that requests wait in, unless a slot was free and no connection was.
@@ -380,12 +392,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     #[inline]
     pub(super) fn give_back(&mut self, key: u32) {
         self.may_send_again |= !self.unprocessed.is_empty();
-        self.queue_idle(key, VecDeque::push_back, ClosedConnections::give_back);
+        self.queue_idle(key, IdleOpen::give_back, ClosedConnections::give_back);
     }
 
     /// Puts a connection that was picked and not used back where it was.
     fn put_back(&mut self, key: u32) {
-        self.queue_idle(key, VecDeque::push_front, ClosedConnections::put_back);
+        self.queue_idle(key, IdleOpen::put_back, ClosedConnections::put_back);
     }
 
     /// Puts a connection into the queue that its state says, unless it is in one.
@@ -393,7 +405,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn queue_idle(
         &mut self,
         key: u32,
-        open: fn(&mut VecDeque<u32>, u32),
+        open: fn(&mut IdleOpen, u32),
         closed: fn(&mut ClosedConnections, u32, u32),
     ) {
         let connection = &mut self.connections[key as usize];

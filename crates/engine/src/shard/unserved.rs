@@ -55,7 +55,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Whether the time is over in which the schedule may be walked to its end.
+    /// Returns whether the time is over in which the schedule may be walked to its end.
     fn is_late_for_the_end(&self, since_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let is_stopped = self.stop.load(Ordering::Relaxed);

@@ -5,15 +5,21 @@
 //! the same seed gives the same run. What the servers do is up to a [`Peer`]; [`http`] has one that
 //! speaks HTTP/1.1 and misbehaves by the seed.
 
+mod agenda;
 pub mod http;
+mod peer;
+mod plan;
 pub mod thread;
 
 use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
 use crate::vitals::{Looks, VitalSigns, Waited};
+use agenda::{Delivery, Entry, Happening};
+pub use peer::{Act, Acts, Arrival, Link, Peer};
+pub use plan::closed_plan;
 use plimsoll_core::clock::{Clock, VirtualClock};
 use plimsoll_core::rng::{Rng, derive_seed};
 use std::cell::RefCell;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -28,130 +34,6 @@ const BATCH: usize = 512;
 const PIECES_MAX: u64 = 6;
 /// A send is never accepted in a smaller part than this, bytes.
 const PART_MIN: usize = 64;
-
-/// The servers of a simulation.
-///
-/// A connection is named by a number that is never used again. All times are ns on the virtual clock.
-pub trait Peer {
-    /// Somebody connects to `address`.
-    fn connecting(&mut self, connection: u64, address: SocketAddr, now_ns: u64) -> Arrival;
-
-    /// Bytes have arrived, in order; what the peer does about them is appended to `acts`. Bytes keep
-    /// arriving on a connection that the peer has closed, until the other side has learnt of it.
-    fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts);
-
-    /// A time asked for with [`Act::Wake`] has come.
-    fn woken(&mut self, connection: u64, token: u64, now_ns: u64, acts: &mut Acts);
-
-    /// The other side has closed.
-    fn closed(&mut self, connection: u64);
-}
-
-/// What a peer does, each after so many ns from now. Acts on one connection keep their order.
-pub type Acts = Vec<(u64, Act)>;
-
-/// One thing that a peer does on a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// Sends bytes.
-    Bytes(Vec<u8>),
-    /// Closes in order.
-    Close,
-    /// Resets the connection.
-    Reset,
-    /// Has [`Peer::woken`] called with this token.
-    Wake(u64),
-}
-
-/// What comes of connecting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// It is up after so many ns.
-    Accepted {
-        /// From now on the client's clock, ns.
-        after_ns: u64,
-    },
-    /// It fails after so many ns.
-    Failed {
-        /// From now on the client's clock, ns.
-        after_ns: u64,
-        /// How.
-        error: NetError,
-    },
-    /// It fails before the call returns.
-    FailedAtOnce(NetError),
-    /// Nothing ever comes back.
-    Silence,
-}
-
-/// The line between client and peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Shortest time from one side to the other, ns.
-    pub latency_min_ns: u64,
-    /// Longest, ns; drawn for each piece, and pieces do not overtake each other.
-    pub latency_max_ns: u64,
-    /// How many of a thousand pieces of a peer are split up again on the way.
-    pub split_per_mille: u64,
-    /// How many of a thousand sends are accepted in part.
-    pub partial_per_mille: u64,
-    /// Longest time by which a sleep ends late, ns.
-    pub oversleep_max_ns: u64,
-}
-
-impl Default for Link {
-    /// 20 us each way, and nothing that could surprise.
-    fn default() -> Self {
-        Self {
-            latency_min_ns: 20_000,
-            latency_max_ns: 20_000,
-            split_per_mille: 0,
-            partial_per_mille: 0,
-            oversleep_max_ns: 0,
-        }
-    }
-}
-
-/// What the client gets to know.
-enum Delivery {
-    Plain(Completion),
-    Bytes(Vec<u8>),
-}
-
-enum Happening {
-    ToClient(u64, Delivery),
-    ToPeer(u64, Vec<u8>),
-    ClientClosed(u64),
-    Wake(u64, u64),
-    Hook(Box<dyn FnOnce()>),
-}
-
-struct Entry {
-    at_ns: u64,
-    /// Breaks ties, so that what was planned first happens first.
-    number: u64,
-    what: Happening,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
-    }
-}
 
 /// The client's end of a connection.
 struct Line {
@@ -227,7 +109,7 @@ impl<P: Peer> SimNet<P> {
         self
     }
 
-    /// What a kernel would show of the thread's absences.
+    /// Returns what a kernel would show of the thread's absences.
     pub fn absent(&mut self) -> Absent {
         self.thread.absent(self.clock.now_ns())
     }

@@ -3,7 +3,7 @@
 //! Without costs and absences it is an ideal generator: it does everything in no time. With them it is late in the
 //! ways in which real ones are, and its vital signs show what a kernel would show of that, and no more.
 
-/// What the thread's work costs, and when others have its core.
+/// Costs of a thread's work, and times at which others have its core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// CPU time to take received bytes and to judge them, ns.
@@ -19,15 +19,15 @@ pub struct Thread {
 /// A stretch in which the thread does not run, whatever it has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absence {
-    /// When it begins, ns.
+    /// Time at which it begins, ns.
     pub from_ns: u64,
-    /// How long it lasts, ns.
+    /// Its length, ns.
     pub for_ns: u64,
-    /// Who has the core.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a thread does not run. The kernel shows each in another place.
+/// Reason why a thread does not run. The kernel shows each in another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Another thread runs on its core: the time for which it is ready and waits is its run delay.
@@ -54,7 +54,7 @@ pub struct Absent {
 }
 
 impl Absence {
-    /// When it ends, ns.
+    /// Returns when it ends, ns.
     #[must_use]
     pub const fn end_ns(&self) -> u64 {
         self.from_ns.saturating_add(self.for_ns)
@@ -88,7 +88,7 @@ impl Running {
         self.thread.timers_late_ns
     }
 
-    /// When a thread that has work at `now_ns` runs, ns. The time until then is counted.
+    /// Returns when a thread that has work at `now_ns` runs, ns. The time until then is counted.
     pub(super) fn resumes_ns(&mut self, now_ns: u64) -> u64 {
         self.pass(now_ns);
         let Some(absence) = self.thread.absences.get(self.at) else { return now_ns };
@@ -107,7 +107,7 @@ impl Running {
         end_ns
     }
 
-    /// When a thread that runs at `now_ns` is interrupted next, ns.
+    /// Returns when a thread that runs at `now_ns` is interrupted next, ns.
     pub(super) fn interrupted_ns(&self) -> u64 {
         self.thread.absences.get(self.at).map_or(u64::MAX, |absence| absence.from_ns)
     }

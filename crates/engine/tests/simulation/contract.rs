@@ -1,14 +1,12 @@
 //! A codec that insists on being asked until it has said that nothing is left, as its contract says. HTTP/1.1
 //! lets go of the copy of a long reply only then.
 
-use crate::scene::target;
-use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
-use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
-use plimsoll_engine::shard::{Part, Shard, ShardPlan, Timeouts};
-use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
+use plimsoll_core::schedule::Limits;
+use plimsoll_engine::shard::{Shard, ShardPlan};
+use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet, closed_plan};
 use plimsoll_wire::{Event, Fault, Judgement, Protocol, Sessions, Submission, Turn};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -106,25 +104,9 @@ fn a_codec_is_asked_until_nothing_is_left() {
     clock.advance_to(SECOND_NS);
     let net = SimNet::new(clock.clone(), Rc::new(RefCell::new(Echo)), Link::default(), 1);
     let plan = ShardPlan {
-        model: LoadModel::Closed { clients: 2, think: Think::None, cycle_ns: 0 },
-        slice: Slice::WHOLE,
-        seed: 1,
         limits: Limits { duration_ns: SECOND_NS, requests: Some(10) },
-        warmup_ns: 0,
-        ignore_first: 0,
-        connections: 2,
-        warm_connections: None,
-        connection_limit: plimsoll_core::verdict::ConnectionLimit::None,
-        admission: AdmissionModel::Direct,
-        timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
-        targets: Arc::new(vec![target(vec![SocketAddr::from(([127, 0, 0, 1], 80))])]),
-        tls: None,
-        classes: 1,
-        spin_ns: 0,
-        batching: false,
         preconnect: true,
-        keep_alive: true,
-        part: Part::default(),
+        ..closed_plan(2, SECOND_NS)
     };
     let shard = Shard::new(
         plan,

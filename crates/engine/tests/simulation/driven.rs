@@ -26,7 +26,7 @@ impl Peer for Echo {
     fn closed(&mut self, _: u64) {}
 }
 
-/// When each of three requests, sent at once, was sent and when its answer was taken, us; and what a kernel would show.
+/// Returns the times at which three requests, sent at once, were sent and answered, us, and the kernel's view of the thread.
 fn three(thread: Thread) -> (Vec<u64>, Vec<u64>, Absent) {
     let clock = VirtualClock::new();
     let link = Link { latency_min_ns: 0, latency_max_ns: 0, ..Link::default() };

@@ -175,7 +175,7 @@ fn who_stops_a_run_does_not_wait_for_its_backlog() {
     assert!(run.over_ns < 1_600 * MILLISECOND_NS, "{}", run.over_ns);
 }
 
-/// What the target answers in the stretch is its rate, however long it takes for an answer.
+/// A target's rate is what it answers in the stretch, however long an answer takes.
 #[test]
 fn answers_to_the_warmup_that_come_after_it_count_in_the_rate() {
     let mut scene = slow(2000, SECOND_NS, 4 * SECOND_NS);

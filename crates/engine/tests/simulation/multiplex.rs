@@ -1,17 +1,15 @@
 //! A protocol with many requests on a connection: they share it, and end one by one.
 
-use crate::scene::target;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::Rng;
-use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
-use plimsoll_core::verdict::ConnectionLimit;
+use plimsoll_core::schedule::Limits;
 use plimsoll_engine::net::NetError;
-use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts};
-use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
+use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
+use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet, closed_plan};
 use plimsoll_wire::{Event, Fault, Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -250,25 +248,10 @@ impl Sessions<Many> for Asker {
 
 pub fn plan(clients: u32, connections: u32, requests: Option<u64>) -> ShardPlan {
     ShardPlan {
-        model: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
-        slice: Slice::WHOLE,
-        seed: 1,
         limits: Limits { duration_ns: 10 * SECOND_NS, requests },
-        warmup_ns: 0,
-        ignore_first: 0,
         connections,
-        warm_connections: None,
-        connection_limit: ConnectionLimit::None,
-        admission: AdmissionModel::Direct,
-        timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
-        targets: Arc::new(vec![target(vec![SocketAddr::from(([127, 0, 0, 1], 80))])]),
-        tls: None,
-        classes: 1,
-        spin_ns: 0,
-        batching: false,
         preconnect: true,
-        keep_alive: true,
-        part: Part::default(),
+        ..closed_plan(clients, 10 * SECOND_NS)
     }
 }
 

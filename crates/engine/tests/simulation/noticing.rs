@@ -2,13 +2,16 @@
 //! needed.
 
 use crate::multiplex::{Asker, Many, Server, answer, plan};
+use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS as MS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Think};
 use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
 use plimsoll_engine::sim::thread::{Absence, Thread, Why};
-use plimsoll_engine::sim::{Act, Link, SimNet};
+use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -73,6 +76,56 @@ fn open_load_has_the_connections_that_it_needs() {
     assert_eq!(end.rest.delays.connection.count(), end.rest.counters.waited);
 }
 
+/// A server that notes which connections are asked from a moment on.
+struct Asked {
+    server: Rc<RefCell<Server>>,
+    from_ns: u64,
+    connections: BTreeSet<u64>,
+}
+
+impl Peer for Asked {
+    fn connecting(&mut self, connection: u64, address: SocketAddr, now_ns: u64) -> Arrival {
+        self.server.borrow_mut().connecting(connection, address, now_ns)
+    }
+
+    fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts) {
+        if now_ns >= self.from_ns {
+            self.connections.insert(connection);
+        }
+        self.server.borrow_mut().received(connection, bytes, now_ns, acts);
+    }
+
+    fn woken(&mut self, _: u64, _: u64, _: u64, _: &mut Acts) {}
+
+    fn closed(&mut self, connection: u64) {
+        self.server.borrow_mut().closed(connection);
+    }
+}
+
+/// The target is slow for a second, and connections come to be needed. When it is fast again they rest: walking over all
+/// of them costs both sides more.
+#[test]
+fn connections_that_were_needed_once_rest_until_they_are_needed_again() {
+    let clock = VirtualClock::new();
+    clock.advance_to(START_NS);
+    let server = Server::new(|seen, tag| {
+        let mut acts = answer(tag);
+        acts.iter_mut().for_each(|act| act.0 = if seen < 500 { 200 * MS } else { MS });
+        acts
+    });
+    let from_ns = START_NS + 1500 * MS;
+    let asked = Asked { server, from_ns, connections: BTreeSet::new() };
+    let asked = Rc::new(RefCell::new(asked));
+    let net = SimNet::new(clock.clone(), asked.clone(), Link::default(), 1);
+    let asker = Box::new(Asker::default());
+    let plan = open(500.0);
+    let shard =
+        Shard::new(plan, Many(1), net, clock.clone(), asker, Box::new(|_| None), Arc::default());
+    let end = shard.unwrap().run(|| clock.now_ns()).unwrap();
+    assert!(end.connections > 100, "{}", end.connections);
+    assert_eq!(asked.borrow().connections.len(), 64, "the first ones, in turn");
+}
+
 /// A generator that has no time left sees more in flight than there are; more connections would not help it.
 #[test]
 fn a_saturated_generator_opens_no_more_connections() {
@@ -133,4 +186,45 @@ fn replies_wait_while_others_are_judged() {
     assert!(receive.count() > 32 * 35, "{}", receive.count());
     let end = run(together, MS, Thread::default());
     assert!(end.rest.delays.receive.is_empty());
+}
+
+fn refusals(end: &ShardEnd) -> (u64, u64, u64) {
+    let refused = end.rest.ledger.refused;
+    (refused.queue_full, refused.queue_timeout, end.rest.counters.refused_late)
+}
+
+/// A client that is behind its cycle offers its request when the target lets it, and not late for the generator's sake.
+#[test]
+fn a_client_behind_its_cycle_is_refused_for_the_targets_sake() {
+    let managed = |queue_max, queue_timeout_ns| ShardPlan {
+        model: LoadModel::Closed { clients: 8, think: Think::None, cycle_ns: 10 * MS },
+        admission: AdmissionModel::Managed { slots: 1, queue_max, queue_timeout_ns },
+        limits: Limits { duration_ns: SECOND_NS, requests: None },
+        ..plan(8, 8, None)
+    };
+    let (full, _, late) = refusals(&run(managed(2, SECOND_NS), 20 * MS, Thread::default()));
+    assert!(full > 100 && late == 0, "{full} refused, {late} of them late");
+    let (full, timed_out, late) = refusals(&run(managed(100, 15 * MS), 20 * MS, Thread::default()));
+    assert!(
+        full == 0 && timed_out > 100 && late == 0,
+        "{timed_out} timed out, {late} of them late"
+    );
+}
+
+/// Requests that are older than the queue's timeout when a stopped thread goes on were never in the queue.
+#[test]
+fn requests_that_a_stall_kept_from_the_queue_are_refused_late() {
+    let managed = |slots| ShardPlan {
+        admission: AdmissionModel::Managed { slots, queue_max: 1000, queue_timeout_ns: 20 * MS },
+        connections: slots,
+        warm_connections: None,
+        ..open(1000.0)
+    };
+    let (full, timed_out, late) =
+        refusals(&run(managed(64), 5 * MS, absent(500, 60, Why::Stopped)));
+    assert!(full == 0 && (36..=42).contains(&timed_out), "{timed_out} timed out");
+    assert!(late + 2 >= timed_out, "{late} of {timed_out} were late");
+    // A target that is too slow for the rate is not the generator's doing.
+    let (_, timed_out, late) = refusals(&run(managed(1), 5 * MS, Thread::default()));
+    assert!(timed_out > 1000 && late == 0, "{timed_out} timed out, {late} of them late");
 }

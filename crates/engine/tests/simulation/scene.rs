@@ -15,7 +15,7 @@ use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
 };
-use plimsoll_engine::sim::{Link, Peer, SimNet};
+use plimsoll_engine::sim::{Link, Peer, SimNet, closed_plan};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::windows::WindowCounts;
 use plimsoll_wire::http1::Http1;
@@ -45,7 +45,7 @@ pub struct Scene {
     pub posts: u64,
     /// How long a client pauses after a request that was lost, ns.
     pub pause_ns: u64,
-    /// How late it comes to the agreed start, ns.
+    /// Its delay at the agreed start, ns.
     pub late_ns: u64,
 }
 
@@ -293,24 +293,11 @@ impl Scene {
             seed: 1,
             plan: ShardPlan {
                 model: LoadModel::Open { rate_per_s: 1000.0, arrivals: Arrivals::Uniform },
-                slice: Slice::WHOLE,
-                seed: 1,
-                limits: Limits::after(duration_ns),
-                warmup_ns: 0,
-                ignore_first: 0,
                 connections,
-                warm_connections: None,
-                connection_limit: ConnectionLimit::None,
-                admission: AdmissionModel::Direct,
                 timeouts: Timeouts { connect_ns: timeout_ns, request_ns: timeout_ns },
                 targets: Arc::new(vec![target(vec![address(0, 1)])]),
-                tls: None,
                 classes: CLASSES,
-                spin_ns: 0,
-                batching: false,
-                preconnect: false,
-                keep_alive: true,
-                part: Part::default(),
+                ..closed_plan(1, duration_ns)
             },
             script: HttpScript {
                 seed: 1,
@@ -366,7 +353,7 @@ pub struct Cast {
     pub posts: u64,
     /// How long a client pauses after a request that was lost, ns.
     pub pause_ns: u64,
-    /// How late it comes to the agreed start, ns.
+    /// Its delay at the agreed start, ns.
     pub late_ns: u64,
 }
 

@@ -1,12 +1,10 @@
 //! A server that does exactly what a test says, with or without TLS.
 
 use crate::scene::{Cast, Outcome, address, target};
-use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::SECOND_NS;
-use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
-use plimsoll_core::verdict::ConnectionLimit;
-use plimsoll_engine::shard::{Part, ShardPlan, Timeouts};
-use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer};
+use plimsoll_core::schedule::Limits;
+use plimsoll_engine::shard::{ShardPlan, Timeouts};
+use plimsoll_engine::sim::{self, Act, Acts, Arrival, Link, Peer};
 use plimsoll_engine::tls::{Tls, TlsOptions, Trust};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 use std::cell::RefCell;
@@ -209,25 +207,12 @@ pub fn to_the_end(asked: &Asked) -> Step {
 pub fn closed_plan(clients: u32, requests: u64, timeouts: Timeouts, tls: bool) -> ShardPlan {
     let insecure = TlsOptions { trust: Trust::Anything, ..TlsOptions::default() };
     ShardPlan {
-        model: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
-        slice: Slice::WHOLE,
-        seed: 1,
         limits: Limits { duration_ns: 20 * SECOND_NS, requests: Some(requests) },
-        warmup_ns: 0,
-        ignore_first: 0,
-        connections: clients,
-        warm_connections: None,
-        connection_limit: ConnectionLimit::None,
-        admission: AdmissionModel::Direct,
         timeouts,
         targets: Arc::new(vec![target(vec![address(0, 1)])]),
         tls: tls.then(|| Tls::new(&insecure).unwrap()),
         classes: crate::asker::CLASSES,
-        spin_ns: 0,
-        batching: false,
-        preconnect: false,
-        keep_alive: true,
-        part: Part::default(),
+        ..sim::closed_plan(clients, 20 * SECOND_NS)
     }
 }
 

@@ -24,7 +24,7 @@ const SERVICE_NS: u64 = 30 * MILLISECOND_NS;
 /// No request may take longer: two tries, and two ways to a new connection.
 const PATIENCE_NS: u64 = 200 * MILLISECOND_NS;
 
-/// What the clients ask: how many of a thousand requests may be repeated.
+/// The clients' requests, of which some may be repeated.
 struct Mixed {
     rng: Rng,
     idempotent: u64,
@@ -75,27 +75,27 @@ impl Sessions<Many> for Mixed {
 /// Replies of a connection that its end cuts, where replies come in pieces.
 const CUT: u64 = 8;
 
-/// How the server treats its connections.
+/// The server's treatment of its connections.
 #[derive(Clone, Copy, Debug)]
 struct Manners {
     /// Requests of a connection before it ends, least and most.
     lives: (u64, u64),
-    /// How many of a thousand requests it does not look at.
+    /// Requests that it does not look at, of 1,000.
     passed_over: u64,
-    /// How many of a thousand begin with a piece.
+    /// Replies that begin with a piece, of 1,000.
     pieces: u64,
-    /// How many of a thousand connections are refused.
+    /// Connections that are refused, of 1,000.
     refused: u64,
-    /// How they are.
+    /// The error of a refusal.
     refusal: NetError,
-    /// How many of a thousand replies come with another number of requests that the connection takes; 0 at times.
+    /// Replies that change the number of requests that the connection takes, of 1,000; the new number may be 0.
     takes: u64,
 }
 
 struct Host {
     rng: Rng,
     manners: Manners,
-    /// What is left of each connection's requests.
+    /// Requests left for each connection.
     left: BTreeMap<u64, u64>,
     held: BTreeMap<u64, Vec<u8>>,
 }

@@ -31,12 +31,14 @@ pub struct Style {
     pub colour: bool,
     /// Columns of the page; fewer than 40 count as 40.
     pub width: usize,
+    /// Whether a file of the result could not be written, which decides the exit code.
+    pub lost_file: bool,
 }
 
 impl Default for Style {
     /// What a pipe or a file gets: no colour, 100 columns.
     fn default() -> Self {
-        Self { colour: false, width: 100 }
+        Self { colour: false, width: 100, lost_file: false }
     }
 }
 
@@ -52,9 +54,15 @@ pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Strin
     if search::result(record).is_some_and(|search| search.origin != "measured") {
         return body;
     }
+    body + &result(record, style)
+}
+
+/// The last line of a page: the outcome that decides the exit code.
+#[must_use]
+pub fn result(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
-    verdict::result(&mut page, record);
-    body + &page.finish()
+    verdict::result(&mut page, record, style.lost_file);
+    page.finish()
 }
 
 fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
 const SPREAD_MAX: f64 = 0.1;
 
-/// What the record holds of the benchmark, where it is one.
+/// Returns what the record holds of the benchmark, where it is one.
 pub fn result(record: &RunRecord) -> Option<&Value> {
     record.job_results.get("rank")
 }

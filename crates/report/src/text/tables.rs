@@ -183,8 +183,13 @@ pub fn assertions(page: &mut Page<'_>, record: &RunRecord) {
     }
 }
 
-/// What an assertion found, with its unit.
+/// The figure that an assertion found, with its unit.
 pub fn actual(one: &AssertionResult) -> String {
+    let figure = figure(one);
+    if one.at_least { format!("at least {figure}") } else { figure }
+}
+
+fn figure(one: &AssertionResult) -> String {
     match (one.actual, one.unit.as_str()) {
         (None, _) => "-".to_owned(),
         (Some(value), "") => count(value as u64),

@@ -15,7 +15,7 @@ fn a_good_run() {
 
 #[test]
 fn a_good_run_on_a_narrow_page_stays_within_it() {
-    let style = Style { colour: false, width: 64 };
+    let style = Style { width: 64, ..Style::default() };
     let text = render(&samples::good(), None, &style);
     for line in text.lines() {
         assert!(line.chars().count() <= 64, "{line}");
@@ -26,6 +26,17 @@ fn a_good_run_on_a_narrow_page_stays_within_it() {
 #[test]
 fn a_run_in_which_everything_failed() {
     assert_snapshot!(plain(&samples::failed()));
+}
+
+#[test]
+fn the_headline_names_what_was_never_answered() {
+    let mut record = samples::good();
+    let headline = |record: &RunRecord| plain(record).lines().nth(3).unwrap().to_owned();
+    assert!(!headline(&record).contains("unfinished"));
+    record.ledger.unfinished = record.ledger.sent * 3 / 5;
+    record.ledger.ok = record.ledger.sent - record.ledger.unfinished;
+    record.rate.ok_per_s = record.rate.offered_per_s * 0.4;
+    assert!(headline(&record).contains("60 % unfinished"), "{}", headline(&record));
 }
 
 #[test]
@@ -114,7 +125,7 @@ fn times_that_do_not_belong_to_the_ok_requests_void_the_run() {
 #[test]
 fn colour_only_adds_escapes() {
     let record = samples::good();
-    let colour = Style { colour: true, width: 100 };
+    let colour = Style { colour: true, ..Style::default() };
     let mut text = render(&record, None, &colour);
     assert!(text.contains("\u{1b}[32m"), "a valid verdict is green");
     for code in ["0", "1", "31", "32", "33"] {

@@ -12,6 +12,9 @@ use plimsoll_core::verdict::VerdictKind;
 /// An open run that got fewer than this share of its requests through says both rates.
 const FELL_SHORT_BELOW: f64 = 0.95;
 
+/// A stop cuts off what is in flight; more than this share of the requests is worth a word.
+const MANY_UNFINISHED: f64 = 0.01;
+
 /// Whether requests came at times of their own.
 pub fn is_open(record: &RunRecord) -> bool {
     let model = record.scenario.get("load").and_then(|load| load.get("model"));
@@ -59,7 +62,8 @@ fn rate(record: &RunRecord) -> String {
     let failed = ledger.failed.total();
     let lost = ledger.scheduled.saturating_sub(ledger.sent);
     let short = is_open(record) && rates.ok_per_s < rates.offered_per_s * FELL_SHORT_BELOW;
-    if failed == 0 && lost == 0 && !short {
+    let unfinished = ledger.unfinished as f64 > ledger.sent as f64 * MANY_UNFINISHED;
+    if failed == 0 && lost == 0 && !short && !unfinished {
         return format!("{} requests/s", significant(rates.ok_per_s));
     }
     let mut text = format!("{} ok/s", significant(rates.ok_per_s));
@@ -80,6 +84,9 @@ fn rate(record: &RunRecord) -> String {
     }
     if ledger.unsent.stopped > 0 {
         text += &format!(", {} never sent", share(ledger.unsent.stopped, ledger.scheduled));
+    }
+    if unfinished {
+        text += &format!(", {} unfinished", share(ledger.unfinished, ledger.sent));
     }
     text
 }
@@ -132,7 +139,7 @@ fn limit(name: &str, slo: &SloResult) -> String {
 pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
     let verdict = &record.verdict;
     let (meaning, tone) = match verdict.kind {
-        VerdictKind::Valid if verdict.bounds.is_some() && !verdict.reasons.is_empty() => {
+        VerdictKind::Valid if verdict.is_within_bounds() => {
             ("these figures describe the target within the bounds named here", Tone::Good)
         }
         VerdictKind::Valid => ("these figures describe the target", Tone::Good),
@@ -160,7 +167,7 @@ pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
 }
 
 /// The last line: the outcome that decides the exit code.
-pub fn result(page: &mut Page<'_>, record: &RunRecord) {
-    let tone = if of_record(record) == FINE { Tone::Good } else { Tone::Bad };
-    page.entry("Result", &outcome::line(record), tone);
+pub fn result(page: &mut Page<'_>, record: &RunRecord, lost_file: bool) {
+    let tone = if of_record(record) == FINE && !lost_file { Tone::Good } else { Tone::Bad };
+    page.entry("Result", &outcome::line(record, lost_file), tone);
 }

@@ -72,7 +72,7 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
     page.blank();
 }
 
-/// Whether it is all, in words.
+/// Returns whether it is all, in words.
 fn completeness(visit: &VisitResult) -> (String, Tone) {
     if visit.complete {
         let text = format!(
@@ -118,7 +118,7 @@ fn missing(page: &mut Page<'_>, visit: &VisitResult) {
     }
 }
 
-/// Where the time went.
+/// Adds the lines about times.
 fn times(page: &mut Page<'_>, visit: &VisitResult) {
     page.entry("Time", &shares(&visit.time), Tone::Plain);
     if visit.first_byte_ms.count > 0 {

@@ -2,7 +2,6 @@
 
 pub mod asker;
 pub mod draw;
-pub mod parallel;
 pub mod scene;
 
 use crate::judging::{Finding, Grade, judge};

@@ -172,7 +172,7 @@ impl TermAutomaton {
         }
     }
 
-    /// What every term that is accepted begins with.
+    /// Returns what every term that is accepted begins with.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
     }

@@ -95,7 +95,7 @@ pub(crate) fn execute(
     let some = wanted.hits + wanted.offset > 0;
     let ranked = wanted.ranking == Ranking::Bm25 && plan.order.is_empty() && some;
     let scored = ranked || by_score || wanted.min_relevance.is_some();
-    let statistics = Statistics(searcher);
+    let statistics = Statistics::of(searcher);
     let scoring = if scored {
         EnableScoring::enabled_from_statistics_provider(&statistics, searcher)
     } else {
@@ -105,7 +105,12 @@ pub(crate) fn execute(
     let weight = weight.as_ref();
     let (hits, offset) = (wanted.hits, wanted.offset);
     let minimum = wanted.min_relevance.unwrap_or(f32::NEG_INFINITY);
-    let shape = if wanted.min_relevance.is_some() { Shape::General } else { plan.shape };
+    let shape = match plan.shape {
+        _ if wanted.min_relevance.is_some() => Shape::General,
+        // Of few documents none can be passed over: to walk over them once is less than to count them apart.
+        Shape::ScoredTerms if scored && !statistics.is_any_frequent() => Shape::General,
+        shape => shape,
+    };
     let run = Run { searcher, lids, weight, shape, limits, wanted: hits + offset, scored, minimum };
     let mut sorted_by = Vec::new();
     let (total, found) = match shape {

@@ -34,7 +34,7 @@ impl Lids {
         columns
     }
 
-    /// What tells the documents of a snapshot.
+    /// Returns the columns that identify the documents of a snapshot.
     pub(crate) fn of<'a>(&self, searcher: &'a Searcher) -> Documents<'a> {
         Documents { columns: self.columns(searcher), searcher }
     }

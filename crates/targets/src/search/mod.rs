@@ -32,6 +32,7 @@ mod metrics;
 mod near;
 mod numbers;
 mod operation;
+mod order_parameter;
 mod parameters;
 mod plan;
 mod pool;

@@ -49,6 +49,12 @@ impl Parameters {
         newest_first.find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// The name of the first parameter that `is_meant`, if it has a value.
+    pub(crate) fn named(&self, is_meant: impl Fn(&str) -> bool) -> Option<&str> {
+        let mut given = self.entries.iter().filter(|(_, value)| !value.trim().is_empty());
+        given.find(|(name, _)| is_meant(name)).map(|(name, _)| name.as_str())
+    }
+
     /// The value of the first of these names that was given.
     pub(crate) fn any(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.get(name))

@@ -11,7 +11,7 @@ pub(crate) const MAX_EDITS: u64 = 2;
 /// The largest edit distance of [`Similar`] where words are found by an automaton.
 pub(crate) const MAX_AUTOMATON_EDITS: u64 = 4;
 
-/// How far words may be from each other in `near` and `onear` unless the query says.
+/// Default distance of words in `near` and `onear`.
 pub(crate) const DEFAULT_DISTANCE: u32 = 2;
 
 /// One node of a boolean query.

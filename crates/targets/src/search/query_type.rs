@@ -55,6 +55,11 @@ impl QueryType {
         Self { composite: Composite::WeakAnd, syntax: Syntax::None, linguistics: true }
     }
 
+    /// The type `any`, which is also that of filters.
+    pub(crate) const fn any() -> Self {
+        Self { composite: Composite::Or, syntax: Syntax::Simple, linguistics: false }
+    }
+
     /// The type with the parts that were named.
     ///
     /// # Errors

@@ -1,12 +1,14 @@
 //! What `/search/` was asked: parameters and query text become a [`Search`].
 
+use super::order_parameter;
 use super::parameters::{Parameters, duration_us, is_true};
-use super::query::{Node, Ranking, Search, Selection, Statement};
+use super::query::{Node, OrderBy, Ranking, Search, Selection, Statement};
 use super::query_type::{QueryType, QueryTypeParts};
 use super::schema::{DEFAULT_FIELD, Schemas};
 use super::search_reply::{Code, Failure, is_special};
 use super::simple::{self, Text};
 use super::yql::{self, FreeText, Scope};
+use std::cell::Cell;
 use std::time::Duration;
 
 /// The most hits that a search may return.
@@ -19,6 +21,24 @@ pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_millis(500);
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 const DEFAULT_HITS: u64 = 10;
+/// Parameters by which Vespa finds other documents, or orders or groups them otherwise, and which this server does not
+/// have: an answer without them would be to another question. Those that end in a dot stand for all that begin so.
+const REFUSED: [&str; 14] = [
+    "select",
+    "select.",
+    "collapsefield",
+    "collapsesize",
+    "collapse.",
+    "pos.",
+    "streaming.",
+    "ranking.location",
+    "ranking.matchPhase.",
+    "ranking.rankScoreDropLimit",
+    "ranking.secondPhase.rankScoreDropLimit",
+    "ranking.globalPhase.",
+    "rules.rulebase",
+    "model.type.profile",
+];
 const PARAMETER_PAGE: &str =
     "https://docs.vespa.ai/en/reference/query-api-reference.html#native-execution-parameters";
 
@@ -39,14 +59,24 @@ struct RequestScope<'a> {
     kind: QueryType,
     /// How text in a statement is read unless the statement says.
     in_statement: QueryType,
+    /// Whether the statement has read the parameter `query`, and with it its filter.
+    read_query: Cell<bool>,
     schemas: &'a Schemas,
 }
 
 impl<'a> RequestScope<'a> {
     fn new(parameters: &'a Parameters, schemas: &'a Schemas) -> Result<Self, String> {
         let part = |name: &str| parameters.get(&format!("model.type.{name}")).map(str::to_owned);
-        if part("profile").is_some() {
-            return Err("'model.type.profile' is not supported by this server".to_owned());
+        let is_refused = |name: &str| {
+            REFUSED.iter().any(|no| name == *no || (no.ends_with('.') && name.starts_with(no)))
+        };
+        if let Some(name) = parameters.named(is_refused) {
+            return Err(format!("'{name}' is not supported by this server"));
+        }
+        if let Some(name) = parameters.get("queryProfile").filter(|name| *name != "default") {
+            return Err(format!(
+                "Could not resolve query profile '{name}': the only one is default"
+            ));
         }
         let parts = QueryTypeParts {
             name: parameters.any(&["type", "model.type"]).map(str::to_owned),
@@ -58,16 +88,27 @@ impl<'a> RequestScope<'a> {
         let kind = kind.map_err(|message| format!("Could not set 'model.type': {message}"))?;
         let everywhere = part("isYqlDefault").is_some_and(|text| is_true(&text));
         let in_statement = if everywhere { kind } else { QueryType::default() };
-        Ok(Self { parameters, kind, in_statement, schemas })
+        Ok(Self { parameters, kind, in_statement, read_query: Cell::new(false), schemas })
     }
 
-    fn read(
-        &self,
-        text: &str,
-        field: &str,
+    /// The field of words without a field in the texts of parameters.
+    fn default_field(&self) -> &str {
+        self.parameters.any(&["default-index", "model.defaultIndex"]).unwrap_or(DEFAULT_FIELD)
+    }
+
+    /// The text that restricts `query`, if there is one.
+    fn filter(&self) -> Option<&str> {
+        let filter = self.parameters.any(&["filter", "model.filter"]);
+        filter.filter(|text| !text.trim().is_empty())
+    }
+
+    /// A text of a parameter, once its length and field are looked at.
+    fn text<'t>(
+        &'t self,
+        text: &'t str,
+        field: &'t str,
         kind: QueryType,
-        distance: Option<u32>,
-    ) -> Result<Node, String> {
+    ) -> Result<Text<'t>, String> {
         if text.len() > yql::MAX_TEXT_BYTES {
             let limit = yql::MAX_TEXT_BYTES;
             return Err(format!(
@@ -78,7 +119,21 @@ impl<'a> RequestScope<'a> {
         if !self.schemas.can_search(field) {
             return Err(unknown_field(field, self.schemas));
         }
-        simple::parse(&Text { text, field, kind, distance, schemas: self.schemas })
+        Ok(Text { text, field, kind, distance: None, schemas: self.schemas })
+    }
+
+    /// A query that `recall` restricts, without any part in the relevance.
+    fn recalled(&self, query: Node) -> Result<Node, String> {
+        let Some(recall) = self.parameters.get("recall") else { return Ok(query) };
+        let text = self.text(recall, self.default_field(), QueryType::any())?;
+        let filter = simple::filter(&text)?;
+        if !filter.ranked.is_empty() {
+            return Err("Recall contains at least one rank item: write + or - before it".to_owned());
+        }
+        if filter.required.is_empty() && filter.unwanted.is_empty() {
+            return Err("Failed to parse recall parameter".to_owned());
+        }
+        Ok(filter.unranked().apply(query))
     }
 }
 
@@ -88,9 +143,20 @@ impl Scope for RequestScope<'_> {
     }
 
     fn user_query(&self) -> Result<Node, String> {
+        self.read_query.set(true);
         let text = self.parameters.any(&["query", "model.queryString"]).unwrap_or("");
-        let field = self.parameters.any(&["default-index", "model.defaultIndex"]);
-        self.read(text, field.unwrap_or(DEFAULT_FIELD), self.kind, None)
+        let field = self.default_field();
+        let query = simple::parse(&self.text(text, field, self.kind)?)?;
+        match self.filter() {
+            None => Ok(query),
+            // Where nothing else is asked for, the filter is the query.
+            Some(filter) if query == Node::Null => {
+                simple::parse(&self.text(filter, field, QueryType::any())?)
+            }
+            Some(filter) => {
+                Ok(simple::filter(&self.text(filter, field, QueryType::any())?)?.apply(query))
+            }
+        }
     }
 
     fn free_text(&self, free: &FreeText<'_>) -> Result<Node, String> {
@@ -104,7 +170,8 @@ impl Scope for RequestScope<'_> {
             _ => {}
         }
         let kind = if free.only_words { QueryType::only_words() } else { self.in_statement };
-        self.read(free.text, field, kind.with(free.grammar)?, free.distance)
+        let text = self.text(free.text, field, kind.with(free.grammar)?)?;
+        simple::parse(&Text { distance: free.distance, ..text })
     }
 }
 
@@ -114,17 +181,21 @@ impl Scope for RequestScope<'_> {
 /// With what to tell the client.
 pub(crate) fn read(parameters: &Parameters, schemas: &Schemas) -> Result<SearchRequest, Failure> {
     let scope = RequestScope::new(parameters, schemas).map_err(invalid)?;
-    let statement = statement(parameters, &scope)?;
+    let mut statement = statement(parameters, &scope)?;
     check_names(&statement, schemas)?;
-    let types = types(&statement, schemas)?;
+    let sources = parameters.any(&["sources", "search", "model.sources"]).unwrap_or("");
+    statement.sources.extend(listed(sources).map(str::to_owned));
+    let types = restricted(types(&statement.sources, schemas)?, parameters, schemas)?;
     let (hits, offset) = page(parameters, &statement)?;
     let timeout = timeout(parameters, &statement)?;
     let ranking = ranking(parameters)?;
     let timing = parameters.get("presentation.timing").is_some_and(is_true);
-    let Statement { selection, filter, order, .. } = statement;
+    let order = order(parameters, statement.order)?;
+    let Statement { selection, filter, .. } = statement;
     let filter = filter.asked().ok_or_else(|| {
         Failure::new(Code::NullQuery, "No query: there is no word to look for in 'query'")
     })?;
+    let filter = scope.recalled(filter).map_err(invalid)?;
     let search = Search { filter, types, order, ranking, hits, offset };
     Ok(SearchRequest { search, selection, timeout, timing })
 }
@@ -139,10 +210,17 @@ fn unknown_field(name: &str, schemas: &Schemas) -> String {
 
 fn statement(parameters: &Parameters, scope: &RequestScope<'_>) -> Result<Statement, Failure> {
     if let Some(text) = parameters.get("yql").filter(|text| !text.trim().is_empty()) {
-        return yql::parse(text, scope)
-            .map_err(|error| invalid(format!("Could not create query from YQL: {error}")));
+        let statement = yql::parse(text, scope)
+            .map_err(|error| invalid(format!("Could not create query from YQL: {error}")))?;
+        if scope.filter().is_some() && !scope.read_query.get() {
+            return Err(invalid(
+                "'filter' restricts 'query', which this YQL statement does not read: add 'and userQuery()', or say in \
+                 the statement what is to be filtered",
+            ));
+        }
+        return Ok(statement);
     }
-    if parameters.any(&["query", "model.queryString"]).is_none() {
+    if parameters.any(&["query", "model.queryString"]).is_none() && scope.filter().is_none() {
         let message = "No query: give 'yql' (or 'query' with words to look for)";
         return Err(Failure::new(Code::NullQuery, message));
     }
@@ -167,11 +245,54 @@ fn check_names(statement: &Statement, schemas: &Schemas) -> Result<(), Failure> 
     Ok(())
 }
 
+/// The order that the statement asks for, or else the parameter.
+fn order(parameters: &Parameters, in_statement: Vec<OrderBy>) -> Result<Vec<OrderBy>, Failure> {
+    match parameters.any(&["sorting", "ranking.sorting"]) {
+        Some(text) if in_statement.is_empty() => order_parameter::order(text).map_err(invalid),
+        _ => Ok(in_statement),
+    }
+}
+
+/// The names in a list with commas.
+fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// Of the document types those that `restrict` names; without any, every one.
+fn restricted(
+    types: Vec<u16>,
+    parameters: &Parameters,
+    schemas: &Schemas,
+) -> Result<Vec<u16>, Failure> {
+    let text = parameters.any(&["restrict", "model.restrict"]).unwrap_or("");
+    let mut wanted = Vec::new();
+    for name in listed(text) {
+        let schema = schemas.by_name(name).ok_or_else(|| {
+            let known = schemas.type_names();
+            invalid(format!("Could not set 'restrict' to '{name}'. The document types are {known}"))
+        })?;
+        wanted.push(schema.number());
+    }
+    if wanted.is_empty() {
+        return Ok(types);
+    }
+    wanted.sort_unstable();
+    wanted.dedup();
+    if types.is_empty() {
+        return Ok(if wanted.len() == schemas.types().len() { Vec::new() } else { wanted });
+    }
+    wanted.retain(|number| types.contains(number));
+    if wanted.is_empty() {
+        return Err(invalid("'restrict' names none of the document types of the sources"));
+    }
+    Ok(wanted)
+}
+
 /// The document types that the sources name; the cluster stands for all of them.
-fn types(statement: &Statement, schemas: &Schemas) -> Result<Vec<u16>, Failure> {
+fn types(sources: &[String], schemas: &Schemas) -> Result<Vec<u16>, Failure> {
     let mut types = Vec::new();
     let mut every = false;
-    for source in &statement.sources {
+    for source in sources {
         match schemas.by_name(source) {
             Some(schema) => types.push(schema.number()),
             None if source == schemas.cluster() => every = true,

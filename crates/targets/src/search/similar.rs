@@ -8,7 +8,7 @@ use tantivy::query::{ConstScorer, EmptyScorer, EnableScoring, Explanation, Query
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError, Term};
 
-/// Which words of a field are looked for.
+/// The words of a field that are searched.
 #[derive(Clone)]
 pub(crate) enum Words {
     /// All that the automaton of a term accepts, which are as many edits away at most.

@@ -209,7 +209,7 @@ impl WindowScorer {
     }
 }
 
-/// Whether one position of each list can be chosen so that all are within the distance.
+/// Returns whether one position of each list can be chosen so that all are within the distance.
 fn unordered(places: &[&[u32]], distance: u32) -> bool {
     let mut rests: Vec<&[u32]> = places.to_vec();
     loop {

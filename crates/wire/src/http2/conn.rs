@@ -237,7 +237,7 @@ impl Conn {
         self.closed(began)
     }
 
-    /// Whether the reply to this request has begun.
+    /// Returns whether the reply to this request has begun.
     pub(super) fn began(&self, tag: u32) -> Option<bool> {
         self.streams.iter().find(|stream| stream.tag == tag).map(|stream| stream.begun)
     }

@@ -1,5 +1,6 @@
 //! One check: how it is written, and when it holds.
 
+use super::parts::Parts;
 use super::{Seen, Shown};
 use crate::json_scan::{Pointer, number, unsigned};
 use plimsoll_core::units::Span;
@@ -23,6 +24,8 @@ pub(super) enum Rule {
     Absent(Pointer),
     /// If there is a value, it must be this one.
     EqualIfThere(Pointer, serde_json::Value),
+    /// None of the replies that a reply holds may have failed.
+    EachPart(Parts),
     Equal(Pointer, serde_json::Value, bool),
     Number(Pointer, Comparison, f64),
     Contains(memchr::memmem::Finder<'static>, bool),
@@ -162,6 +165,7 @@ impl Rule {
                 Some(found) => equal(found, value),
                 None => whole && looks_like_json(body),
             },
+            Self::EachPart(parts) => whole && looks_like_json(body) && parts.failed(body).is_none(),
             Self::Equal(pointer, value, wanted) => {
                 pointer.find(body).is_some_and(|found| equal(found, value) == *wanted)
             }
@@ -208,6 +212,10 @@ impl Rule {
             | Self::Number(pointer, ..) => match pointer.find(seen.body) {
                 Some(value) => format!("found {}", shown(value)),
                 None if looks_like_json(seen.body) => "found no such value".to_owned(),
+                None => "the body is not JSON".to_owned(),
+            },
+            Self::EachPart(parts) => match parts.failed(seen.body) {
+                Some((index, part)) => format!("number {index}, from 0, is {}", shown(part)),
                 None => "the body is not JSON".to_owned(),
             },
             Self::ExistsAny(_) if looks_like_json(seen.body) => "found none of them".to_owned(),

@@ -174,6 +174,34 @@ fn presets_know_a_200_that_is_no_success() {
     assert!(!reply("<html>maintenance</html>") && !reply(""), "a 200 is not yet a success");
 }
 
+/// A multi search has status 200 and no `errors` of its own, whatever became of its searches.
+#[test]
+fn a_reply_that_holds_a_failed_reply_is_no_success() {
+    let elastic = Checks::new(&["elasticsearch"]).unwrap();
+    let reply = |text: &str| judge(&elastic, 200, text.as_bytes()).is_ok();
+    let good = r#"{"took":1,"timed_out":false,"_shards":{"failed":0},"hits":{},"status":200}"#;
+    let several = |last: &str| format!(r#"{{"took":3,"responses":[{good},{last}]}}"#);
+    assert!(reply(&several(good)));
+    for bad in [
+        r#"{"error":{"type":"index_not_found_exception"},"status":404}"#,
+        r#"{"error":"no such index"}"#,
+        r#"{"status":429}"#,
+        r#"{"took":1,"timed_out":true,"_shards":{"failed":0},"hits":{},"status":200}"#,
+        r#"{"took":1,"timed_out":false,"_shards":{"failed":2},"hits":{},"status":200}"#,
+        "null",
+    ] {
+        assert!(!reply(&several(bad)), "{bad}");
+    }
+    assert!(reply(r#"{"docs":[{"_index":"a","_id":"1","found":false}]}"#));
+    assert!(!reply(r#"{"docs":[{"_index":"a","_id":"1","error":{"type":"x"}}]}"#));
+    let body = several(r#"{"error":{"type":"x"},"status":404}"#);
+    let seen = Seen { status: 200, body: body.as_bytes(), ..Seen::default() };
+    let told = elastic.explain(&seen).unwrap();
+    assert!(told.contains(r#"number 1, from 0, is {"error":{"type":"x"}"#), "{told}");
+    // A field of a document, and a text, are not the replies of a search.
+    assert!(reply(r#"{"took":1,"hits":{"hits":[{"_source":{"responses":[{"error":1}]}}]}}"#));
+}
+
 #[test]
 fn hits_are_counted_wherever_they_are_told() {
     let counter = HitCounter::default();

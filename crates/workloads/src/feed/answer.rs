@@ -8,7 +8,7 @@ use plimsoll_wire::http1::{Reply, decode_body};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// What a reply of a good status tells.
+/// Meaning of a reply with a good status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The operation was done.
@@ -25,7 +25,7 @@ pub enum Answer {
 const SHOWN_BYTES: usize = 120;
 /// Longest reply that is unpacked, bytes.
 const UNPACKED_MAX_BYTES: usize = 1 << 20;
-/// How header names begin that say what was left out.
+/// Prefix of the header names for what was left out.
 const IGNORED: &[u8] = b"x-vespa-ignored-";
 
 /// Reads the reply to an operation.

@@ -25,7 +25,7 @@ pub struct Circuit {
     /// Those among them in which it was not only 429: the target is not there, rather than busy.
     absent: u32,
     round_at_ns: u64,
-    /// When the first of what was turned away since was sent, ns.
+    /// Time at which the first of what was turned away since was sent, ns.
     since_ns: u64,
     blocked_until_ns: u64,
     opened: u64,

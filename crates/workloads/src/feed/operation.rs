@@ -154,6 +154,8 @@ impl<'a> Found<'a> {
             b"\"update\"" => Kind::Update,
             b"\"remove\"" => Kind::Remove,
             b"\"fields\"" => return self.take_fields(value),
+            // As in Vespa's own clients and in its handler: not there.
+            b"\"condition\"" | b"\"create\"" if value == b"null" => return Ok(()),
             b"\"condition\"" => {
                 let wanted = Problem::Value { key: "condition", wanted: "a string" };
                 let text = decoded(value).ok_or(wanted)?;
@@ -298,6 +300,15 @@ mod tests {
             (remove.kind, remove.id.name(), remove.fields),
             (Kind::Remove, "c\u{e6}", &[][..])
         );
+    }
+
+    /// Serializers write what is not set as null; Vespa takes it as not there.
+    #[test]
+    fn null_is_no_condition() {
+        let text = r#"{"put":"id:n:t::a","condition":null,"create":null,"fields":{"a":null}}"#;
+        let put = parse(text.as_bytes()).unwrap();
+        assert_eq!((put.condition, put.create), (None, false));
+        assert_eq!(put.fields, br#"{"a":null}"#);
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub struct FeedSessions {
     batch: Batch,
     /// Whether no batch will come any more.
     input_over: bool,
+    /// Since when there has been room for an operation, and none was read, ns.
+    starved_since_ns: Option<u64>,
     slots: Slots,
     order: Order,
     /// The operation that each client has under way.
@@ -110,6 +112,7 @@ impl FeedSessions {
             now_ns: 0,
             batch: Batch::default(),
             input_over: false,
+            starved_since_ns: None,
             slots: Slots::default(),
             order: Order::default(),
             of_client: Vec::new(),
@@ -158,8 +161,21 @@ impl FeedSessions {
             let used = (self.batch.bytes() > 0).then(|| std::mem::take(&mut self.batch));
             let (batch, over) = self.feed.input.take(self.shard, used);
             self.input_over = over;
+            self.starve(batch.is_some());
             self.batch = batch.unwrap_or_default();
         }
+    }
+
+    /// Counts for how long there was room for operations and none had been read; what comes after the last one is no
+    /// time of the feed.
+    fn starve(&mut self, came: bool) {
+        if came && let Some(since_ns) = self.starved_since_ns {
+            self.tally.starved_ns += self.now_ns.saturating_sub(since_ns);
+        }
+        self.starved_since_ns = match came {
+            true => None,
+            false => self.starved_since_ns.or((self.now_ns > 0).then_some(self.now_ns)),
+        };
     }
 
     /// Operations of the input that could be sent now, as far as is known.

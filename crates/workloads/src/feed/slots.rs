@@ -45,7 +45,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Whether it still pauses until then: an operation that has expired leaves its place in the queue behind.
+    /// Returns whether it still pauses until then: an operation that has expired leaves its place in the queue behind.
     fn pauses_until(&self, until_ns: u64) -> bool {
         self.stage == Stage::Paused && self.due_ns == until_ns
     }
@@ -149,7 +149,7 @@ impl Slots {
         None
     }
 
-    /// Whether any waits to be sent, or to be sent again.
+    /// Returns whether any waits to be sent, or to be sent again.
     pub fn is_waiting(&self) -> bool {
         !self.ready.is_empty() || !self.paused.is_empty()
     }

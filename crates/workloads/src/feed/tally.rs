@@ -44,6 +44,8 @@ pub struct Tally {
     pub shrinks: u64,
     /// How often the circuit opened.
     pub pauses: u64,
+    /// For how long the shard that waited longest had room for operations and none had been read, ns.
+    pub starved_ns: u64,
     /// When the first request was sent, ns; 0 when none was.
     pub first_ns: u64,
     /// When the last operation was settled, ns.
@@ -100,6 +102,7 @@ impl Tally {
         self.window += other.window;
         self.shrinks += other.shrinks;
         self.pauses += other.pauses;
+        self.starved_ns = self.starved_ns.max(other.starved_ns);
         self.first_ns = match (self.first_ns, other.first_ns) {
             (0, first_ns) | (first_ns, 0) => first_ns,
             (a, b) => a.min(b),

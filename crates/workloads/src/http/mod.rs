@@ -1,14 +1,17 @@
 //! Sessions that ask HTTP requests from files and judge the replies.
 
+mod judge;
 mod output;
 mod source;
 mod troubles;
 
+pub use judge::Judge;
+pub(crate) use judge::plain_body;
+use judge::{DECODED_MAX, Judged, SHOWN_MAX, beginning, shown, status_hint};
 pub use output::OutputFile;
 pub use source::{Order, Rendered, Stream, Way, shuffled};
 pub use troubles::Troubles;
 
-use crate::checks::{Checks, Failure as CheckFailure, HitCounter, Seen, Shown};
 use crate::classes::Classes;
 use crate::render::{FbenchForm, HttpForm};
 use crate::rows::{RowFeed, TemplateSet};
@@ -17,7 +20,7 @@ use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::UserTurn;
 use plimsoll_wire::http::Http;
-use plimsoll_wire::http1::{Encoding, Keep, Reply, Request, decode_body};
+use plimsoll_wire::http1::{Keep, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,65 +39,6 @@ pub enum Form {
         /// A body that every request carries.
         body: Option<Vec<u8>>,
     },
-}
-
-/// Largest body that is decoded for a check, bytes.
-const DECODED_MAX: usize = 16 << 20;
-/// How much of a text is shown in samples, bytes.
-const SHOWN_MAX: usize = 500;
-
-/// What makes a reply a success, and what is read from it.
-#[derive(Clone, Debug, Default)]
-pub struct Judge {
-    /// Status and content.
-    pub checks: Checks,
-    /// Fewest body bytes of a success (`-l`).
-    pub body_min_bytes: u64,
-    /// Counts hits, where asked for.
-    pub hits: Option<HitCounter>,
-    /// Read hits from the header only (vespa-fbench) instead of header or body.
-    pub hits_from_header_only: bool,
-}
-
-impl Judge {
-    /// What must be kept of a reply to judge it.
-    #[must_use]
-    pub fn keep(&self) -> Keep {
-        Keep {
-            head: self.hits.is_some(),
-            body: self.checks.needs_body() || (self.hits.is_some() && !self.hits_from_header_only),
-            stream: false,
-        }
-    }
-
-    /// How many hits a reply tells of, where anybody wants to know.
-    fn count(&self, reply: &Reply<'_>, body: &[u8]) -> Option<u64> {
-        let counter = self.hits.as_ref()?;
-        let body = if self.hits_from_header_only { b"" } else { body };
-        counter.count(reply.header(HitCounter::HEADER), body)
-    }
-
-    fn failure(&self, reply: &Reply<'_>, body: (&[u8], Shown), judged: Judged) -> Option<Failure> {
-        match self.checks.judge(&judged.seen(reply.status, body)) {
-            Err(CheckFailure::Status(_)) => Some(Failure::Status),
-            Err(CheckFailure::Check(_)) => Some(Failure::Check),
-            Ok(()) if reply.body_bytes < self.body_min_bytes => Some(Failure::Check),
-            Ok(()) => None,
-        }
-    }
-}
-
-/// What of a reply's judging is not in the reply.
-#[derive(Clone, Copy, Debug, Default)]
-struct Judged {
-    hits: Option<u64>,
-    service_ns: u64,
-}
-
-impl Judged {
-    fn seen(self, status: u16, (body, shown): (&[u8], Shown)) -> Seen<'_> {
-        Seen { status, body, shown, hits: self.hits, service_ns: self.service_ns }
-    }
 }
 
 /// Where one reader of requests stands.
@@ -123,7 +67,7 @@ pub struct HttpSessions {
     append: Vec<u8>,
     scratch: Vec<u8>,
     troubles: Troubles,
-    /// How many clients, of all shards, have nothing left to ask.
+    /// Number of clients, of all shards, that have nothing left to ask.
     exhausted: Arc<AtomicU32>,
     park: Option<Park>,
     filling: Option<Filling>,
@@ -289,21 +233,6 @@ impl Drop for HttpSessions {
     }
 }
 
-/// Decodes a body where it is coded and wanted, and says how much of it that is.
-pub(crate) fn plain_body<'a>(
-    reply: &'a Reply<'a>,
-    scratch: &'a mut Vec<u8>,
-    decoded_max: usize,
-) -> (&'a [u8], Shown) {
-    if reply.encoding == Encoding::Identity || reply.body.is_empty() {
-        return (reply.body, if reply.truncated { Shown::Cut } else { Shown::Whole });
-    }
-    match decode_body(reply, scratch, decoded_max) {
-        Ok(body) => (body, Shown::Whole),
-        Err(_) => (reply.body, Shown::Coded),
-    }
-}
-
 /// Writes a rendered request, filled where there are rows; its class and line are returned. `None` when the rows are used
 /// up.
 #[inline]
@@ -410,38 +339,6 @@ impl Sessions<Http> for HttpSessions {
     }
 }
 
-/// What to do about a status that is no success, where that is known: nothing for others.
-fn status_hint(reply: &Reply<'_>) -> String {
-    match (reply.status, reply.header("Location")) {
-        (300..=399, Some(location)) => {
-            format!(" leads to {}; redirects are not followed", shown(location))
-        }
-        (401, _) => ": the server wants credentials; give --header 'Authorization: ...'".to_owned(),
-        (403, _) => ": the server refuses these credentials, or none were given".to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// How a reply began: its status, where a redirect leads, and the first bytes of its body where they were kept.
-fn beginning(reply: &Reply<'_>, body: &[u8]) -> String {
-    let mut text = format!("HTTP {}", reply.status);
-    if let Some(location) = reply.header("Location") {
-        text.push_str(", Location: ");
-        text.push_str(&shown(location));
-    }
-    if !body.is_empty() {
-        text.push_str(": ");
-        text.push_str(&shown(body));
-    }
-    text
-}
-
-/// Bytes as text for a person, cut to [`SHOWN_MAX`].
-fn shown(bytes: &[u8]) -> String {
-    let cut = &bytes[..bytes.len().min(SHOWN_MAX)];
-    String::from_utf8_lossy(cut).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 /// Splits rendered bytes into head and body.
 fn parts_of(request: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memmem::find(request, b"\r\n\r\n") {
@@ -479,39 +376,5 @@ mod tests {
             !["POST", "PATCH", "PURGE", "DEBIT", "GRANT", "TRANSFER"].into_iter().any(idempotent)
         );
         assert_eq!(parts_of(b"POST / HTTP/1.1\r\n\r\nbody").1, b"body");
-    }
-
-    #[test]
-    fn a_sample_of_a_refusal_tells_what_the_server_said() {
-        let reply = Reply {
-            status: 301,
-            head: b"Location: /b\r\n",
-            body: b"",
-            encoding: Encoding::Identity,
-            body_bytes: 0,
-            truncated: false,
-        };
-        assert_eq!(beginning(&reply, b""), "HTTP 301, Location: /b");
-        let busy = Reply { status: 503, head: b"", ..reply };
-        assert_eq!(beginning(&busy, b"queue\nfull"), "HTTP 503: queue full");
-        assert_eq!(beginning(&busy, &[b'x'; 9_000]).len(), SHOWN_MAX + "HTTP 503: ".len());
-    }
-
-    #[test]
-    fn a_small_body_is_a_failed_check() {
-        let judge = Judge { body_min_bytes: 10, ..Judge::default() };
-        let reply = Reply {
-            status: 200,
-            head: b"",
-            body: b"",
-            encoding: Encoding::Identity,
-            body_bytes: 9,
-            truncated: false,
-        };
-        let failure =
-            |reply: &Reply<'_>| judge.failure(reply, (b"", Shown::Whole), Judged::default());
-        assert_eq!(failure(&reply), Some(Failure::Check));
-        assert_eq!(failure(&Reply { body_bytes: 10, ..reply }), None);
-        assert_eq!(failure(&Reply { status: 503, ..reply }), Some(Failure::Status));
     }
 }

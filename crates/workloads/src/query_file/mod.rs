@@ -21,6 +21,7 @@ mod split;
 mod tests;
 
 pub use lines::{LineInfo, LineReader};
+pub(crate) use origin::to_path;
 pub use parser::{ReadOptions, Record, RecordKind, RecordParser, check_target};
 pub use pattern::FilePattern;
 pub use reader::{ByteRange, Passes, RecordReader, Scan, scan};

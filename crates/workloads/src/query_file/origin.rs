@@ -8,7 +8,7 @@ use crate::render::Authority;
 ///
 /// # Errors
 /// What else the line is, with what to write instead.
-pub(super) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Problem> {
+pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Problem> {
     if target.first() == Some(&b'/') {
         return Ok(());
     }

@@ -29,7 +29,7 @@ struct Conversion {
     letter: u8,
 }
 
-/// What is wrong with a conversion that is not known.
+/// The problem of an unknown conversion.
 const UNKNOWN: &str = "only conversions of one integer, such as %d, %03d or %x, and %% are known";
 
 impl Conversion {

@@ -21,7 +21,7 @@ pub(crate) type Bytes = Box<dyn Read + Send>;
 #[derive(Clone, Debug)]
 pub struct SourceFile {
     path: PathBuf,
-    /// What came out of a pipe, in a file without a name.
+    /// The content of a pipe, in a file without a name.
     spooled: Option<Arc<File>>,
     gzip: bool,
     /// Unpacked bytes. A gzip file does not tell this, so it is counted when first needed.

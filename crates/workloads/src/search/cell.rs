@@ -25,7 +25,7 @@ pub struct Measured {
     pub server_cpu_s: Option<f64>,
     /// CPU time of this program, s.
     pub generator_cpu_s: f64,
-    /// What the generator measured of itself.
+    /// The generator's own health.
     pub health: Health,
     /// The first failure: its kind, and what the engine said.
     pub first_failure: Option<String>,
@@ -271,7 +271,7 @@ fn own_marks(about: &CellAbout, repeats: &[Measured], cell: &Cell) -> Vec<String
     marks
 }
 
-/// Whether the generator was the limit of a repeat, as in any run.
+/// Returns whether the generator was the limit of a repeat, as in any run.
 fn generator_limited(about: &CellAbout, one: &Measured) -> bool {
     let clients = Some(about.key.users);
     let evidence = Evidence {

@@ -6,7 +6,7 @@ use super::reply::{ReplyForm, ReplyReader};
 use super::slice::{NOT_A_VISIT, Verdict, refused};
 use plimsoll_wire::http1::{Reply, decode_body};
 
-/// What a reply says of the visit that is to come.
+/// Meaning of a reply for the visit that is to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// It is the reply to a visit.

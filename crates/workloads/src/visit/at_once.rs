@@ -5,11 +5,11 @@
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 
-/// How long a number of slices is measured, ns.
+/// Time for which each number of slices is measured, ns.
 const STEP_NS: u64 = 750 * MILLISECOND_NS;
 /// The longest that is waited for the first bytes of a step, ns.
 const STEP_MAX_NS: u64 = 5 * SECOND_NS;
-/// What comes in before this is left over from the step before, ns.
+/// Time at the start of a step whose bytes belong to the step before, ns.
 const SETTLING_NS: u64 = 100 * MILLISECOND_NS;
 /// More slices at once must bring this much more.
 const GAIN: f64 = 1.1;
@@ -30,9 +30,9 @@ pub struct Climb {
     /// The number that is measured now.
     at: usize,
     measured: Vec<Step>,
-    /// When the step began, ns; 0 before the first look.
+    /// Time at which the step began, ns; 0 before the first look.
     began_ns: u64,
-    /// When its measuring began, with the bytes and the time lost to the output until then.
+    /// Time at which its measuring began, with the bytes and the time lost to the output until then.
     from: Option<(u64, u64, u64)>,
     settled: bool,
 }
@@ -43,12 +43,12 @@ impl Climb {
         Self { numbers, at: 0, measured: Vec::new(), began_ns: 0, from: None, settled: false }
     }
 
-    /// What was measured so far.
+    /// Returns what was measured so far.
     pub fn measured(&self) -> &[Step] {
         &self.measured
     }
 
-    /// How many slices may ask at once now, when so many bytes have come, and the output was the limit for so long, ns.
+    /// Returns the number of slices that may ask at once, from the bytes received and the time lost to the output, ns.
     pub fn look(&mut self, now_ns: u64, bytes: u64, limited_ns: u64) -> u32 {
         if self.settled {
             return self.numbers[self.at];

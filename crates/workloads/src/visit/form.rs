@@ -29,7 +29,7 @@ pub struct VisitForm {
     /// The only slice that is visited; all where it is none.
     #[serde(default)]
     pub slice_id: Option<u32>,
-    /// Whether replies shall come packed.
+    /// True if replies must be packed.
     #[serde(default)]
     pub gzip: bool,
     /// Whether replies shall stream.
@@ -49,9 +49,9 @@ pub struct VisitStep<'a> {
     pub slice: u32,
     /// Index of the bucket space.
     pub space: usize,
-    /// Where it goes on; at the beginning where it is none.
+    /// Continuation to resume from; none: the beginning.
     pub token: Option<&'a str>,
-    /// Whether it must not stream: only such a reply can say with its status what is wrong.
+    /// True if it must not stream: only such a reply can say with its status what is wrong.
     pub plain: bool,
 }
 
@@ -65,7 +65,7 @@ impl VisitForm {
         self.slice_id.map_or(0..self.slices, |slice| slice..slice + 1)
     }
 
-    /// How the ids of all documents begin, where the path names their namespace and type.
+    /// Returns how the ids of all documents begin, where the path names their namespace and type.
     #[must_use]
     pub fn id_front(&self) -> Option<String> {
         let mut parts = self.path.strip_prefix("/document/v1/")?.split('/');
@@ -76,7 +76,7 @@ impl VisitForm {
         Some(format!("id:{}:{}:", part()?, part()?))
     }
 
-    /// Whether `there` is the path that is asked for, whatever of it is percent-encoded.
+    /// Returns whether `there` is the path that is asked for, whatever of it is percent-encoded.
     #[must_use]
     pub fn is_path(&self, there: &str) -> bool {
         let plain = |path: &str| decoded(path.trim_end_matches('/'));

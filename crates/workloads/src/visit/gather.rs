@@ -16,7 +16,7 @@ const LARGE_BYTES: usize = 40 << 10;
 #[derive(Debug, Default)]
 pub struct Gather {
     nap_ns: u64,
-    /// When the read at hand took place, ns, and what it has brought.
+    /// Time at which the read at hand took place, ns, and what it has brought.
     read_ns: u64,
     read_bytes: usize,
     paused: bool,
@@ -46,7 +46,7 @@ impl Gather {
         (self.paused, self.read_ns, self.read_bytes) = (true, 0, 0);
     }
 
-    /// How long to wait before the next read, ns.
+    /// Returns how long to wait before the next read, ns.
     pub fn nap_ns(&self) -> u64 {
         if self.paused { 0 } else { self.nap_ns }
     }

@@ -21,12 +21,12 @@ pub const QUEUE_BYTES: usize = 16 << 20;
 const ROOM_BYTES: usize = QUEUE_BYTES / 4 * 3;
 /// Lines of one destination are gathered in blocks of about this size, bytes.
 const BLOCK_BYTES: usize = 256 << 10;
-/// How long fewer bytes than a block wait for more, so that not every piece of a reply wakes the thread.
+/// Time for which fewer bytes than a block wait for more, so that not every piece of a reply wakes the thread.
 const GATHER: Duration = Duration::from_millis(20);
 /// Empty blocks that are kept for later use.
 const SPARE_MAX: usize = 8;
 
-/// Where a visit writes.
+/// Destination of a visit's documents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Destination {
@@ -55,9 +55,9 @@ struct Queue {
     spare: Vec<Vec<u8>>,
     /// Bytes of lines that are not written yet.
     bytes: usize,
-    /// Whether the thread sleeps.
+    /// True if the thread sleeps.
     asleep: bool,
-    /// Whether a checkpoint stands in the queue.
+    /// True if a checkpoint stands in the queue.
     urgent: bool,
     closing: bool,
     full_since_ns: Option<u64>,
@@ -68,7 +68,7 @@ struct Shared {
     queue: Mutex<Queue>,
     work: Condvar,
     full: AtomicBool,
-    /// How long it was full before it last was not, ns.
+    /// Total time for which it was full, up to the last time that it had room, ns.
     full_ns: AtomicU64,
     failed: AtomicBool,
     error: Mutex<Option<String>>,
@@ -148,7 +148,7 @@ impl Output {
         &self.paths
     }
 
-    /// Whether anything is written at all.
+    /// Returns whether anything is written at all.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.thread.is_some()
@@ -185,7 +185,7 @@ impl Output {
         }
     }
 
-    /// Whether so much waits that nothing more should be received.
+    /// Returns whether so much waits that nothing more should be received.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.shared.full.load(Ordering::Relaxed)
@@ -209,7 +209,7 @@ impl Output {
         self.shared.lock().bytes
     }
 
-    /// Why nothing is written any more.
+    /// Returns why nothing is written any more.
     #[must_use]
     pub fn error(&self) -> Option<String> {
         if !self.shared.failed.load(Ordering::Relaxed) {

@@ -182,6 +182,9 @@ where
         let mut slice = visit.slice(self.index(client));
         self.no_longer_awaited(slice.awaits_first());
         slice.failed(&reason, times.done_ns, visit.failures_max);
+        if failure == Failure::Timeout {
+            visit.timed_out(self.forms.len());
+        }
         let over = slice.given_up.is_some();
         self.dismiss(&mut slice.admitted, over);
     }

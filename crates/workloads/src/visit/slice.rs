@@ -62,7 +62,7 @@ pub struct SliceTimes {
     pub receive_ns: u64,
 }
 
-/// How long the output had been the limit at some moments, ns: that time is nobody else's.
+/// Time for which the output had been the limit at some moments, ns; it belongs to neither side of the network.
 #[derive(Clone, Copy, Default)]
 struct Limited {
     ended_ns: u64,
@@ -103,9 +103,9 @@ struct Reply {
     message: Option<String>,
     broken: Option<ReplyError>,
     first_ns: u64,
-    /// Whether it is an object that names the path that was asked for.
+    /// True if it is an object that names the path that was asked for.
     names_path: bool,
-    /// Whether it has an array of documents.
+    /// True if it has an array of documents.
     has_documents: bool,
 }
 
@@ -135,9 +135,9 @@ pub struct Slice {
     pub retry_at_ns: Option<u64>,
     /// In which form the server answers, once it has.
     pub form: Option<ReplyForm>,
-    /// Whether it is among those that ask now, where not all do at once.
+    /// True if it is among those that ask now, where not all do at once.
     pub admitted: bool,
-    /// Whether the next request must not stream, so that its status can say what is wrong.
+    /// True if the next request must not stream, so that its status can say what is wrong.
     pub plain: bool,
     reader: ReplyReader,
     unpacked: Unpacked,
@@ -152,11 +152,11 @@ pub struct Slice {
 
 /// What a slice needs to know of the visit.
 pub struct Surroundings<'a> {
-    /// What is asked.
+    /// The visit's form.
     pub form: &'a VisitForm,
-    /// How the ids of all documents begin, where the path says.
+    /// Prefix of all document ids, if the path names it.
     pub id_front: Option<&'a str>,
-    /// How long the output has been the limit so far, ns.
+    /// Time for which the output has been the limit so far, ns.
     pub limited_ns: u64,
     /// What an interrupted visit had written and may come again in whatever slice.
     pub earlier: &'a IdSet,
@@ -180,7 +180,7 @@ impl Slice {
         self.limited.begun_ns = limited_ns;
     }
 
-    /// Whether nothing of the reply has come yet.
+    /// Returns whether nothing of the reply has come yet.
     pub fn awaits_first(&self) -> bool {
         self.reply.first_ns == 0
     }
@@ -388,7 +388,7 @@ impl Slice {
     }
 }
 
-/// How a reply of status 200 is called that is none to a visit.
+/// Name of a 200 reply that is not the reply to a visit.
 pub(super) const NOT_A_VISIT: &str = "HTTP 200, but the reply is not that of a visit";
 
 /// What a status other than 200 means for the visit.

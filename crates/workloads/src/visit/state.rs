@@ -11,7 +11,7 @@ use std::path::Path;
 /// The name and version of the file that a resume reads.
 const STATE_SCHEMA: &str = "plimsoll.visit-state/1";
 
-/// What is kept to go on after an interruption.
+/// State that is kept to resume after an interruption.
 #[derive(Serialize, Deserialize)]
 pub(super) struct State {
     pub schema: String,
@@ -19,7 +19,7 @@ pub(super) struct State {
     pub destination: Destination,
     pub format: DocumentFormat,
     pub packing: Packing,
-    /// How long each file was.
+    /// Length of each file.
     pub bytes: Vec<u64>,
     pub slices: Vec<SliceProgress>,
 }

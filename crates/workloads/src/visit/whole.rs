@@ -133,6 +133,8 @@ pub struct Visit {
     climb: Mutex<Option<Climb>>,
     /// Body bytes received in this run.
     bytes: AtomicU64,
+    /// Requests that took their whole time and brought nothing.
+    unanswered: AtomicU32,
     first_bytes: Mutex<Histogram>,
 }
 
@@ -213,6 +215,7 @@ impl Visit {
             asking: AtomicU32::new(0),
             climb: Mutex::new(None),
             bytes: AtomicU64::new(0),
+            unanswered: AtomicU32::new(0),
             first_bytes: Mutex::new(Histogram::new()),
         }
     }
@@ -262,6 +265,17 @@ impl Visit {
 
     pub(super) fn count_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// A request took its whole time: where none of the `targets` has ever brought anything, no further try will.
+    pub(super) fn timed_out(&self, targets: usize) {
+        let before = self.unanswered.fetch_add(1, Ordering::Relaxed) as usize;
+        if self.bytes.load(Ordering::Relaxed) == 0 && before + 1 >= targets {
+            let least_s = self.form.timeout_s;
+            self.stop(format!(
+                "the target answers nothing: not a byte of a document came, though it was asked to answer within {least_s} s"
+            ));
+        }
     }
 
     /// How many slices a saved visit has.

@@ -11,7 +11,7 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 /// Bytes gathered before the system is asked to write.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How documents are written, one a line.
+/// Format of a document's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DocumentFormat {
@@ -36,7 +36,7 @@ impl DocumentFormat {
     }
 }
 
-/// How files are packed.
+/// Compression of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Packing {
@@ -49,7 +49,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// What a file's name says: `.gz`, `.zst`, or nothing.
+    /// Returns what a file's name says: `.gz`, `.zst`, or nothing.
     #[must_use]
     pub fn of_name(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {

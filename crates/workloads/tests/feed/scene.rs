@@ -1,13 +1,10 @@
 //! A feed on a virtual clock, and what came of it.
 
 use super::server::{Faults, Server};
-use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
-use plimsoll_engine::shard::{Message, Part, Shard, ShardPlan, Timeouts};
-use plimsoll_engine::sim::{Link, SimNet};
-use plimsoll_engine::target::Target;
+use plimsoll_engine::shard::{Message, Shard, ShardPlan};
+use plimsoll_engine::sim::{Link, SimNet, closed_plan};
 use plimsoll_wire::http1::Http1;
 use plimsoll_workloads::feed::{
     FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, Packed, Parameters,
@@ -16,7 +13,6 @@ use plimsoll_workloads::feed::{
 use plimsoll_workloads::render::{Authority, HttpForm};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -103,29 +99,7 @@ impl Scene {
 
     pub fn plan(&self) -> ShardPlan {
         let clients = self.settings.inflight.limit() + 1;
-        let address = SocketAddr::from(([127, 0, 0, 1], 80));
-        let target = Target { host: "simulated".to_owned(), port: 80, addresses: vec![address] };
-        ShardPlan {
-            model: LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 },
-            slice: Slice::WHOLE,
-            seed: 1,
-            limits: Limits { duration_ns: 100_000 * SECOND_NS, requests: None },
-            warmup_ns: 0,
-            ignore_first: 0,
-            connections: self.connections,
-            warm_connections: None,
-            connection_limit: plimsoll_core::verdict::ConnectionLimit::None,
-            admission: AdmissionModel::Direct,
-            timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
-            targets: Arc::new(vec![target]),
-            tls: None,
-            classes: 1,
-            spin_ns: 0,
-            batching: false,
-            preconnect: false,
-            keep_alive: true,
-            part: Part::default(),
-        }
+        ShardPlan { connections: self.connections, ..closed_plan(clients, 100_000 * SECOND_NS) }
     }
 }
 

@@ -52,7 +52,7 @@ pub struct Server {
     pub tokens: u64,
 }
 
-/// What stands for answers of status 200 that accept nothing, or not everything.
+/// Status that stands for 200 replies that accept nothing, or not everything.
 const FOREIGN: u16 = 1200;
 const FIELDS_IGNORED: u16 = 1201;
 const IGNORED: u16 = 1202;

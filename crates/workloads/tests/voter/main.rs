@@ -5,14 +5,13 @@
 
 mod server;
 
-use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::schedule::{Limits, LoadModel, Slice, Think};
+use plimsoll_core::schedule::Limits;
 use plimsoll_core::voter::WriteCheck;
-use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts};
-use plimsoll_engine::sim::{Link, SimNet};
+use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
+use plimsoll_engine::sim::{Link, SimNet, closed_plan};
 use plimsoll_engine::target::Target;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::volt::{Login, Volt};
@@ -118,25 +117,11 @@ impl Scene {
             addresses: vec![SocketAddr::from(([127, 0, 0, 1], port))],
         };
         ShardPlan {
-            model: LoadModel::Closed { clients: self.clients, think: Think::None, cycle_ns: 0 },
-            slice: Slice::WHOLE,
-            seed: 1,
             limits: Limits { duration_ns: 30 * SECOND_NS, requests: Some(self.calls) },
-            warmup_ns: 0,
-            ignore_first: 0,
             connections: 4,
-            warm_connections: None,
-            connection_limit: plimsoll_core::verdict::ConnectionLimit::None,
-            admission: AdmissionModel::Direct,
-            timeouts: Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_NS },
             targets: Arc::new(vec![target(21_212), target(21_213)]),
-            tls: None,
-            classes: 1,
-            spin_ns: 0,
-            batching: false,
             preconnect: true,
-            keep_alive: true,
-            part: Part::default(),
+            ..closed_plan(self.clients, 30 * SECOND_NS)
         }
     }
 }

@@ -16,15 +16,15 @@ const PROGRESS_EVERY: i64 = 60;
 
 /// The lines of a run, up to its end.
 pub struct Running {
-    /// What the summary says; `ran_for_s` is what `-s` says.
+    /// Options of the summary; `ran_for_s` is the value of `-s`.
     pub options: FbenchOptions,
     /// `-p`.
     pub print_every: i64,
     /// Lines that were too long.
     pub skipped: u64,
-    /// How many clients have nothing left to ask.
+    /// Number of clients that have nothing left to ask.
     pub exhausted: Arc<AtomicU32>,
-    /// Whether stdout is free for them.
+    /// True if stdout is free for them.
     pub to_stdout: bool,
     /// Dots printed so far.
     pub dots: u32,
@@ -48,7 +48,7 @@ impl Running {
         self.print(&text);
     }
 
-    /// Whether every client had nothing left to ask.
+    /// Returns whether every client had nothing left to ask.
     pub fn is_exhausted(&self) -> bool {
         self.exhausted.load(Ordering::Relaxed) >= self.options.clients
     }

@@ -1,13 +1,11 @@
 //! What a feed came to.
 
 use super::task::Task;
+use crate::throughput::Waiting;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_workloads::feed::{InflightChoice, Position, Tally};
-
-/// A thread that is busier than this may have been what held the feed up.
-pub const BUSY: f64 = 0.97;
 
 /// What is known of the run.
 pub struct Ended {
@@ -17,14 +15,6 @@ pub struct Ended {
     pub cpu_s: f64,
     /// Whether the user ended it.
     pub stopped: bool,
-}
-
-/// What to say of a thread that had no time left.
-pub fn busy_warning(busiest: f64) -> String {
-    format!(
-        "the sending thread had work {:.0} % of the time: the target may take more; use more --threads",
-        busiest * 100.0
-    )
 }
 
 /// The result, and what a careful reader should know besides. Nothing is read any more from here on.
@@ -59,6 +49,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
         complete: tally.accepted == operations && read_enough && trouble.is_none() && !empty,
         seconds,
         accepted_per_s: if seconds > 0.0 { tally.accepted as f64 / seconds } else { 0.0 },
+        input_limited_s: tally.starved_ns as f64 / 1e9,
         requests: tally.requests,
         retries: tally.retries(),
         body_bytes: tally.body_bytes,
@@ -122,6 +113,15 @@ fn unread(task: &Task, position: &Position) -> Option<InputPlace> {
     }
     let file = task.feed.input.names().get(position.file).cloned().unwrap_or_default();
     Some(InputPlace { file, line: position.line, skip: position.operations })
+}
+
+/// How the input held the feed up.
+pub fn input(result: &FeedResult) -> Waiting {
+    Waiting {
+        waited_s: result.input_limited_s,
+        of_s: result.seconds,
+        reason: "the input came too slowly (one thread reads and unpacks it, as fast as whoever writes it)",
+    }
 }
 
 /// Whether every operation was accepted.

@@ -1,14 +1,16 @@
 //! The line on stderr that shows how far a feed has come.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::{Heartbeat, Line, MESSAGE};
 use plimsoll_core::clock::now_ns;
+use plimsoll_report::text::number::{bytes, count, significant};
 use plimsoll_workloads::feed::{Feed, FeedNow};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A status line; hidden when stderr is not a terminal or `--quiet` was given.
+/// A status line, or a line a minute where stderr is no terminal; nothing with `--quiet`.
 pub struct FeedProgress {
     feed: Arc<Feed>,
-    bar: ProgressBar,
+    line: Line,
+    heartbeat: Heartbeat,
     /// When it was looked at last, and what was seen then.
     seen: Mutex<(u64, FeedNow)>,
 }
@@ -17,50 +19,42 @@ impl FeedProgress {
     /// For a feed that begins now.
     #[must_use]
     pub fn new(feed: Arc<Feed>, quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(4)
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} {msg}") {
-            bar.set_style(style);
+        Self {
+            feed,
+            line: Line::new(None, MESSAGE, quiet),
+            heartbeat: Heartbeat::new(quiet),
+            seen: Mutex::new((now_ns(), FeedNow::default())),
         }
-        bar.set_message("connecting");
-        Self { feed, bar, seen: Mutex::new((now_ns(), FeedNow::default())) }
     }
 
     /// Shows where it stands.
     pub fn show(&self) {
-        if self.bar.is_hidden() {
-            return;
-        }
         let now = (now_ns(), self.feed.now());
         let malformed = self.feed.input.position().malformed;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        self.bar.set_message(line(&seen, &now, malformed));
-        self.bar.tick();
+        let parts = parts(&seen, &now, malformed);
         *seen = now;
+        self.line.say(&parts);
+        self.heartbeat.beat(|| parts);
     }
 
     /// Takes the status line away.
     pub fn done(&self) {
-        self.bar.finish_and_clear();
+        self.line.done();
     }
 }
 
-fn line(last: &(u64, FeedNow), now: &(u64, FeedNow), malformed: u64) -> String {
+fn parts(last: &(u64, FeedNow), now: &(u64, FeedNow), malformed: u64) -> Vec<String> {
     let seconds = ((now.0 - last.0) as f64 / 1e9).max(1e-9);
     let per_s = |to: u64, from: u64| to.saturating_sub(from) as f64 / seconds;
-    format!(
-        "{:>10} accepted  {:>8.0}/s  {:>6.1} MB/s  {} in flight  {} again  {} failed",
-        now.1.accepted,
-        per_s(now.1.accepted, last.1.accepted),
-        per_s(now.1.body_bytes, last.1.body_bytes) / 1e6,
-        now.1.under_way,
-        now.1.retries,
-        now.1.refused + malformed
-    )
+    vec![
+        format!("{:>10} accepted", count(now.1.accepted)),
+        format!("{:>7}/s", significant(per_s(now.1.accepted, last.1.accepted))),
+        format!("{} failed", count(now.1.refused + malformed)),
+        format!("{:>7}/s", bytes(per_s(now.1.body_bytes, last.1.body_bytes))),
+        format!("{} in flight", count(now.1.under_way)),
+        format!("{} again", count(now.1.retries)),
+    ]
 }
 
 #[cfg(test)]
@@ -78,10 +72,15 @@ mod tests {
             ..FeedNow::default()
         };
         let second = 1_000_000_000;
-        let line = line(&(second, at(1000, 0)), &(2 * second, at(3500, 2_500_000)), 2);
-        assert_eq!(
-            line,
-            "      3500 accepted      2500/s     2.5 MB/s  64 in flight  3 again  3 failed"
-        );
+        let parts = parts(&(second, at(1000, 0)), &(2 * second, at(3500, 2_500_000)), 2);
+        let told = [
+            "     3,500 accepted",
+            "  2,500/s",
+            "3 failed",
+            "2.50 MB/s",
+            "64 in flight",
+            "3 again",
+        ];
+        assert_eq!(parts, told);
     }
 }

@@ -82,7 +82,7 @@ fn share(processors: &[usize], index: usize, count: usize) -> Vec<usize> {
     processors[from..to].to_vec()
 }
 
-/// What an instance is started with.
+/// Returns what an instance is started with.
 pub fn arguments(args: &RankArgs, index: usize) -> Vec<String> {
     let preset = if args.preset == Preset::Mini { "mini" } else { "feedsim" };
     let port = if args.port == 0 { 0 } else { args.port.saturating_add(index as u16) };

@@ -1,11 +1,11 @@
 //! Runs at one rate, and FeedSim's table of them.
 
 use super::RankArgs;
-use crate::commands::method::{judged, unless_dead};
+use crate::commands::method::unless_dead;
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::plant::Segment;
-use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, is_merely_late, judge};
 use plimsoll_engine::plant::{EnginePlant, Stretch};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_wire::rank::Rank;
@@ -24,7 +24,7 @@ pub struct Row {
     requested_per_s: f64,
     stretch: Stretch,
     /// Whether every limit held.
-    pub held: bool,
+    held: bool,
 }
 
 /// The servers under load.
@@ -98,7 +98,7 @@ pub fn final_run(
 }
 
 impl Row {
-    /// How long it was. One that was stopped has windows that never began, but what was recorded until then counts.
+    /// Returns how long it was. One that was stopped has windows that never began, but what was recorded until then counts.
     fn seconds(&self) -> f64 {
         let Stretch { seconds, totals, interrupted, .. } = &self.stretch;
         let recorded = if *interrupted { totals.seconds() } else { 0.0 };
@@ -129,11 +129,6 @@ impl Row {
             response.p99,
             response.p99_9,
         ]
-    }
-
-    /// Whether somebody ended it before its time.
-    pub fn was_stopped(&self) -> bool {
-        self.stretch.interrupted
     }
 
     /// Instances that answered.
@@ -198,9 +193,9 @@ pub fn csv(rows: &[Row]) -> String {
     format!("{HEAD}\n{}{}", lines.join("\n"), if lines.is_empty() { "" } else { "\n" })
 }
 
-/// Share of the limit that the generator's own lag may make up, and what it may be whatever the limit, s.
-const LAG_SHARE: f64 = 0.1;
-const LAG_FLOOR_S: f64 = 0.002;
+/// Share of the limit that the generator's own delays may make up, and what they may be whatever the limit, s.
+const OWN_SHARE: f64 = 0.1;
+const OWN_FLOOR_S: f64 = 0.002;
 
 /// The verdict on the whole: the search's, unless nothing was answered at all, or one of the runs after the search,
 /// or of the fixed rates, cannot be believed.
@@ -209,15 +204,7 @@ pub fn verdict(of_search: Verdict, rows: &[Row], end: &RunEnd, goal: &Goal) -> V
     if of_search.kind != VerdictKind::Valid {
         return of_search;
     }
-    // As in the search: what counts is the generator's lag by the limit that is to be held.
-    let on_time = |row: &Row| {
-        let lag_s = row.stretch.totals.lag.quantile_ns(0.99) as f64 / 1e9;
-        lag_s <= (LAG_SHARE * goal.limit_s).max(LAG_FLOOR_S)
-    };
-    let mut of_rows = rows
-        .iter()
-        .map(|row| (row, judged(&row.stretch.totals, row.stretch.interrupted, end.health)))
-        .filter(|(row, verdict)| verdict.kind != VerdictKind::GeneratorLimited || !on_time(row));
+    let mut of_rows = rows.iter().map(|row| (row, row.verdict(goal)));
     let wrong = of_rows.find(|(_, verdict)| verdict.kind != VerdictKind::Valid);
     let Some((row, Verdict { kind, mut reasons, .. })) = wrong else { return of_search };
     if let Some(reason) = reasons.first_mut() {
@@ -225,6 +212,29 @@ pub fn verdict(of_search: Verdict, rows: &[Row], end: &RunEnd, goal: &Goal) -> V
     }
     reasons.extend(of_search.reasons);
     Verdict::new(kind, reasons)
+}
+
+impl Row {
+    /// May this run be believed? Delays of the generator that are small beside the limit do not matter, however large
+    /// they are beside the times of a quick target.
+    fn verdict(&self, goal: &Goal) -> Verdict {
+        let Stretch { totals, health, interrupted, .. } = &self.stretch;
+        let evidence =
+            Evidence { interrupted: *interrupted, health: *health, ..Evidence::of(totals) };
+        let verdict = judge(&evidence);
+        let tolerated_ms = (OWN_SHARE * goal.limit_s).max(OWN_FLOOR_S) * 1e3;
+        let own_ms = verdict.bounds.map_or(f64::INFINITY, |bounds| {
+            [bounds.p50_ms, bounds.p95_ms]
+                .map(|[low, high]| high - low)
+                .into_iter()
+                .fold(0.0, f64::max)
+        });
+        let is_limited = verdict.kind == VerdictKind::GeneratorLimited;
+        if is_limited && is_merely_late(&evidence) && own_ms <= tolerated_ms {
+            return Verdict { kind: VerdictKind::Valid, ..verdict };
+        }
+        verdict
+    }
 }
 
 /// What the record holds under `rank`: the last run by instance and as a whole, and all runs.
@@ -250,4 +260,49 @@ pub fn record(rows: &[Row], instances: usize) -> Value {
         "successful_instances": last.map_or(0, Row::successful),
         "runs": runs,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::clock::MILLISECOND_NS as MS;
+    use plimsoll_core::interval::Interval;
+    use plimsoll_core::seek::plant::Window;
+    use plimsoll_core::verdict::Health;
+
+    /// A run whose replies take 5 ms, of which they may have waited `late_ns` for plimsoll to read them.
+    fn row(late_ns: u64, health: Health) -> Row {
+        let mut totals = Interval::new(1);
+        for _ in 0..1000 {
+            totals.classes[0].record_ok(5 * MS, 5 * MS);
+            totals.lag.record(20_000);
+        }
+        totals.delays.receive.record_many(late_ns, 1000);
+        (totals.ledger.scheduled, totals.ledger.sent, totals.ledger.ok) = (1000, 1000, 1000);
+        (totals.counters.ended_in_time, totals.to_ns) = (1000, 10_000 * MS);
+        let (counts, limits) = (Window::default(), Vec::new());
+        let stretch = Stretch {
+            from_s: 0.0,
+            seconds: 10.0,
+            counts,
+            limits,
+            totals,
+            health,
+            interrupted: false,
+        };
+        Row { requested_per_s: 100.0, stretch, held: true }
+    }
+
+    /// Lag is not all that a generator adds: replies that wait to be read count as well, and so does a saturated thread.
+    #[test]
+    fn a_run_is_judged_by_all_of_the_generators_delays() {
+        let goal = |limit_s| Goal::late(0.05, limit_s, 10.0, 1);
+        let kind = |row: &Row, limit_s| row.verdict(&goal(limit_s)).kind;
+        let healthy = Health::default();
+        assert_eq!(kind(&row(MS / 2, healthy), 0.15), VerdictKind::Valid);
+        assert_eq!(kind(&row(4 * MS, healthy), 0.15), VerdictKind::Valid, "3 % of the limit");
+        assert_eq!(kind(&row(4 * MS, healthy), 0.01), VerdictKind::GeneratorLimited);
+        let saturated = Health { busy: 0.99, ..healthy };
+        assert_eq!(kind(&row(MS / 2, saturated), 0.15), VerdictKind::GeneratorLimited);
+    }
 }

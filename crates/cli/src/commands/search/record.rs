@@ -2,7 +2,7 @@
 
 use super::matrix::Matrix;
 use super::recall::recall;
-use crate::execute::note;
+use crate::execute::lost_file;
 use crate::keeping::Finished;
 use crate::postgres::{Address, is_address};
 use crate::signals::Stopped;
@@ -225,7 +225,7 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
     if let (Some(folder), None) = (&matrix.state.folder, stopped)
         && let Err(error) = folder.finish(&record)
     {
-        note(&format!("plimsoll: the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be kept: {error}"));
         kept = None;
     }
     Ok(Finished { record, folder: kept })

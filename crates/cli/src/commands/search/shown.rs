@@ -1,17 +1,21 @@
 //! The lines on stderr that show a matrix filling up.
 
 use crate::execute::note;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::{Line, Pulse};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::search::record::{Cell, CellKey, Load, Probe};
-use plimsoll_report::text::number::{counted, lasting, rate, significant, time};
+use plimsoll_report::text::number::{self, count, counted, lasting, significant, time};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A status line under a line for each finished part; without a terminal the lines alone, with `--quiet` nothing.
+/// Columns of a message: what is measured is longer than a second's figures.
+const MESSAGE: usize = 90;
+
+/// A status line under a line for each finished part; without a terminal the lines and one a minute, with `--quiet` nothing.
 pub struct Shown {
-    bar: ProgressBar,
+    bar: Line,
+    pulse: Pulse,
     quiet: bool,
     planned: usize,
     state: Mutex<State>,
@@ -30,19 +34,19 @@ impl Shown {
     /// For so many cells, of which some were finished in earlier sittings.
     #[must_use]
     pub fn new(planned: usize, done: usize, quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(4)
-        };
-        let bar = ProgressBar::with_draw_target(Some(planned as u64), target);
-        if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} [{bar:20}] {pos}/{len} {msg}")
-        {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_position(done as u64);
+        let bar = Line::new(Some(planned as u64), MESSAGE, quiet);
         let state = State { done, ..State::default() };
-        Self { bar, quiet, planned, state: Mutex::new(state) }
+        let shown =
+            Self { bar, pulse: Pulse::new(quiet), quiet, planned, state: Mutex::new(state) };
+        shown.say(done, vec!["starting".to_owned()]);
+        shown
+    }
+
+    /// Shows what goes on behind the number of cells that are done.
+    fn say(&self, done: usize, mut parts: Vec<String>) {
+        parts.insert(0, format!("{}/{}", count(done as u64), count(self.planned as u64)));
+        self.pulse.say(&parts);
+        self.bar.show(done as u64, &parts);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -73,7 +77,7 @@ impl Shown {
 
     /// What goes on now, without figures.
     pub fn doing(&self, what: &str) {
-        self.bar.set_message(what.to_owned());
+        self.say(self.state().done, vec![what.to_owned()]);
     }
 
     /// An engine answers.
@@ -102,22 +106,21 @@ impl Shown {
 
     /// A text is being made.
     pub fn making(&self, label: &str, bytes: u64) {
-        self.bar.set_message(format!("making the text of {label}: {} MB", bytes / 1_000_000));
+        self.doing(&format!("making the text of {label}: {}", number::bytes(bytes as f64)));
     }
 
     /// A text is being loaded.
     pub fn loading(&self, documents: u64, of: u64, bytes: u64, seconds: f64) {
-        if self.bar.is_hidden() {
-            return;
-        }
         let seconds = seconds.max(1e-9);
         let rate = documents as f64 / seconds;
         let left = of.saturating_sub(documents) as f64 / rate.max(1e-9);
-        self.bar.set_message(format!(
-            "loading {documents}/{of} documents, {rate:.0}/s, {:.1} MB/s, {} left",
-            bytes as f64 / 1e6 / seconds,
-            lasting(left)
-        ));
+        let parts = vec![
+            format!("{} of {} documents", count(documents), count(of)),
+            format!("{}/s", significant(rate)),
+            format!("{}/s", number::bytes(bytes as f64 / seconds)),
+            format!("{} left", lasting(left)),
+        ];
+        self.say(self.state().done, parts);
     }
 
     /// A text was loaded.
@@ -126,7 +129,7 @@ impl Shown {
         let place = format!("{}, {}, {shards}", load.engine, load.size);
         self.line(&match (&load.trouble, load.reused) {
             (Some(trouble), _) => format!("{place}: not loaded: {trouble}"),
-            (None, true) => format!("{place}: {} documents were there", load.documents),
+            (None, true) => format!("{place}: {} documents were there", count(load.documents)),
             (None, false) => format!(
                 "{place}: {} documents in {} ({}/s, {} MB/s), found {} later",
                 load.documents,
@@ -146,31 +149,22 @@ impl Shown {
             key.engine, key.size, key.distance, key.shards, key.users
         );
         state.since_ns = now_ns();
-        self.bar.set_message(state.what.clone());
+        self.say(state.done, vec![state.what.clone()]);
     }
 
     /// A second of a cell has passed.
     pub fn second(&self, second: &Interval) {
-        if self.bar.is_hidden() {
-            return;
-        }
         let state = self.state();
-        let all = second.all_classes();
-        self.bar.set_message(format!(
-            "{}   {}/s   p95 {}   failed {}   {}",
-            state.what,
-            significant(second.ledger.ok as f64 / second.seconds().max(1e-9)),
-            time(all.response.quantile_ns(0.95) as f64 / 1e6),
-            second.ledger.failed.total(),
-            self.left(&state)
-        ));
+        let left = self.left(&state);
+        self.say(state.done, second_parts(&state.what, second, &left));
     }
 
     /// A repeat of a cell has ended.
     pub fn repeat(&self, done: u32, of: u32) {
         if of > 1 && done < of {
             let state = self.state();
-            self.bar.set_message(format!("{}   repeat {} of {of}", state.what, done + 1));
+            let repeat = format!("repeat {} of {of}", done + 1);
+            self.say(state.done, vec![state.what.clone(), repeat]);
         }
     }
 
@@ -183,7 +177,7 @@ impl Shown {
         let current_s = now_ns().saturating_sub(state.since_ns) as f64 / 1e9;
         let left_s =
             each_s * self.planned.saturating_sub(state.done) as f64 - current_s.min(each_s);
-        format!("about {} of cells left", lasting(left_s.max(0.0)))
+        format!("about {} left", lasting(left_s.max(0.0)))
     }
 
     /// Some cells of an engine cannot be measured.
@@ -191,7 +185,7 @@ impl Shown {
         let done = {
             let mut state = self.state();
             state.done += cells;
-            self.bar.set_position(state.done as u64);
+            self.say(state.done, Vec::new());
             state.done
         };
         let cells = counted(cells as u64, "cell");
@@ -208,13 +202,14 @@ impl Shown {
                 state.cells_s += now_ns().saturating_sub(state.since_ns) as f64 / 1e9;
             }
             state.since_ns = now_ns();
-            self.bar.set_position(state.done as u64);
+            self.say(state.done, Vec::new());
             let done = state.done;
             let left = if done < self.planned { self.left(&state) } else { String::new() };
             format!("[{done}/{}] {left}", self.planned)
         };
         let key = &cell.key;
-        let number = cell.ok_per_s.map_or("-".to_owned(), |per_s| format!("{}/s", rate(per_s)));
+        let number =
+            cell.ok_per_s.map_or("-".to_owned(), |per_s| format!("{}/s", significant(per_s)));
         let mut text = format!("{key}: {number}");
         if cell.ok_per_s.is_some() {
             text += &format!(", p95 {}", time(cell.latency_ms.p95));
@@ -230,6 +225,48 @@ impl Shown {
 
     /// Takes the status line away.
     pub fn done(&self) {
-        self.bar.finish_and_clear();
+        self.bar.done();
+    }
+}
+
+/// What a second of a cell was like. What is lost first on a narrow terminal comes last; failures do not unless there are none.
+fn second_parts(what: &str, second: &Interval, left: &str) -> Vec<String> {
+    let all = second.all_classes();
+    let failed = second.ledger.failed.total();
+    let times = match all.response.count() {
+        0 => "no answer yet".to_owned(),
+        _ => format!("p95 {}", time(all.response.quantile_ns(0.95) as f64 / 1e6)),
+    };
+    vec![
+        what.to_owned(),
+        format!("{}/s", significant(second.ledger.ok as f64 / second.seconds().max(1e-9))),
+        if failed > 0 { format!("failed {}", count(failed)) } else { String::new() },
+        times,
+        left.to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second() -> Interval {
+        let mut second = Interval::new(1);
+        second.to_ns = 1_000_000_000;
+        second.ledger.ok = 12_345;
+        second.classes[0].response.record(12_000_000);
+        second
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_page() {
+        let parts = second_parts("opensearch 640MB k=2", &second(), "about 1 min 30 s left");
+        let told = ["opensearch 640MB k=2", "12,345/s", "", "p95 12.0 ms", "about 1 min 30 s left"];
+        assert_eq!(parts, told);
+        let mut bad = second();
+        bad.ledger.failed.status = 1_234;
+        assert_eq!(second_parts("x", &bad, "")[2], "failed 1,234");
+        let nothing = second_parts("x", &Interval::new(1), "");
+        assert!(nothing.contains(&"no answer yet".to_owned()), "{nothing:?}");
     }
 }

@@ -6,6 +6,7 @@ use super::task::Task;
 use crate::execute::Output;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::signals;
+use crate::throughput;
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_engine::run::run as run_engine;
@@ -76,6 +77,7 @@ pub fn carry(
         };
         let result = finish::result(visit, &before, &took, written.is_ok());
         let verdict = finish::verdict(&result, &end, signals::is_stopped());
+        let verdict = throughput::judge(verdict, &end, Some(finish::output(&result)));
         let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
     });

@@ -3,6 +3,7 @@
 use super::{SLICES_EACH, Task, VisitArgs, alarm, finish, show};
 use crate::execute::Output;
 use crate::keeping::{About, JobEnd, carry_out};
+use crate::throughput;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
@@ -112,7 +113,7 @@ pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8>
                 let reason = "stopped before every way was measured".to_owned();
                 Verdict::new(VerdictKind::Partial, vec![reason])
             }
-            _ => Verdict::new(VerdictKind::Valid, Vec::new()),
+            _ => throughput::judge(Verdict::default(), &end, None),
         };
         let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings: Vec::new() })

@@ -20,14 +20,14 @@ use std::time::Duration;
 const ABSENT_NS: u64 = 2 * SECOND_NS;
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long the server may work on what is asked ahead, s. It answers with what it has then.
+/// Time that the server may work on the request ahead of the visit, s. It answers with what it has then.
 const ASKED_S: u32 = 2;
-/// How long its answer is waited for.
+/// Longest wait for its reply.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What the vespa command line calls all clusters; a server names its clusters when it refuses that one.
+/// The vespa command line's name for all clusters; a server that rejects it names its clusters.
 const ALL_CLUSTERS: &str = "*";
 
-/// What came of it.
+/// Outcome of the contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contact {
     /// The visit may begin.

@@ -1,5 +1,6 @@
 //! What a visit came to.
 
+use crate::throughput::Waiting;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use plimsoll_engine::run::RunEnd;
@@ -80,6 +81,15 @@ pub fn result(visit: &Visit, before: &VisitTotals, took: &Took, written: bool) -
 /// CPU for 10^9 bytes, s; 0 when there were none.
 pub fn per_gb(cpu_s: f64, bytes: u64) -> f64 {
     if bytes == 0 { 0.0 } else { cpu_s / (bytes as f64 / 1e9) }
+}
+
+/// How the output held the visit up.
+pub fn output(result: &VisitResult) -> Waiting {
+    Waiting {
+        waited_s: result.output_limited_s + result.output_last_s,
+        of_s: result.seconds,
+        reason: "the output took documents more slowly than they came",
+    }
 }
 
 /// Whether all that was asked for is there.

@@ -45,9 +45,7 @@ pub fn path_of(urls: &[Url]) -> Result<String> {
         return Err(usage("the addresses name different paths; visit them one after the other"));
     }
     if first.contains('?') {
-        return Err(usage(format!(
-            "'{first}': a path without parameters is wanted; use the flags"
-        )));
+        return Err(usage(format!("'{first}': the path must not have parameters; use the flags")));
     }
     let below = first.strip_prefix(ROOT).map(|below| below.trim_end_matches('/'));
     match below.map(|below| below.split('/').collect::<Vec<_>>()).as_deref() {
@@ -57,12 +55,12 @@ pub fn path_of(urls: &[Url]) -> Result<String> {
              /docid, /group/GROUP or /number/NUMBER"
         ))),
         _ => Err(usage(format!(
-            "'{first}' is no collection; write no path, or /document/v1/NAMESPACE/TYPE/docid"
+            "'{first}' is not a collection; leave out the path, or use /document/v1/NAMESPACE/TYPE/docid"
         ))),
     }
 }
 
-/// Whether Vespa looks only into the buckets that the visit names, and then does not cut it into slices.
+/// Returns whether Vespa looks only into the buckets that the visit names, and then does not cut it into slices.
 pub fn pins_buckets(form: &VisitForm) -> bool {
     let selection = form.selection.as_deref().unwrap_or_default();
     let words = ["id.user", "id.group", "id =", "id=="];
@@ -106,7 +104,7 @@ fn rfc3339_us(text: &str) -> Option<u64> {
     u64::try_from(whole_us + fraction_us - east_min * 60_000_000).ok()
 }
 
-/// Connections for so many slices and containers, opened as they are needed: a slice whose container dies finds one
+/// Connections for this many slices and containers, opened as they are needed: a slice whose container dies finds one
 /// to any other that lives, and all slices do when a single one is left. Less than that beyond 512, since each may
 /// take a descriptor.
 fn connections(slices: u32, containers: usize) -> u32 {
@@ -116,7 +114,7 @@ fn connections(slices: u32, containers: usize) -> u32 {
 }
 
 impl Task {
-    /// The engine's plan for so many slices, and a form for each target.
+    /// The engine's plan for this many slices, and a form for each target.
     pub fn plan(&self, form: &VisitForm) -> Result<(ShardPlan, Arc<Vec<HttpForm>>)> {
         let mut scenario = self.scenario.clone();
         let slices = form.visited().len() as u32;

@@ -23,7 +23,7 @@ pub enum RhythmFlag {
     Burst,
 }
 
-/// What limits the calls under way.
+/// Limit of the calls in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeFlag {
     /// No limit: a call goes out when it is due.

@@ -1,6 +1,7 @@
 //! The rolling lines, and the watch over a target that goes away.
 
 use crate::execute::{note, print_out};
+use crate::progress::{BEAT_NS, Heartbeat};
 use plimsoll_core::bench_shape::{Shape, Verbosity};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::units::Span;
@@ -82,6 +83,9 @@ impl Watch<'_> {
         let mut answered = Answered { at_ns: now_ns(), calls: 0, failed: 0 };
         let mut last = (0.0, VotingNow::default());
         let mut due_ns = self.shape.dump_interval.ns;
+        // Lines more than a minute apart leave a log silent for too long.
+        let has_lines = self.lines == Lines::None || self.shape.dump_interval.ns <= BEAT_NS;
+        let heartbeat = Heartbeat::new(has_lines);
         let mut most_ns = 0;
         let mut most_ms = 0;
         while !self.done.load(Ordering::Relaxed) {
@@ -97,6 +101,7 @@ impl Watch<'_> {
             self.look_after(&mut answered, &now);
             let at_ns = now_ns().saturating_sub(first_ns);
             if at_ns < due_ns {
+                heartbeat.beat(|| vec![self.lap(at_ns, &now, last).line(&self.shape.client)]);
                 continue;
             }
             while due_ns <= at_ns {

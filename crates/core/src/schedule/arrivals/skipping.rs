@@ -6,14 +6,14 @@ use super::{ArrivalSchedule, Curve, Shape};
 /// Arrivals made together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
+    /// Number of arrivals.
     pub count: u64,
     /// The intended start of the last of them, ns.
     pub latest_ns: u64,
 }
 
 impl Curve {
-    /// How many arrivals are due before `seconds`.
+    /// Returns how many arrivals are due before `seconds`.
     fn count_at(&self, seconds: f64) -> f64 {
         let piece = self.pieces.iter().rev().find(|piece| piece.start_s <= seconds);
         let Some(piece) = piece.or(self.pieces.first()) else { return 0.0 };

@@ -1,6 +1,6 @@
 //! Runs whose generator was in trouble, and runs whose was not.
 
-use super::super::{Evidence, Health, VerdictKind, judge};
+use super::super::{Evidence, Health, VerdictKind, judge, judge_rate};
 use super::ConnectionLimit;
 use crate::clock::MILLISECOND_NS as MS;
 use crate::interval::Interval;
@@ -42,6 +42,27 @@ fn a_saturated_thread_is_the_limit_in_every_model() {
     let verdict = judge(&Evidence { measured_s: 10.0, ..saturated });
     assert_eq!(verdict.kind, VerdictKind::GeneratorLimited);
     assert!(verdict.reasons[0].contains("waited for a processor"), "{:?}", verdict.reasons);
+}
+
+/// How fast something went is not the target's where the generator had no time left, and its own lag is in no rate.
+#[test]
+fn a_rate_is_judged_by_what_limited_it() {
+    let closed = |totals| Evidence { open: false, measured_s: 10.0, ..Evidence::of(totals) };
+    let rates = Rates { offered_per_s: 100.0, achieved_per_s: 100.0, ok_per_s: 100.0 };
+    let quick = run(1000, 10 * MS, 1000, 0);
+    let busy =
+        |busy| Evidence { health: Health { busy, ..Health::default() }, rates, ..closed(&quick) };
+    assert_eq!(judge_rate(&busy(0.99)).kind, VerdictKind::GeneratorLimited);
+    let idle = judge_rate(&busy(0.3));
+    assert_eq!((idle.kind, idle.reasons.len()), (VerdictKind::Valid, 0));
+    // Of each round the generator took a third: with an ideal one it might have been half as fast again.
+    let late = run(1000, 10 * MS, 1, 5 * MS);
+    let verdict = judge_rate(&Evidence { rates, ..closed(&late) });
+    assert_eq!(verdict.kind, VerdictKind::Valid);
+    assert!(verdict.reasons[0].contains("more requests through"), "{:?}", verdict.reasons);
+    let mut exhausted = run(1000, 10 * MS, 1000, 0);
+    exhausted.counters.exhausted = 1;
+    assert_eq!(judge_rate(&closed(&exhausted)).kind, VerdictKind::GeneratorLimited);
 }
 
 /// The backlog that a late generator makes raises the response time as much as the lag; it must not excuse it.

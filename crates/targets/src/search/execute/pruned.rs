@@ -77,7 +77,7 @@ impl Run<'_> {
         mut candidates: &mut [Candidate],
     ) -> Result<u64, ExecuteError> {
         let adds = terms.len() > 2;
-        let statistics = Statistics(self.searcher);
+        let statistics = Statistics::of(self.searcher);
         let scoring = if adds {
             EnableScoring::enabled_from_statistics_provider(&statistics, self.searcher)
         } else {

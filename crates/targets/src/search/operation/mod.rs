@@ -14,6 +14,7 @@ use super::document::Values;
 use super::schema::Schema;
 use super::value::Value;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
+use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use apply::apply;
@@ -193,10 +194,12 @@ impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for RootSeed<S> {
             match key.as_ref() {
                 "fields" => fields = Some(map.next_value_seed(self.fields)?),
                 "condition" => {
-                    let text = map.next_value_seed(read::Text("'condition' must be a string"))?;
-                    condition = Some(text.into_owned());
+                    let seed = read::Maybe(read::Text("'condition' must be a string"));
+                    condition = map.next_value_seed(seed)?.map(Cow::into_owned);
                 }
-                "create" => create = map.next_value_seed(read::Flag("create"))?,
+                "create" => {
+                    create = map.next_value_seed(read::Maybe(read::Flag("create")))? == Some(true);
+                }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }

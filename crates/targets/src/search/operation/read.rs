@@ -388,6 +388,38 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
+/// What another seed reads, or nothing for `null`: to Vespa that is the same as not being there.
+#[derive(Clone, Copy)]
+pub(super) struct Maybe<S>(pub(super) S);
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Maybe<S> {
+    type Value = Option<S::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_option(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Maybe<S> {
+    type Value = Option<S::Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or null")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        self.0.deserialize(json).map(Some)
+    }
+}
+
 /// `true` or `false`; the name is for the message.
 #[derive(Clone, Copy)]
 pub(super) struct Flag(pub(super) &'static str);

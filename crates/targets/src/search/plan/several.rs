@@ -8,7 +8,7 @@ use tantivy::Term;
 use tantivy::query::{BooleanQuery, Occur, Query};
 
 impl Planner<'_> {
-    /// Whether the children are words that are scored, so that any of them is a union of terms.
+    /// Returns whether the children are words that are scored, so that any of them is a union of terms.
     pub(super) fn are_scored_terms(&self, children: &[Node]) -> bool {
         !children.is_empty()
             && children.iter().all(|child| match child {

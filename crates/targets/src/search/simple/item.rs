@@ -17,7 +17,7 @@ pub(super) enum Item {
     Rank(Vec<Item>),
     /// Documents of the first (all, without one) that match none of the others.
     Without(Option<Box<Item>>, Vec<Item>),
-    /// What the default way of combining made.
+    /// The result of the default combination.
     Combined(Node),
 }
 
@@ -49,7 +49,7 @@ fn several(items: Vec<Item>, make: fn(Vec<Node>) -> Node) -> Node {
     if nodes.len() == 1 { nodes.swap_remove(0) } else { make(nodes) }
 }
 
-/// How the items of a text are combined, and how far words may be from each other.
+/// Combination of the items of a text, and the distance of words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Combining {
     pub(super) composite: Composite,

@@ -5,6 +5,7 @@
 //! has any of the words, and those with more and rarer ones come first (weakAnd).
 
 mod any;
+mod filter;
 mod item;
 mod terms;
 mod tokens;
@@ -13,6 +14,7 @@ use super::query::{DEFAULT_DISTANCE, Node};
 use super::query_type::{Composite, QueryType, Syntax};
 use super::schema::Schemas;
 use super::text::fold;
+pub(crate) use filter::filter;
 use item::{Combining, Item};
 use terms::Reader;
 use tokens::Kind;
@@ -36,13 +38,9 @@ pub(crate) struct Text<'a> {
 /// # Errors
 /// When it asks for what this server does not have.
 pub(crate) fn parse(text: &Text<'_>) -> Result<Node, String> {
-    let combining = Combining {
-        composite: text.kind.composite,
-        distance: text.distance.unwrap_or(DEFAULT_DISTANCE),
-    };
-    let mut parser = Parser { reader: Reader::new(text), combining, groups: 0 };
+    let mut parser = Parser::new(text);
     let item = match text.kind.syntax {
-        Syntax::None => combining.combine(parser.reader.bare_words())?,
+        Syntax::None => parser.combining.combine(parser.reader.bare_words())?,
         Syntax::Web => parser.web()?,
         Syntax::Simple if text.kind.composite == Composite::Or => parser.any()?,
         Syntax::Simple => parser.all()?,
@@ -67,7 +65,15 @@ struct Parser<'a> {
     groups: usize,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(text: &Text<'a>) -> Self {
+        let combining = Combining {
+            composite: text.kind.composite,
+            distance: text.distance.unwrap_or(DEFAULT_DISTANCE),
+        };
+        Self { reader: Reader::new(text), combining, groups: 0 }
+    }
+
     /// Items that are combined as the query type says; those with `-` are taken away.
     fn all(&mut self) -> Result<Option<Item>, String> {
         let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@ use crate::search::schema::{Matching, Schemas};
 use crate::search::value::FieldType;
 use std::ops::Bound;
 
-/// How the text for a field is read.
+/// Reading of the text for a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Words, phrases and prefixes.
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         while self.accept(Kind::Space) {}
     }
 
-    /// Whether a group begins here, behind any space.
+    /// Returns whether a group begins here, behind any space.
     pub(super) fn opens_group(&self) -> bool {
         let rest = self.tokens.get(self.next..).unwrap_or_default();
         let next = rest.iter().find(|token| token.kind != Kind::Space);
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a word comes before the next space, or inside of quotes that begin before it.
+    /// Returns whether a word comes before the next space, or inside of quotes that begin before it.
     fn something_ahead(&self) -> bool {
         let mut quoted = false;
         for token in self.tokens.get(self.next..).unwrap_or_default() {
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
         Ok(if words.len() == 1 { words.pop() } else { Some(Item::Joined(words)) })
     }
 
-    /// Whether the token before is the colon of a field.
+    /// Returns whether the token before is the colon of a field.
     fn field_said(&self) -> bool {
         let before = self.next.checked_sub(1).and_then(|before| self.tokens.get(before));
         before.is_some_and(|token| token.kind == Kind::Colon)
@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
         if halves.len() == 1 { halves.swap_remove(0) } else { Item::Halves(halves) }
     }
 
-    /// What stands between two words without a space makes them one item.
+    /// Returns what stands between two words without a space makes them one item.
     fn joins(&self) -> bool {
         matches!(
             self.peek(),
@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// What is between quotes; a quote that nobody closed reaches to the end.
+    /// Returns what is between quotes; a quote that nobody closed reaches to the end.
     fn quoted(&mut self, field: &str) -> Option<Item> {
         let mut words = Vec::new();
         while self.peek().is_some() && !self.accept(Kind::Quote) {
@@ -385,12 +385,12 @@ fn prefix(mut words: Vec<Item>, starred: bool) -> Result<Option<Item>, String> {
     })
 }
 
-/// Whether the text of a field is cut into words.
+/// Returns whether the text of a field is cut into words.
 pub(super) fn is_cut(schemas: &Schemas, name: &str) -> bool {
     form(schemas, name) == Form::Words
 }
 
-/// How the text for a name is read: as the first type that knows the name says.
+/// Returns how the text for a name is read: as the first type that knows the name says.
 fn form(schemas: &Schemas, name: &str) -> Form {
     let fields = schemas.types().iter().find_map(|schema| {
         let first = schema.searched_as(name).first()?;

@@ -1,6 +1,6 @@
 //! Free text as tokens that know where they stand.
 
-/// What a piece of text is.
+/// Kind of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Letters and digits, with one letter at least.

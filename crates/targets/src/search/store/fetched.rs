@@ -10,7 +10,7 @@ use redb::ReadableDatabase;
 pub(crate) struct Fetched<T> {
     ids: String,
     contents: Vec<u8>,
-    /// What was asked for, and where id and content end.
+    /// The things asked for, with the ends of id and content.
     found: Vec<(T, usize, usize)>,
 }
 
@@ -23,7 +23,7 @@ impl<T: Copy> Fetched<T> {
         self.found.is_empty()
     }
 
-    /// What each document was asked for, its id, and its content.
+    /// Returns what each document was asked for, its id, and its content.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (T, &str, &[u8])> {
         let (mut id_start, mut start) = (0, 0);
         self.found.iter().map(move |(asked, id_end, end)| {

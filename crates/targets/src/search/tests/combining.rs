@@ -18,7 +18,7 @@ fn albums(folder: &std::path::Path) -> (TestServer, Client) {
     (server, client)
 }
 
-/// What a document must have to match, by how the words combine.
+/// Words that a document must have to match, for each combination.
 #[test]
 fn words_combine_as_in_vespa_8() {
     let folder = tempfile::tempdir().unwrap();

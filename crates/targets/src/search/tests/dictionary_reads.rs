@@ -126,7 +126,7 @@ impl Corpus {
         Self { schemas, schema, folder, searcher, lids: Lids::default() }
     }
 
-    /// How many bytes of dictionaries a query reads, and how many hits it has.
+    /// Returns how many bytes of dictionaries a query reads, and how many hits it has.
     fn ask(&self, plan: &crate::search::plan::Plan) -> (usize, u64) {
         let before = self.folder.read.load(Ordering::Relaxed);
         let wanted = Wanted { ranking: Ranking::Bm25, hits: 10, offset: 0, min_relevance: None };

@@ -272,3 +272,84 @@ fn state_pages_answer() {
     assert_eq!(client.get("/state/v1/refresh").status, 405);
     assert_eq!(client.request("POST", "/metrics", "", b"").status, 405);
 }
+
+/// `filter`, `recall`, `sorting`, `restrict` and `sources`, which were silently ignored.
+#[test]
+fn parameters_that_restrict_and_order_hits_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path());
+    let mut client = three_documents(&server);
+    let all = client.get("/search/?query=red+white+rock").total();
+    assert_eq!(all, 3);
+    let found = |client: &mut super::Client, rest: &str| {
+        let reply = client.get(&format!("/search/?query=red+white+rock&{rest}"));
+        let mut names = reply.names();
+        names.sort();
+        names
+    };
+    let user = encode("select * from doc where userQuery()");
+    for (rest, names) in [
+        ("filter=%2Bwine", &["one", "two"][..]),
+        ("model.filter=%2Bwine+-sweet", &["one"]),
+        ("filter=-wine", &["three"]),
+        ("filter=%2Bscore:1", &["one"]),
+        // Without a sign it only counts for the order.
+        ("filter=sweet", &["one", "three", "two"]),
+        ("filter=+", &["one", "three", "two"]),
+        ("recall=%2Bwine", &["one", "two"]),
+        ("recall=%2Bwine+-sweet", &["one"]),
+        (&format!("yql={user}&filter=%2Bwine&recall=-sweet"), &["one"]),
+        ("restrict=doc", &["one", "three", "two"]),
+        ("sources=plimsoll", &["one", "three", "two"]),
+    ] {
+        assert_eq!(found(&mut client, rest), names, "{rest}");
+    }
+    // A filter is a query where there is no other, and recall has no part in the relevance.
+    assert_eq!(client.get("/search/?filter=%2Bwine").total(), 2);
+    let relevance = |client: &mut super::Client, rest: &str| {
+        let reply = client.get(&format!("/search/?query=dry&{rest}")).json();
+        reply["root"]["children"][0]["relevance"].as_f64().unwrap()
+    };
+    let alone = relevance(&mut client, "");
+    assert_eq!(relevance(&mut client, "recall=%2Bwine"), alone);
+    assert!(relevance(&mut client, "filter=%2Bwine") > alone);
+    assert!(relevance(&mut client, "filter=wine") > alone);
+    // The order of the statement counts for more than the parameter.
+    let names = |client: &mut super::Client, rest: &str| {
+        client.get(&format!("/search/?query=red+white+rock&{rest}")).names()
+    };
+    let (up, down) =
+        (names(&mut client, "sorting=%2Bscore"), names(&mut client, "ranking.sorting=-score"));
+    assert_eq!(up, down.iter().rev().cloned().collect::<Vec<_>>());
+    assert_eq!(up[0], "three");
+    let yql = encode("select * from doc where userQuery() order by score");
+    assert_eq!(names(&mut client, &format!("yql={yql}&sorting=-score")), up);
+}
+
+#[test]
+fn parameters_that_would_change_the_answer_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path());
+    let mut client = three_documents(&server);
+    let fixed = encode("select * from doc where true");
+    for (rest, told) in [
+        ("query=wine&recall=sweet", "rank item"),
+        ("query=wine&recall=", "recall"),
+        ("query=wine&filter=%2B*ine", "*word"),
+        ("query=wine&sorting=nosuch", "nosuch"),
+        ("query=wine&sorting=title", "title"),
+        ("query=wine&sorting=uca(author)", "'uca'"),
+        ("query=wine&restrict=nosuch", "nosuch"),
+        ("query=wine&sources=nosuch", "nosuch"),
+        ("query=wine&collapsefield=author", "'collapsefield'"),
+        ("query=wine&ranking.matchPhase.attribute=score", "'ranking.matchPhase.attribute'"),
+        ("query=wine&queryProfile=mine", "'mine'"),
+        (&format!("yql={fixed}&filter=%2Bwine"), "userQuery()"),
+    ] {
+        let (code, message) = client.get(&format!("/search/?{rest}")).error();
+        assert!(code == 4 && message.contains(told), "{rest}: {code} {message}");
+    }
+    let body = json!({"query": "wine", "select": {"where": {"contains": ["title", "wine"]}}});
+    let reply = client.request("POST", "/search/", JSON, body.to_string().as_bytes());
+    assert!(reply.error().1.contains("'select.where"), "{}", reply.body);
+}

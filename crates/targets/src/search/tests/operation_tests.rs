@@ -76,6 +76,10 @@ fn puts_take_every_form_that_clients_send() {
         assert_eq!(fields(&schemas, &put.values), expected, "{given}");
         assert_eq!((put.condition, put.create), (None, false));
     }
+    // Null is not there, as on the real handler.
+    let body = br#"{"condition":null,"create":null,"fields":{}}"#;
+    let put = parse_put(body, schema).unwrap();
+    assert_eq!((put.condition, put.create), (None, false));
     let body = b"\xef\xbb\xbf {\"condition\":\"music.year > 1\",\"create\":true,\"fields\":{}}";
     let put = parse_put(body, schema).unwrap();
     assert_eq!((put.condition.as_deref(), put.create), (Some("music.year > 1"), true));

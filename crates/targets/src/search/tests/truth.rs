@@ -67,7 +67,7 @@ fn levenshtein(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Whether positions can be chosen so that all are within the distance: every choice is tried.
+/// Returns whether positions can be chosen so that all are within the distance: every choice is tried.
 fn near(terms: &[String], words: &[String], distance: usize, ordered: bool) -> bool {
     let mut chosen: Vec<Vec<usize>> = vec![Vec::new()];
     for word in words {

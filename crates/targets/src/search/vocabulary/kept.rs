@@ -8,9 +8,9 @@ use tantivy::index::SegmentId;
 use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, SegmentReader, TantivyError};
 
-/// What all vocabularies that are kept may take in memory, bytes.
+/// Largest size of all kept vocabularies in memory, bytes.
 pub(super) const CACHE_BYTES: usize = 64 << 20;
-/// How many may be kept, those that are not made yet included.
+/// Largest number of kept vocabularies, including those that are being made.
 const CACHE_ENTRIES: usize = 4096;
 
 /// The vocabulary of a field of a segment, made or not.
@@ -41,7 +41,7 @@ impl Slot {
 
 struct Kept {
     slot: Arc<Slot>,
-    /// When it was last asked for, in requests.
+    /// Time of its last use, in requests.
     used: u64,
 }
 

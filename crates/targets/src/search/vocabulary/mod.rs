@@ -30,12 +30,12 @@ const WORDS_A_LOOKUP: usize = 512;
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     bytes: Vec<u8>,
-    /// Where each word ends in `bytes`; the first one starts at 0.
+    /// Place where each word ends in `bytes`; the first one starts at 0.
     ends: Vec<u32>,
     letters: Vec<u32>,
-    /// Where their documents are.
+    /// Place where their documents are.
     infos: Vec<TermInfo>,
-    /// Where the words of each length start.
+    /// Place where the words of each length start.
     lengths: Vec<usize>,
 }
 
@@ -130,7 +130,7 @@ impl Vocabulary {
         low
     }
 
-    /// Where the documents of a word are, if it is there.
+    /// Returns where the documents of a word are, if it is there.
     fn find(&self, word: &[u8]) -> Option<&TermInfo> {
         let group = self.group(length(word));
         let end = group.end;
@@ -246,7 +246,7 @@ fn similar_any(
     }
 }
 
-/// Where the documents of a term of a field are in a segment, if it has the term.
+/// Returns where the documents of a term of a field are in a segment, if it has the term.
 ///
 /// # Errors
 /// When the dictionary cannot be read.

@@ -67,7 +67,7 @@ fn written(index: &Index, batches: &[Vec<String>], gone: &[String], merged: bool
     writer.wait_merging_threads().unwrap();
 }
 
-/// What the dictionary on the disk has.
+/// Returns what the dictionary on the disk has.
 fn on_disk(reader: &SegmentReader) -> Vec<(String, TermInfo)> {
     let inverted = reader.inverted_index(WORD).unwrap();
     let mut terms = inverted.terms().stream().unwrap();

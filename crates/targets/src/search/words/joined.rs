@@ -17,7 +17,7 @@ const FEW_WORDS: usize = 2;
 /// Of fewer documents, a window would cost more.
 const FEW_DOCUMENTS: u32 = 1024;
 
-/// How the words of a document count.
+/// Ways in which the words of a document count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Join {
     /// Any word; the scores of those that are there are added.

@@ -13,6 +13,7 @@ use super::vocabulary::find;
 pub(crate) use joined::{all, any, best};
 pub(crate) use phrase::PhraseQuery;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings, SegmentPostings, TermInfo};
 use tantivy::query::{
@@ -23,25 +24,42 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED, TantivyError, Term};
 
 /// Words in at least as many documents are walked by tantivy, which passes over blocks without unpacking them.
-const FREQUENT: u64 = 4096;
+/// The small corpora of tests have frequent words too, so that both ways are tested.
+const FREQUENT: u64 = if cfg!(test) { 16 } else { 4096 };
 
 /// How many documents have a term, told by the vocabularies.
-pub(crate) struct Statistics<'a>(pub(crate) &'a Searcher);
+pub(crate) struct Statistics<'a> {
+    searcher: &'a Searcher,
+    /// Of all terms that were asked for, the most documents that one has.
+    most: AtomicU64,
+}
+
+impl<'a> Statistics<'a> {
+    pub(crate) fn of(searcher: &'a Searcher) -> Self {
+        Self { searcher, most: AtomicU64::new(0) }
+    }
+
+    /// Whether documents of a term that was asked for can be passed over by blocks.
+    pub(crate) fn is_any_frequent(&self) -> bool {
+        self.most.load(Ordering::Relaxed) >= FREQUENT
+    }
+}
 
 impl Bm25StatisticsProvider for Statistics<'_> {
     fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        self.0.total_num_tokens(field)
+        self.searcher.total_num_tokens(field)
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {
-        self.0.total_num_docs()
+        self.searcher.total_num_docs()
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
         let mut documents = 0;
-        for reader in self.0.segment_readers() {
+        for reader in self.searcher.segment_readers() {
             documents += look_up(reader, term)?.map_or(0, |info| u64::from(info.doc_freq));
         }
+        self.most.fetch_max(documents, Ordering::Relaxed);
         Ok(documents)
     }
 }

@@ -88,7 +88,7 @@ struct PhraseScorer {
     words: Vec<Placed>,
     norms: FieldNormReader,
     scores: Option<Bm25Weight>,
-    /// Where the phrase ends in the document, counted from the same place for each word.
+    /// Place where the phrase ends in the document, counted from the same place for each word.
     starts: Vec<u32>,
     other: Vec<u32>,
 }
@@ -112,7 +112,7 @@ impl PhraseScorer {
         }
     }
 
-    /// Whether the document that all words are at holds the phrase; finds all its places.
+    /// Returns whether the document that all words are at holds the phrase; finds all its places.
     fn is_here(&mut self) -> bool {
         let last = self.words.len() as u32 - 1;
         let Some((first, rest)) = self.words.split_first_mut() else { return false };

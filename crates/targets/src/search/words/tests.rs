@@ -94,7 +94,7 @@ fn told(weight: &dyn Weight, reader: &SegmentReader, scored: bool, steps: &[u32]
 }
 
 fn same(searcher: &Searcher, own: &dyn Query, other: &dyn Query, steps: &[u32]) {
-    let statistics = Statistics(searcher);
+    let statistics = Statistics::of(searcher);
     for scored in [true, false] {
         let (of_own, of_other) = if scored {
             (

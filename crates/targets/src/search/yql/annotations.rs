@@ -37,18 +37,18 @@ pub(super) struct Annotations {
     pub(super) max_edits: Option<(Position, u64)>,
     pub(super) prefix_length: Option<(Position, u64)>,
     pub(super) default_index: Option<String>,
-    /// How free text is read.
+    /// Grammar of free text.
     pub(super) grammar: QueryTypeParts,
-    /// How far words may be from each other.
+    /// Distance of words.
     pub(super) distance: Option<u32>,
     /// Free text may be empty.
     pub(super) allow_empty: Option<bool>,
-    /// Whether the term counts for the relevance.
+    /// True if the term counts for the relevance.
     pub(super) ranked: Option<bool>,
     pub(super) bounds: Option<Bounds>,
 }
 
-/// Which ends of a range do not belong to it.
+/// Ends of a range that do not belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) left_open: bool,

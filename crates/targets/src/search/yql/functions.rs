@@ -126,7 +126,7 @@ impl Parser<'_> {
         self.number("a number or Infinity")
     }
 
-    /// What stands to the right of `contains`.
+    /// Returns what stands to the right of `contains`.
     pub(super) fn term(&mut self, field: &str, outer: Annotations) -> Result<Node, YqlError> {
         if self.peek() == &Token::Symbol("{") {
             let annotations = self.annotations()?.or(outer);

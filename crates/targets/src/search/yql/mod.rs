@@ -39,10 +39,10 @@ pub(crate) trait Scope {
 /// Text as people type it, inside of a statement.
 pub(crate) struct FreeText<'a> {
     pub(crate) text: &'a str,
-    /// Where words without a field are looked for; the default fields unless given.
+    /// Field in which words without a field are searched; none: the default fields.
     pub(crate) field: Option<&'a str>,
     pub(crate) grammar: &'a QueryTypeParts,
-    /// How far words may be from each other, where the grammar asks for near ones.
+    /// Distance of words, if the grammar asks for near ones.
     pub(crate) distance: Option<u32>,
     /// The text is cut into words without regard to signs, unless the grammar says otherwise.
     pub(crate) only_words: bool,

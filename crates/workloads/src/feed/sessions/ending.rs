@@ -6,12 +6,12 @@ use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::units::Span;
 use std::sync::atomic::Ordering;
 
-/// How often operations whose time is over are looked for, ns.
+/// Time between two looks for operations whose time is over, ns.
 const LOOK_NS: u64 = 100 * MILLISECOND_NS;
 /// A target is never given up for refusing everything before this, however short the time of an operation is, ns.
 const REFUSING_MIN_NS: u64 = 2 * SECOND_NS;
 
-/// How an operation ends.
+/// The end of an operation.
 #[derive(Clone, Copy)]
 pub(super) enum End<'a> {
     Accepted,
@@ -21,7 +21,7 @@ pub(super) enum End<'a> {
     Refused(&'a str),
 }
 
-/// What is said of operations that the target has not done as they were asked.
+/// Reasons for operations that the target did not do as asked.
 pub(super) const FIELDS_IGNORED: &str = "the target ignored fields that it does not know (X-Vespa-Ignored-Fields); the rest was written";
 pub(super) const OPERATION_IGNORED: &str = "the target ignored the operation: no cluster takes the document \
                                  (X-Vespa-Ignored-Operation)";

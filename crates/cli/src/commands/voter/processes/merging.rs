@@ -218,6 +218,21 @@ fn interval(record: &RunRecord, class: &str) -> Result<Interval> {
     })
 }
 
+/// Of the verdicts of two processes, the one that weighs more for all of them.
+const fn heavier(one: VerdictKind, other: VerdictKind) -> VerdictKind {
+    const fn weight(kind: VerdictKind) -> u8 {
+        match kind {
+            VerdictKind::Valid => 0,
+            VerdictKind::ConnectionLimited => 1,
+            VerdictKind::GeneratorLimited | VerdictKind::Infeasible | VerdictKind::Unstable => 2,
+            VerdictKind::TargetFailed => 3,
+            VerdictKind::Partial => 4,
+            VerdictKind::Void => 5,
+        }
+    }
+    if weight(other) > weight(one) { other } else { one }
+}
+
 /// The verdict where the usual one does not fit: somebody died, or has a verdict of its own that is none of speed.
 fn verdict(
     task: &Task,
@@ -228,27 +243,39 @@ fn verdict(
     if totals.ledger.ok == 0 && ended.iter().all(|one| one.record.is_ok()) {
         return None;
     }
-    let mut kind = VerdictKind::Partial;
+    let mut kind = VerdictKind::Valid;
     let mut reasons = Vec::new();
     if task.is_voter() && result.write_check().is_wrong() {
         kind = VerdictKind::Void;
         reasons.push(wrong_writes(result.write_check()));
     }
     for one in ended {
-        match &one.record {
-            Err(why) => reasons.push(format!("{}: {why}", one.name)),
+        let (own, why) = match &one.record {
+            Err(why) => (VerdictKind::Partial, why.clone()),
             Ok(record) => match record.verdict.kind {
-                VerdictKind::Valid | VerdictKind::GeneratorLimited => {}
-                VerdictKind::Void if kind == VerdictKind::Void => {}
-                _ => {
-                    if record.verdict.kind == VerdictKind::Void {
-                        kind = VerdictKind::Void;
-                    }
-                    let own = record.verdict.reasons.join("; ");
-                    reasons.push(format!("{}: {}: {own}", one.name, record.verdict.kind.name()));
-                }
+                VerdictKind::Valid | VerdictKind::GeneratorLimited => continue,
+                // Its wrong writes are in the count of all.
+                VerdictKind::Void if kind == VerdictKind::Void => continue,
+                own => (own, format!("{}: {}", own.name(), record.verdict.reasons.join("; "))),
             },
-        }
+        };
+        kind = heavier(kind, own);
+        reasons.push(format!("{}: {why}", one.name));
     }
     (!reasons.is_empty()).then_some(Verdict::new(kind, reasons))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A target that fails each process is a target that failed, and no run that was cut short.
+    #[test]
+    fn processes_that_agree_keep_their_verdict() {
+        use VerdictKind::{ConnectionLimited, Partial, TargetFailed, Valid, Void};
+        assert_eq!(heavier(heavier(Valid, TargetFailed), TargetFailed), TargetFailed);
+        assert_eq!(heavier(Valid, ConnectionLimited), ConnectionLimited);
+        assert_eq!(heavier(heavier(Partial, TargetFailed), ConnectionLimited), Partial);
+        assert_eq!(heavier(Partial, Void), Void);
+    }
 }

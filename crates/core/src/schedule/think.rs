@@ -1,0 +1,100 @@
+//! What a client of a closed load does between an answer and its next request.
+
+use crate::units::Span;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a client does between an answer and its next request. Read as `none`, as `as-response`, as a time with its unit
+/// (`20ms`), or as `{ fixed = NANOSECONDS }`, which is how it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Think {
+    /// Asks again at once.
+    #[default]
+    None,
+    /// Waits this long, ns.
+    Fixed(u64),
+    /// Waits as long as the last answer took (`vespa-fbench -c -1`).
+    AsResponse,
+}
+
+impl<'de> Deserialize<'de> for Think {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ThinkVisitor)
+    }
+}
+
+struct ThinkVisitor;
+
+const FORMS: &str = "none, as-response, or a time with its unit such as 20ms";
+
+impl<'de> Visitor<'de> for ThinkVisitor {
+    type Value = Think;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(FORMS)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Think, E> {
+        match text {
+            "none" => return Ok(Think::None),
+            "as-response" => return Ok(Think::AsResponse),
+            _ => {}
+        }
+        let span = text.parse::<Span>().ok().filter(|_| text.ends_with(char::is_alphabetic));
+        let random = text.contains(char::is_whitespace);
+        span.map(|span| Think::Fixed(span.ns)).ok_or_else(|| {
+            let of_users = if random {
+                "; random times belong to load = { model = \"users\", ... }"
+            } else {
+                ""
+            };
+            E::custom(format!("think '{text}': write {FORMS}{of_users}"))
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Think, A::Error> {
+        let wrong =
+            || A::Error::custom(format!("think: write {FORMS}, or {{ fixed = NANOSECONDS }}"));
+        let Some((key, ns)) = map.next_entry::<String, u64>()? else { return Err(wrong()) };
+        if key != "fixed" || map.next_key::<String>()?.is_some() {
+            return Err(wrong());
+        }
+        Ok(Think::Fixed(ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_with_its_unit_is_read_as_by_the_flag() {
+        let read = |json: &str| serde_json::from_str::<Think>(json).map_err(|e| e.to_string());
+        for (json, think) in [
+            (r#""none""#, Think::None),
+            (r#""as-response""#, Think::AsResponse),
+            (r#""20ms""#, Think::Fixed(20_000_000)),
+            (r#""1.5s""#, Think::Fixed(1_500_000_000)),
+            (r#"{"fixed":7}"#, Think::Fixed(7)),
+        ] {
+            assert_eq!(read(json), Ok(think), "{json}");
+        }
+        for (json, told) in [
+            ("20", "expected none, as-response, or a time"),
+            (r#""20""#, "think '20': write"),
+            (r#""exponential 2s""#, "model = \"users\""),
+            (r#"{"fix":7}"#, "fixed = NANOSECONDS"),
+            (r#"{"fixed":7,"b":1}"#, "fixed = NANOSECONDS"),
+            ("{}", "fixed = NANOSECONDS"),
+        ] {
+            let error = read(json).unwrap_err();
+            assert!(error.contains(told), "{json}: {error}");
+        }
+        for think in [Think::None, Think::Fixed(7), Think::AsResponse] {
+            let json = serde_json::to_string(&think).unwrap();
+            assert_eq!(read(&json), Ok(think));
+        }
+    }
+}
