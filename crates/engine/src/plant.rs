@@ -9,6 +9,7 @@ use crate::windows::WindowCounts;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Sink;
+use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Step};
 use plimsoll_core::seek::plant::{Order, Pace, Plant, Segment, Trial, Window};
 use plimsoll_core::verdict::Health;
@@ -125,7 +126,10 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         let fastest = order.segments.iter().map(|s| s.rate_per_s).fold(0.0, f64::max);
         let finite = self.plan.limits_ns.iter().copied().filter(|&limit_ns| limit_ns < u64::MAX);
         let longest_s = finite.max().unwrap_or(SECOND_NS) as f64 / 1e9;
-        (1.5 * fastest * longest_s).ceil().clamp(CONNECTIONS_MIN, CONNECTIONS_MAX) as u32
+        let at_a_time = (1.5 * fastest * longest_s).ceil().clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
+        // Of a protocol that carries several requests on a connection, as few as `load` would open.
+        let streams = (self.protocol)().depth().clamp(1, Scenario::STREAMS);
+        (at_a_time as u32).div_ceil(streams).max(self.plan.shards)
     }
 
     fn part_of(&self, order: &Order, counts: &[Arc<WindowCounts>]) -> ShardPlan {

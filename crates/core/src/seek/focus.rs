@@ -76,6 +76,11 @@ impl Search<'_> {
             let above = (center * step.exp()).max(self.beyond(&found));
             self.offer_runs(&[below, above], half, None)?;
             found = self.estimate(center);
+            if self.look_again(false)? {
+                let Some((again, _)) = self.fit else { return Err(Stop::Budget) };
+                (found, center) = (again, self.bracket.0 / 0.8);
+                continue;
+            }
             self.foresee();
             if self.known_well_enough(&found) {
                 self.width_reached = true;

@@ -1,7 +1,7 @@
 //! The search as a whole: its phases in order, its time, and what every order leaves behind.
 
 use super::bracket::Capacity;
-use super::finding::{Event, Finding, Forecast, Measured, Phase, PhaseSpan};
+use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpan};
 use super::fit::Fit;
 use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
@@ -25,6 +25,8 @@ pub(super) enum Stop {
     Infeasible,
     NeverViolated,
     GeneratorLimited,
+    /// The target changed too often, or too late.
+    Unstable,
 }
 
 /// A contiguous stretch of load at one rate.
@@ -69,6 +71,11 @@ pub(super) struct Search<'a> {
     /// Orders that were offered once more because the generator was late in them.
     pub repeated: u32,
     pub non_monotone: bool,
+    /// When the capacity was measured last, s.
+    pub looked_s: f64,
+    pub changes: Vec<Change>,
+    /// Since when everything that is kept was measured, s.
+    pub since_s: f64,
     pub started_over: bool,
     pub width_reached: bool,
     pub phases: Vec<PhaseSpan>,
@@ -138,6 +145,9 @@ impl<'a> Search<'a> {
             starved_at_per_s: f64::INFINITY,
             repeated: 0,
             non_monotone: false,
+            looked_s: 0.0,
+            changes: Vec::new(),
+            since_s: 0.0,
             started_over: false,
             width_reached: false,
             phases: Vec::new(),
@@ -153,10 +163,16 @@ impl<'a> Search<'a> {
         self.overload()?;
         self.enter(Some(Phase::Bracket));
         self.narrow()?;
+        self.look_below()?;
         self.enter(Some(Phase::Pilot));
         self.pilot()?;
+        // A target that compiles, fills its caches or adds servers does so near the line, and not at low load.
+        while self.look_again(true)? {}
         self.enter(Some(Phase::Focus));
         self.focus()?;
+        while self.look_again(true)? {
+            self.focus()?;
+        }
         self.enter(Some(Phase::Certify));
         self.certify()
     }
