@@ -8,3 +8,4 @@ pub mod oracles;
 pub mod parallel;
 pub mod plant;
 pub mod table;
+pub mod watching;

@@ -8,9 +8,10 @@ use plimsoll_zoo::changing;
 use plimsoll_zoo::models::{self, Model};
 use plimsoll_zoo::parallel::map;
 use plimsoll_zoo::table::{self, Outcome};
+use plimsoll_zoo::watching;
 use std::process::ExitCode;
 
-const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|changing|rivals|adversaries|all] [MODEL] \
+const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|changing|watching|rivals|adversaries|all] [MODEL] \
                      [--width PERCENT] [--budget SECONDS] [--each]";
 
 /// Seeds of the held-out set begin here.
@@ -59,7 +60,11 @@ impl Arguments {
                     parsed.seeds = seeds.parse().map_err(|_| format!("{seeds:?}: no number"))?;
                     place = 1;
                 }
-                ("tuning" | "held-out" | "changing" | "rivals" | "adversaries" | "all", 1) => {
+                (
+                    "tuning" | "held-out" | "changing" | "watching" | "rivals" | "adversaries"
+                    | "all",
+                    1,
+                ) => {
                     (parsed.part, place) = (argument, 2);
                 }
                 (_, 2) => (parsed.model, place) = (argument, 3),
@@ -133,6 +138,28 @@ impl Arguments {
     }
 }
 
+/// A target is followed for twice as long as it is searched.
+const WATCHED: f64 = 2.0;
+
+impl Arguments {
+    fn watching(&self) {
+        let budget_s = WATCHED * self.budget_s;
+        println!("Followed, {} seeds each, budget {budget_s:.0} s\n{}", self.seeds, watching::HEAD);
+        for plant in watching::all().iter().filter(|plant| plant.name.starts_with(&self.model)) {
+            let followed = map(self.seeds, |seed| plant.follow(HELD_OUT_SEEDS + seed, budget_s));
+            if self.each {
+                for (seed, (_, found)) in followed.iter().enumerate() {
+                    println!("  {seed} {:?}: {}", found.verdict, found.reason);
+                    found.watch.iter().flatten().for_each(|one| println!("    {one:?}"));
+                }
+            }
+            let outcomes: Vec<_> = followed.into_iter().map(|(outcome, _)| outcome).collect();
+            println!("{}", watching::line_of(plant.name, &outcomes));
+        }
+        println!();
+    }
+}
+
 fn rivals(models: &[Model], seeds: u64) {
     println!("Rivals, {seeds} seeds a model\n{}", table::RIVAL_HEAD);
     for rival in Rival::ALL {
@@ -182,6 +209,9 @@ fn main() -> ExitCode {
     }
     if arguments.has("changing") {
         arguments.changing();
+    }
+    if arguments.has("watching") {
+        arguments.watching();
     }
     let few = arguments.seeds / RIVAL_SHARE;
     if arguments.has("rivals") {

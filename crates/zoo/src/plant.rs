@@ -207,6 +207,12 @@ impl QueuePlant {
         }
     }
 
+    /// Servers that it has now.
+    #[must_use]
+    pub fn servers(&self) -> usize {
+        self.changing.servers
+    }
+
     /// How many times as long a service takes that is asked for at `at_s`.
     fn slower(&mut self, at_s: f64) -> f64 {
         let served = self.changing.served;

@@ -14,9 +14,19 @@ pub(super) struct Capacity {
     pub error: f64,
 }
 
+/// How a look at the capacity ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Overload {
+    Saturated(Capacity),
+    /// The target completed all that was offered, up to about this rate.
+    Beyond(f64),
+    /// The generator could not do it.
+    Unknown,
+}
+
 /// How a short look ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+pub(super) enum Look {
     Held,
     Broke,
     /// The generator could not do it.
@@ -65,7 +75,7 @@ impl Search<'_> {
 
     /// A short look at one rate. Looks longer while it breaks a limit by a few requests only; with `doubt`, what
     /// chance may well have done to independent requests does not break it.
-    fn look(
+    pub(super) fn look(
         &mut self,
         rate_per_s: f64,
         settle_s: f64,
@@ -127,7 +137,7 @@ impl Search<'_> {
         })
     }
 
-    fn step_s(&self, rate_per_s: f64) -> f64 {
+    pub(super) fn step_s(&self, rate_per_s: f64) -> f64 {
         (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s)
     }
 
@@ -315,29 +325,38 @@ impl Search<'_> {
     /// What the target completes when it is asked for a fifth more than it could do; nothing where it was not saturated or
     /// the generator was late.
     pub(super) fn measure_capacity(&mut self, known_per_s: f64) -> Result<Option<Capacity>, Stop> {
+        Ok(match self.look_at_capacity(known_per_s)? {
+            Overload::Saturated(capacity) => Some(capacity),
+            Overload::Beyond(_) | Overload::Unknown => None,
+        })
+    }
+
+    /// The same, and where the target was not saturated up to what rate.
+    pub(super) fn look_at_capacity(&mut self, known_per_s: f64) -> Result<Overload, Stop> {
         let mut rate_per_s = 1.2 * known_per_s;
         for _ in 0..4 {
             let duration_s = round_to(self.overload_s(rate_per_s), self.window_s);
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             let skip = trial.windows.len() / 3;
             let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
-                return Ok(None);
+                return Ok(Overload::Unknown);
             };
             if self.starved(&trial) {
-                return Ok(None);
+                return Ok(Overload::Unknown);
             }
             let per_s = seen.counts.completed as f64 / seen.seconds;
             if per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds {
-                return Ok(Some(Capacity { per_s, error: error_of(&trial, skip) }));
+                let error = error_of(&trial, skip);
+                return Ok(Overload::Saturated(Capacity { per_s, error }));
             }
             // It can do more than it could.
             rate_per_s = (1.4 * rate_per_s).min(self.goal.most_per_s);
         }
-        Ok(None)
+        Ok(Overload::Beyond(rate_per_s))
     }
 
     /// A thousand completions are good for 2 to 4 % of the capacity.
-    fn overload_s(&self, per_s: f64) -> f64 {
+    pub(super) fn overload_s(&self, per_s: f64) -> f64 {
         let wanted_s = (12.0 * self.goal.limit_s).max(3.0);
         wanted_s.max((1000.0 / per_s).min(0.05 * self.goal.budget_s))
     }

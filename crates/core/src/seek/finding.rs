@@ -1,6 +1,7 @@
 //! What a search ends with, and what it tells on the way.
 
 use super::plant::{LIMITS_MAX, Window};
+use super::watch::Watched;
 use serde::{Deserialize, Serialize};
 
 /// How a search ended.
@@ -84,6 +85,8 @@ pub enum Phase {
     Focus,
     /// Contiguous runs closely below the line until one holds.
     Certify,
+    /// Blocks on both sides of the line, and a look at the capacity, over and over.
+    Watch,
 }
 
 /// When a phase was.
@@ -152,6 +155,9 @@ pub struct Finding {
     /// Parts of the search that were offered once more because the generator was late in them.
     #[serde(default)]
     pub repeated: u32,
+    /// The line over time, where the target was followed; there is no certified rate and no one estimate then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Vec<Watched>>,
     /// Time it took, s.
     pub elapsed_s: f64,
 }
@@ -211,6 +217,8 @@ pub enum Event {
     },
     /// How long it will take.
     Forecast(Forecast),
+    /// Another stretch of a target that is followed ended.
+    Watched(Watched),
     /// A certifying run ended.
     Certified {
         /// What was seen.

@@ -15,8 +15,8 @@ const WORTH: f64 = 14.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
 const INFLATION: f64 = 1.75;
 /// An interval needs so many blocks, and so many natural times of the backlog.
-const LEAST_BLOCKS: usize = 6;
-const LEAST_BACKLOGS: f64 = 12.0;
+pub(super) const LEAST_BLOCKS: usize = 6;
+pub(super) const LEAST_BACKLOGS: f64 = 12.0;
 /// Blocks of the shortest run that certifies a rate.
 pub(super) const LEAST_RUN: usize = 2;
 /// The search stops where theory puts the half-width at this share of the wanted one.
@@ -92,7 +92,7 @@ impl Search<'_> {
 
     /// As long as no run broke a limit the line is bounded from above by belief only, and an estimate drawn up by
     /// small steps would creep: half of the way to the interval's upper end or to capacity, at most.
-    fn beyond(&self, found: &Fit) -> f64 {
+    pub(super) fn beyond(&self, found: &Fit) -> f64 {
         if self.runs.iter().any(|run| self.excess(&run.counts) > 1.0) {
             return 0.0;
         }
@@ -174,7 +174,7 @@ impl Search<'_> {
     }
 
     /// Natural time of the backlog at a line there, s.
-    fn backlog_s(&self, limit: usize, line_per_s: f64) -> f64 {
+    pub(super) fn backlog_s(&self, limit: usize, line_per_s: f64) -> f64 {
         let allowed = self.allowed(limit);
         let above = above_floor(allowed, self.floor_share(limit, allowed, line_per_s));
         let capacity = self.capacity.map(|c| (c.per_s, c.error));
@@ -241,12 +241,17 @@ impl Search<'_> {
     }
 
     fn fit_limit(&self, limit: usize, center_per_s: f64) -> Fit {
+        self.fit_of(&self.blocks, limit, center_per_s)
+    }
+
+    /// One limit's line from these blocks.
+    pub(super) fn fit_of(&self, blocks: &[Stretch], limit: usize, center_per_s: f64) -> Fit {
         let bound = &self.goal.limits[limit];
         let block = |stretch: &Stretch| {
             let (scheduled, late, _) = bound.as_share(limit, &stretch.counts);
             Block { rate_per_s: stretch.rate_per_s, seconds: stretch.seconds, scheduled, late }
         };
-        let blocks: Vec<Block> = self.blocks.iter().map(block).collect();
+        let blocks: Vec<Block> = blocks.iter().map(block).collect();
         fit(&blocks, self.allowed(limit), &self.prior(limit, center_per_s))
     }
 

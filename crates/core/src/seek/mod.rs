@@ -15,3 +15,4 @@ pub mod search;
 mod steady;
 pub mod traffic;
 mod verdicts;
+pub mod watch;

@@ -45,6 +45,8 @@ pub(super) struct Search<'a> {
     pub goal: &'a Goal,
     observe: &'a mut dyn FnMut(&Event),
     pub elapsed_s: f64,
+    /// When the load ends, s since the start: the goal's budget, or later where the target is followed.
+    pub ends_s: f64,
     orders: u64,
     pub window_s: f64,
     pub block_s: f64,
@@ -112,7 +114,7 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
 }
 
 impl<'a> Search<'a> {
-    fn new(
+    pub(super) fn new(
         plant: &'a mut dyn Plant,
         goal: &'a Goal,
         observe: &'a mut dyn FnMut(&Event),
@@ -127,6 +129,7 @@ impl<'a> Search<'a> {
             goal,
             observe,
             elapsed_s: 0.0,
+            ends_s: goal.budget_s,
             orders: 0,
             window_s,
             block_s: round_to(block_s, window_s),
@@ -178,7 +181,7 @@ impl<'a> Search<'a> {
     }
 
     /// Ends the phase that is on and begins the next one.
-    fn enter(&mut self, phase: Option<Phase>) {
+    pub(super) fn enter(&mut self, phase: Option<Phase>) {
         let at_s = self.elapsed_s;
         if let Some(last) = self.phases.last_mut() {
             last.until_s = at_s;
@@ -194,7 +197,7 @@ impl<'a> Search<'a> {
     }
 
     pub fn left_s(&self) -> f64 {
-        self.goal.budget_s - self.elapsed_s
+        self.ends_s - self.elapsed_s
     }
 
     pub fn measured(&self, stretch: &Stretch) -> Measured {

@@ -116,13 +116,13 @@ impl Search<'_> {
     }
 }
 
-fn differs(before: Capacity, after: Capacity) -> bool {
+pub(super) fn differs(before: Capacity, after: Capacity) -> bool {
     let apart = (after.per_s / before.per_s).ln().abs();
     apart > SHARE.max(ERRORS * before.error.hypot(after.error))
 }
 
 /// The mean of two measurements by their precision.
-fn together(one: Capacity, other: Capacity) -> Capacity {
+pub(super) fn together(one: Capacity, other: Capacity) -> Capacity {
     let (w, v) = (one.error.max(1e-4).powi(-2), other.error.max(1e-4).powi(-2));
     Capacity { per_s: (w * one.per_s + v * other.per_s) / (w + v), error: (w + v).powf(-0.5) }
 }

@@ -43,6 +43,7 @@ impl Search<'_> {
             changes: self.changes.clone(),
             since_s: self.since_s,
             repeated: self.repeated,
+            watch: None,
             elapsed_s: self.elapsed_s,
         }
     }
