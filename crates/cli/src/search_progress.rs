@@ -5,6 +5,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::finding::{Event, Measured, Phase};
 use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::watch::Watched;
 
 /// A status line under the lines of what was found; hidden when stderr is not a terminal or `--quiet` was given.
 pub struct SearchProgress {
@@ -52,6 +53,16 @@ impl SearchProgress {
     }
 }
 
+/// One stretch of a target that is followed.
+fn followed(one: &Watched) -> String {
+    let line = one.line_per_s.map_or("no line".to_owned(), |line| format!("{line:.1}/s"));
+    let interval = one
+        .interval_per_s
+        .map_or(String::new(), |(low, high)| format!(", between {low:.1} and {high:.1}"));
+    let note = one.note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
+    format!("{:>5.0} s  {line}{interval}{note}", one.until_s)
+}
+
 fn line(event: &Event, budget_s: f64) -> Option<String> {
     let share = |seen: &Measured| {
         let worst = seen.late_share.iter().copied().fold(0.0, f64::max);
@@ -68,6 +79,7 @@ fn line(event: &Event, budget_s: f64) -> Option<String> {
                 Phase::Pilot => "pilot: how bursty is lateness here?",
                 Phase::Focus => "focus: blocks on both sides of the line",
                 Phase::Certify => "certify: a contiguous run below the line",
+                Phase::Watch => "watch: the line over time",
             };
             format!("{at_s:>5.0} s  {name}")
         }
@@ -91,6 +103,7 @@ fn line(event: &Event, budget_s: f64) -> Option<String> {
             let seconds = forecast.total_s - 60.0 * minutes;
             format!("         the wanted width needs about {minutes:.0}:{seconds:02.0}{fits}")
         }
+        Event::Watched(one) => followed(one),
         Event::Certified { seen, held: ok } => {
             format!("         {:.1}/s {} ({})", seen.rate_per_s, held(*ok), share(seen))
         }

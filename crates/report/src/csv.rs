@@ -1,4 +1,5 @@
-//! The record as CSV: a line of names, one row for the run, then one row a class.
+//! The record as CSV: a line of names, one row for the run, then one row a class. A search matrix has a row a cell,
+//! and a line that was followed over time (`seek --watch`) a row a stretch.
 //!
 //! The columns are documented in `docs/report.md`; new ones are only ever added at the end. A field that a
 //! class does not have (the schedule's columns) is empty.
@@ -45,6 +46,10 @@ pub fn columns() -> Vec<String> {
 pub fn render(record: &RunRecord) -> String {
     if let Some(search) = crate::text::search::result(record) {
         return written(search::rows(&search));
+    }
+    let watched = crate::text::seek::finding(record).and_then(|found| found.watch);
+    if let Some(watched) = watched {
+        return written(watch::rows(&watched));
     }
     let rows = std::iter::once(columns())
         .chain(std::iter::once(run_row(record)))
@@ -151,6 +156,7 @@ fn times(latencies: &Latencies, lag: Option<&LatencySummary>) -> Vec<String> {
 }
 
 mod search;
+mod watch;
 
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,8 @@ pub struct Followed {
     goal: Goal,
     /// From when on, s, which line holds, requests per second.
     lines: Vec<(f64, f64)>,
+    /// How many times the budget it gets.
+    longer: f64,
     /// Until when the plant changes without a break, s.
     restless_until_s: f64,
 }
@@ -78,7 +80,7 @@ impl Followed {
         let limit_s = self.goal.limit_s;
         let inner = QueuePlant::new(self.queue, &[limit_s], seed.wrapping_mul(0x9e37_79b9) + 7);
         let mut plant = Noted { inner, now_s: 0.0, came: Vec::new() };
-        let goal = Goal { budget_s, seed, ..self.goal.clone() };
+        let goal = Goal { budget_s: budget_s * self.longer, seed, ..self.goal.clone() };
         let found = watch(&mut plant, &goal, &mut |_| ());
         (self.outcome(&found, &plant.came), found)
     }
@@ -124,7 +126,7 @@ fn patient(name: &'static str, factor: f64) -> Followed {
     };
     let step = Quirk::Step { at_s: 150.0, factor };
     let plain = changing(name, step, &[(0.0, line_of(1.0)), (150.0, line_of(factor))]);
-    Followed { goal: Goal::late(0.05, LIMIT_S, 600.0, 0), ..plain }
+    Followed { goal: Goal::late(0.05, LIMIT_S, 600.0, 0), longer: 3.0, ..plain }
 }
 
 fn mmk(servers: usize, slower: f64) -> f64 {
@@ -138,6 +140,7 @@ fn stationary(model: &Model) -> Followed {
         queue: model.queue,
         goal: model.goal(0),
         lines: vec![(0.0, model.line_per_s)],
+        longer: 1.0,
         restless_until_s: 0.0,
     }
 }
@@ -149,6 +152,7 @@ fn changing(name: &'static str, quirk: Quirk, lines: &[(f64, f64)]) -> Followed 
         queue: Queue { servers: 4, service, delay_s: 0.0, arrivals: Arrivals::Poisson, quirk },
         goal: Goal::late(0.05, LIMIT_S, 600.0, 0),
         lines: lines.to_vec(),
+        longer: 1.0,
         restless_until_s: 0.0,
     }
 }

@@ -105,6 +105,8 @@ pub fn results(finding: &Finding) -> Map<String, Value> {
 /// The verdict of a run that was a search.
 pub fn verdict_of(finding: &Finding) -> Verdict {
     let kind = match finding.verdict {
+        // A curve certifies no rate.
+        Found::Ok if finding.watch.is_some() => VerdictKind::Valid,
         Found::Ok | Found::NeverViolated { .. } | Found::BudgetTooSmall => {
             // Without a certified rate there is nothing to rely on.
             if finding.certified.is_some() {

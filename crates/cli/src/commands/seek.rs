@@ -17,6 +17,7 @@ use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::seek::finding::Measured;
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::search::seek;
+use plimsoll_core::seek::watch::watch;
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
@@ -30,10 +31,12 @@ Examples:
   Several limits at once, a query log, and ten minutes at most:
     plimsoll seek http://127.0.0.1:8080 --queries queries.txt --check vespa \\
       --slo p95=100ms --slo p99=1s --slo errors=0.1% --budget 10m --width 3%
+  The line over half an hour, for a target that scales or warms up; Ctrl-C ends it earlier:
+    plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --watch --budget 30m
   A target to try it on; its own limit is known (M/M/4, 163.04 a second):
     plimsoll serve queue --servers 4 --service exponential:20ms --port 8080
 
-Exit codes: 0 a rate was certified, 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Share of the connections that may be busy at the line before it is put in doubt.
 const CONNECTIONS_BUSY: f64 = 0.8;
@@ -70,6 +73,9 @@ pub struct SeekArgs {
     /// Search as another tool does, for comparison.
     #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search")]
     strategy: Method,
+    /// Follow the line: offer load around it until the budget is over, and report it over time.
+    #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
+    watch: bool,
 
     /// Connections; by default as many as requests can be under way in time, and half as many again.
     #[arg(long, value_name = "N", help_heading = "Run")]
@@ -173,7 +179,8 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
             EnginePlant::new(plan, move || http, &mut sessions, keeping.sink, &mut second, stop);
         let (results, verdict, warnings) = match args.strategy.rival() {
             None => {
-                let finding = seek(&mut plant, &task.goal, &mut |event| progress.event(event));
+                let search = if args.watch { watch } else { seek };
+                let finding = search(&mut plant, &task.goal, &mut |event| progress.event(event));
                 let own = args
                     .connections
                     .zip(finding.certified.as_ref())

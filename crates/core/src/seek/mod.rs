@@ -13,6 +13,7 @@ pub mod plant;
 pub mod rivals;
 pub mod search;
 mod steady;
+mod stretches;
 pub mod traffic;
 mod verdicts;
 pub mod watch;

@@ -8,11 +8,12 @@ pub mod number;
 mod page;
 mod rank;
 pub(crate) mod search;
-mod seek;
+pub(crate) mod seek;
 pub(crate) mod tables;
 mod verdict;
 mod visit;
 pub mod voter;
+mod watch;
 
 use crate::plain::printable;
 use number::{bytes, count, counted, percent, significant, time};

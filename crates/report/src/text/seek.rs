@@ -2,6 +2,7 @@
 
 use super::number::{count, millis, percent, significant};
 use super::page::{Column, Page, Tone};
+use super::watch;
 use crate::plain::printable;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::seek::finding::{Finding, Measured};
@@ -16,6 +17,12 @@ pub fn finding(record: &RunRecord) -> Option<Finding> {
 
 /// The line, how sure it is, and the curve that it was read from.
 pub fn line(page: &mut Page<'_>, finding: &Finding) {
+    if let Some(watched) = &finding.watch {
+        watch::over_time(page, finding, watched);
+        time(page, finding);
+        page.blank();
+        return curve(page, finding);
+    }
     match &finding.certified {
         Some(certified) => {
             let text =

@@ -78,6 +78,8 @@ pub(crate) struct StatsQuery {
 pub(crate) enum Route {
     Load,
     Stats(StatsQuery),
+    /// `/_speed?factor=F`, for targets that change their speed; nothing if the query was not understood.
+    Speed(Option<f64>),
 }
 
 /// Everything about a request that outlives its bytes.
@@ -229,11 +231,24 @@ impl Framing {
 }
 
 fn route(target: &str) -> Route {
+    match target.strip_prefix("/_speed") {
+        Some("") => return Route::Speed(None),
+        Some(rest) if rest.starts_with('?') => return Route::Speed(speed(&rest[1..])),
+        _ => (),
+    }
     match target.strip_prefix("/_stats") {
         Some("") => Route::Stats(StatsQuery::default()),
         Some(rest) => rest.strip_prefix('?').map_or(Route::Load, |q| Route::Stats(stats_query(q))),
         None => Route::Load,
     }
+}
+
+/// Fastest and slowest that a target may be made, as a multiple of what it was started with.
+pub(crate) const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=1_000.0;
+
+fn speed(query: &str) -> Option<f64> {
+    let factor = query.strip_prefix("factor=")?.parse().ok()?;
+    SPEEDS.contains(&factor).then_some(factor)
 }
 
 fn stats_query(text: &str) -> StatsQuery {
@@ -327,6 +342,11 @@ mod tests {
         assert!(query.reset && !query.malformed);
         assert_eq!(query.rate_per_s, Some(250.5));
         assert_eq!(query.arrivals, StatsArrivals::Uniform);
+        assert_eq!(of("/_speed?factor=1.5"), Route::Speed(Some(1.5)));
+        assert_eq!(of("/_speeds"), Route::Load);
+        for bad in ["factor=0", "factor=-1", "factor=NaN", "factor=1e9", "factor=", "x=1"] {
+            assert_eq!(of(&format!("/_speed?{bad}")), Route::Speed(None), "{bad}");
+        }
         for bad in ["/_stats?rate=x", "/_stats?rate=-1", "/_stats?rates=1", "/_stats?reset"] {
             assert!(matches!(of(bad), Route::Stats(query) if query.malformed), "{bad}");
         }

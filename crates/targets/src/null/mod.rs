@@ -250,7 +250,8 @@ impl Service for NullService {
     #[inline]
     fn request(&mut self, asked: &Asked, _: Ticket, now_ns: u64, out: &mut Vec<u8>) -> Step {
         match asked.route {
-            Route::Load => {
+            // This target has no speed to change.
+            Route::Load | Route::Speed(_) => {
                 self.count(asked, now_ns);
                 self.shared.canned.write(asked, out);
             }

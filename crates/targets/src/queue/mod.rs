@@ -159,6 +159,9 @@ const BAD_QUERY: &str = concat!(
     r#"and arrivals=poisson or uniform"}"#
 );
 
+/// The answer to a query of `/_speed` that was not understood.
+const BAD_SPEED: &str = r#"{"error":"the query of /_speed is factor=NUMBER, from 0.001 to 1000; 1 is the speed at the start"}"#;
+
 struct QueueService {
     config: QueueConfig,
     station: Station,
@@ -201,11 +204,23 @@ impl QueueService {
                 StatsArrivals::Uniform => Arrivals::Uniform,
             };
             match truth_or_reason(&self.config, rate_per_s, arrivals) {
+                Ok(_) if self.station.speed() != 1.0 => {
+                    summary.no_truth_because =
+                        Some("the speed was changed; closed forms are for speed 1");
+                }
                 Ok(truth) => summary.truth = Some(truth),
                 Err(reason) => summary.no_truth_because = Some(reason),
             }
         }
         summary
+    }
+
+    fn change_speed(&mut self, speed: Option<f64>, asked: &Asked, out: &mut Vec<u8>) {
+        let Some(speed) = speed else {
+            return write_json("400 Bad Request", BAD_SPEED.as_bytes().to_vec(), asked, out);
+        };
+        self.station.set_speed(speed);
+        write_json("200 OK", format!("{{\"speed\":{speed}}}").into_bytes(), asked, out);
     }
 
     fn write_stats(&mut self, query: StatsQuery, asked: &Asked, out: &mut Vec<u8>) {
@@ -227,6 +242,10 @@ impl Service for QueueService {
     fn request(&mut self, asked: &Asked, ticket: Ticket, now_ns: u64, out: &mut Vec<u8>) -> Step {
         if let Route::Stats(query) = asked.route {
             self.write_stats(query, asked, out);
+            return Step::Replied;
+        }
+        if let Route::Speed(speed) = asked.route {
+            self.change_speed(speed, asked, out);
             return Step::Replied;
         }
         self.stats.arrived(asked.method, now_ns);

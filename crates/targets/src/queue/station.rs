@@ -126,6 +126,8 @@ pub struct Completion {
 #[derive(Clone, Debug)]
 pub struct Station {
     config: StationConfig,
+    /// How many times as fast as configured the servers work.
+    speed: f64,
     rng: Rng,
     /// When each server that ever worked is free again, the earliest first.
     free_ns: BinaryHeap<Reverse<u64>>,
@@ -148,6 +150,7 @@ impl Station {
         let rng = Rng::new(derive_seed(config.seed, "service"));
         Self {
             config,
+            speed: 1.0,
             rng,
             free_ns: BinaryHeap::new(),
             pending: BinaryHeap::new(),
@@ -178,7 +181,8 @@ impl Station {
         {
             return Err(Rejection::QueueFull);
         }
-        let service_ns = self.config.service.draw_ns(&mut self.rng).min(SERVICE_NS_MAX);
+        let drawn_ns = self.config.service.draw_ns(&mut self.rng) as f64 / self.speed;
+        let service_ns = (drawn_ns.round() as u64).min(SERVICE_NS_MAX);
         let free_ns = self.end_ns(start_ns, service_ns, origin_ns);
         self.occupy(free_ns);
         if must_wait {
@@ -197,6 +201,17 @@ impl Station {
         }));
         self.sequence += 1;
         Ok(Admitted { start_ns, due_ns, service_ns })
+    }
+
+    /// From now on servers work `speed` times as fast as configured, above 0. Requests that have arrived keep their times.
+    pub fn set_speed(&mut self, speed: f64) {
+        self.speed = speed;
+    }
+
+    /// How many times as fast as configured the servers work.
+    #[must_use]
+    pub fn speed(&self) -> f64 {
+        self.speed
     }
 
     /// When the next reply is due.
