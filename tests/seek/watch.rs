@@ -25,10 +25,11 @@ fn a_target_that_gets_faster_gives_a_curve_until_somebody_ends_it() {
     let target = place.serve(&FOUR_SERVERS);
     let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--watch", "--json", "-"];
     let (ended, stolen) = stolen_while(|| {
-        let running = place.start(args.into_iter().chain(["--budget", "96s", "--start-rate", "400"]));
+        let running =
+            place.start(args.into_iter().chain(["--budget", "96s", "--start-rate", "400"]));
         std::thread::sleep(Duration::from_secs(24));
         assert_eq!(set_speed(&target, "1.5"), (200, r#"{"speed":1.5}"#.to_owned()));
-        std::thread::sleep(Duration::from_secs(32));
+        std::thread::sleep(Duration::from_secs(34));
         running.signal(Signal::INT);
         running.wait(PATIENCE)
     });

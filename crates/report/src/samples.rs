@@ -180,3 +180,30 @@ pub fn failed() -> RunRecord {
 pub fn verdict(kind: VerdictKind, reason: &str) -> Verdict {
     Verdict::new(kind, vec![reason.to_owned()])
 }
+
+/// A search that followed its target, which got faster meanwhile.
+pub fn followed() -> RunRecord {
+    let stretch = |(from_s, until_s, state), line: Option<(f64, f64, f64)>, note: Option<&str>| {
+        serde_json::json!({
+            "from_s": from_s, "until_s": until_s, "state": state,
+            "line_per_s": line.map(|l| l.0), "interval_per_s": line.map(|l| (l.1, l.2)),
+            "capacity_per_s": 200.0, "blocks": 8, "blocks_from_s": from_s, "note": note,
+        })
+    };
+    let found = serde_json::json!({
+        "verdict": "ok", "reason": "the line moved from 155/s to 208/s",
+        "certified": null, "certified_last": false, "failing": null, "estimate_per_s": null,
+        "interval_per_s": null, "confidence": 0.95, "half_width": null, "forecast": null,
+        "forecast_first": null, "capacity_per_s": 266.0, "floor_s": 0.02,
+        "binding": "p95=100ms", "slope": null, "curve": [], "phases": [], "elapsed_s": 130.0,
+        "watch": [
+            stretch((23.0, 60.0, 1), Some((155.0, 149.0, 162.0)), None),
+            stretch((60.0, 92.0, 1), None, Some("the target got faster: it completes 266/s")),
+            stretch((92.0, 130.0, 2), Some((208.0, 199.0, 217.0)), Some("a new state of the target")),
+        ],
+    });
+    let mut record = good();
+    record.job = "seek".to_owned();
+    record.job_results.insert("seek".to_owned(), found);
+    record
+}

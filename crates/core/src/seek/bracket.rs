@@ -312,7 +312,7 @@ impl Search<'_> {
     }
 
     /// Whether what was measured well below a rate leaves no doubt that the limits hold there.
-    fn holds_below(&self, rate_per_s: f64) -> bool {
+    pub(super) fn holds_below(&self, rate_per_s: f64) -> bool {
         let mut all = Window::default();
         let below = self.curve.iter().filter(|seen| seen.rate_per_s < 0.85 * rate_per_s);
         below.for_each(|seen| all.add(&seen.counts));

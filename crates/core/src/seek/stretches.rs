@@ -26,6 +26,8 @@ const STEPS: usize = 24;
 /// Rates well below a line, and how many requests there may miss a limit before they are held against the line.
 const BELOW: f64 = 0.85;
 const LATE_BELOW: f64 = 5.0;
+/// A line below this share of the capacity is not believed without requests that were in time below it.
+const LOW: f64 = 0.5;
 /// No line is looked for this far below where it was.
 const FAR_BELOW: f64 = 0.01;
 /// A state is known by its newest blocks, and the curve by its newest looks.
@@ -135,7 +137,7 @@ impl Search<'_> {
         backlogs_s.max(LEAST_BLOCKS as f64 * self.block_s)
     }
 
-    /// Says so if at rates well below a line more requests missed a limit than it allows: then it is no line.
+    /// Why a line may be none: at rates well below it a limit is broken as well, or may be.
     pub(super) fn late_below(&self, line_per_s: f64) -> Option<String> {
         let mut all = Window::default();
         let below = self.curve.iter().filter(|seen| seen.rate_per_s < BELOW * line_per_s);
@@ -144,8 +146,16 @@ impl Search<'_> {
             let (n, late, allowed) = limit.as_share(*at, &all);
             allowed * n >= LATE_BELOW && late > allowed * n
         });
-        broken.map(|(_, limit)| {
-            format!("no interval: {} was broken at rates well below as well", limit.label)
+        if let Some((_, limit)) = broken {
+            return Some(format!(
+                "no interval: {} was broken at rates well below as well",
+                limit.label
+            ));
+        }
+        // Far below capacity no theory says that lateness comes from load.
+        let is_low = self.capacity.is_none_or(|capacity| line_per_s < LOW * capacity.per_s);
+        (is_low && !self.holds_below(line_per_s)).then(|| {
+            "no interval: too few requests show that the limits hold at rates well below".to_owned()
         })
     }
 

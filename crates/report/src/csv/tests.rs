@@ -31,6 +31,18 @@ fn one_row_for_the_run_and_one_a_class_in_the_workloads_order() {
 }
 
 #[test]
+fn a_line_that_was_followed_has_a_row_a_stretch() {
+    let record = samples::followed();
+    let rows = table(&record);
+    let head = "from_s,until_s,state,line_per_s,low_per_s,high_per_s,capacity_per_s,blocks,blocks_from_s,note";
+    assert_eq!(rows[0].join(","), head);
+    assert_eq!(rows.len(), 4);
+    assert_eq!(rows[1][3..6], ["155", "149", "162"]);
+    assert_eq!(rows[2][3..6], ["", "", ""]);
+    assert!(rows[2][9].contains("faster"));
+}
+
+#[test]
 fn the_columns_are_an_interface() {
     insta::assert_snapshot!(columns().join("\n"));
 }

@@ -24,6 +24,21 @@ fn a_good_run_on_a_narrow_page_stays_within_it() {
 }
 
 #[test]
+fn a_line_that_was_followed_is_a_table_over_time() {
+    let text = plain(&samples::followed());
+    for part in ["the line moved from 155/s to 208/s", "3 stretches, 2 with an interval", "From, s"]
+    {
+        assert!(text.contains(part), "no '{part}' in\n{text}");
+    }
+    assert!(!text.contains("certified"), "{text}");
+    let row = |from: &str| text.lines().find(|line| line.trim_start().starts_with(from)).unwrap();
+    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(cells(row("23 "))[..6], ["23", "60", "1", "155", "149", "162"]);
+    assert_eq!(cells(row("60 "))[3..6], ["-", "-", "-"]);
+    assert!(text.contains("the target got faster"), "{text}");
+}
+
+#[test]
 fn a_run_in_which_everything_failed() {
     assert_snapshot!(plain(&samples::failed()));
 }

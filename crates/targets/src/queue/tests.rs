@@ -157,6 +157,26 @@ fn the_statistics_carry_the_closed_form_and_start_again() {
 }
 
 #[test]
+fn the_speed_changes_on_command_and_is_no_load() {
+    let target = start(config("fixed:40ms"));
+    let mut probe = target.probe();
+    probe.send("GET /_speed?factor=8 HTTP/1.1\r\n\r\n");
+    assert_eq!(probe.reply().status, 200);
+    probe.send(GET);
+    probe.reply();
+    let stats = target.stats("?rate=10");
+    assert_eq!(stats["requests"], 1);
+    assert_eq!(stats["service"]["max_ms"], 5.0);
+    assert!(stats["no_truth_because"].as_str().unwrap().contains("speed"));
+    for bad in ["/_speed", "/_speed?factor=0", "/_speed?factor=x"] {
+        let mut probe = target.probe();
+        probe.send(&format!("GET {bad} HTTP/1.1\r\n\r\n"));
+        assert_eq!(probe.reply().status, 400, "{bad}");
+    }
+    target.stop();
+}
+
+#[test]
 fn out_of_range_configurations_name_what_is_wrong() {
     let with = |change: fn(&mut QueueConfig)| {
         let mut config = QueueConfig::default();
