@@ -9,12 +9,13 @@ const SEEDS: u64 = 24;
 const ALLOWANCE: f64 = 0.07;
 
 fn follow(name: &str) -> Vec<Outcome> {
-    let plant: Followed = all().into_iter().find(|plant| plant.name == name).unwrap();
+    let plant: Followed =
+        all().into_iter().find(|plant| plant.name == name).expect("a plant of that name");
     let outcomes = map(SEEDS, |seed| {
         let (outcome, found) = plant.follow(seed, 600.0);
         assert_eq!(found.verdict, Verdict::Ok, "{name} {seed}: {}", found.reason);
         assert!(found.certified.is_none() && found.interval_per_s.is_none(), "{found:?}");
-        let watched = found.watch.unwrap();
+        let watched = found.watch.expect("a curve");
         assert!(watched.windows(2).all(|pair| pair[0].until_s == pair[1].from_s));
         outcome
     });
