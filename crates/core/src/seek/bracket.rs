@@ -145,7 +145,12 @@ impl Search<'_> {
                 Look::Broke => {
                     broken = broken.min(rate);
                     rate /= 4.0;
-                    if rate < least {
+                    if rate < least && !std::mem::replace(&mut self.heated, true) {
+                        if self.heat()? {
+                            rate = self.goal.start_per_s.min(most);
+                            broken = f64::INFINITY;
+                        }
+                    } else if rate < least {
                         rate = self.above_a_bad_beginning()?;
                         self.bracket.0 = rate;
                     }
@@ -169,6 +174,17 @@ impl Search<'_> {
         }
         self.tell_bracket();
         Ok(())
+    }
+
+    /// No low rate holds: a target that is still cold may, once it has been under load. Says whether it got faster.
+    fn heat(&mut self) -> Result<bool, Stop> {
+        let since_s = self.since_s;
+        self.bracket = (0.0, self.goal.start_per_s);
+        self.overload()?;
+        self.warm_near_capacity()?;
+        self.bracket = (0.0, f64::INFINITY);
+        self.capacity = None;
+        Ok(self.since_s > since_s)
     }
 
     fn tell_bracket(&mut self) {
@@ -229,7 +245,7 @@ impl Search<'_> {
         let mut rate_per_s = 1.15 * self.bracket.1;
         let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
         let mut measuring = false;
-        for _ in 0..8 {
+        for step in 0..12 {
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             if self.starved(&trial) {
                 return Ok(());
@@ -258,7 +274,9 @@ impl Search<'_> {
             }
             measuring = saturated;
             // Once it is saturated, a little more than it can is enough, and quickly worked off again.
-            rate_per_s = if saturated { 1.2 * per_s } else { 1.5 * rate_per_s };
+            // Where it is still far away, the limit breaks for another reason than load.
+            let more = if step < 3 { 1.5 } else { 2.0 };
+            rate_per_s = if saturated { 1.2 * per_s } else { more * rate_per_s };
             if saturated {
                 duration_s = round_to(self.overload_s(per_s), self.window_s);
             }
