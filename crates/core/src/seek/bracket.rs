@@ -128,7 +128,8 @@ impl Search<'_> {
     }
 
     fn step_s(&self, rate_per_s: f64) -> f64 {
-        (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s)
+        let requests_s = (30.0 / rate_per_s).min(self.goal.budget_s / 30.0);
+        (4.0 * self.goal.limit_s).max(1.0).max(requests_s)
     }
 
     /// Doubles the rate until a limit breaks; goes down first if the first rate breaks one already.
@@ -145,14 +146,18 @@ impl Search<'_> {
                 Look::Broke => {
                     broken = broken.min(rate);
                     rate /= 4.0;
-                    if rate < least && !std::mem::replace(&mut self.heated, true) {
-                        if self.heat()? {
-                            rate = self.goal.start_per_s.min(most);
-                            broken = f64::INFINITY;
+                    if rate < least {
+                        match self.above_a_bad_beginning() {
+                            Ok(above) => {
+                                rate = above;
+                                self.bracket.0 = rate;
+                            }
+                            Err(Stop::Infeasible) if self.heat()? => {
+                                rate = self.goal.start_per_s.min(most);
+                                broken = f64::INFINITY;
+                            }
+                            Err(stop) => return Err(stop),
                         }
-                    } else if rate < least {
-                        rate = self.above_a_bad_beginning()?;
-                        self.bracket.0 = rate;
                     }
                 }
             }
@@ -178,6 +183,9 @@ impl Search<'_> {
 
     /// No low rate holds: a target that is still cold may, once it has been under load. Says whether it got faster.
     fn heat(&mut self) -> Result<bool, Stop> {
+        if std::mem::replace(&mut self.heated, true) {
+            return Ok(false);
+        }
         let since_s = self.since_s;
         self.bracket = (0.0, self.goal.start_per_s);
         self.overload()?;
@@ -252,7 +260,9 @@ impl Search<'_> {
             }
             let skip = trial.windows.len() / 3;
             let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
-                return Ok(());
+                // So few requests that none fell into it.
+                rate_per_s *= 2.0;
+                continue;
             };
             self.curve.push(seen);
             let per_s = seen.counts.completed as f64 / seen.seconds;
@@ -288,7 +298,8 @@ impl Search<'_> {
     /// it, however the short looks came out, and no line is told.
     pub(super) fn look_below(&mut self) -> Result<(), Stop> {
         let top = self.bracket.0;
-        if self.holds_below(top) {
+        // Of a target that collects work into batches it is known that low rates break.
+        if self.non_monotone || self.holds_below(top) {
             return Ok(());
         }
         for share in BELOW {

@@ -36,7 +36,7 @@ impl Search<'_> {
     /// what it completes when it is overloaded is measured until it stays the same.
     pub(super) fn warm_near_capacity(&mut self) -> Result<(), Stop> {
         let mut warmed = false;
-        while let Some(before) = self.capacity {
+        while let Some(before) = self.capacity.filter(|_| !self.non_monotone) {
             let Some(after) = self.measure_capacity(before.per_s)? else { break };
             self.looked_s = self.elapsed_s;
             let apart = (after.per_s / before.per_s).ln().abs();

@@ -77,6 +77,7 @@ impl Search<'_> {
                 ),
             ),
             Err(Stop::Unstable) => (Verdict::Drifting, self.what_changed()),
+            Err(Stop::Budget) if self.is_founded() => self.verdict_at_the_end(),
             Err(Stop::Budget) => {
                 (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline())
             }
