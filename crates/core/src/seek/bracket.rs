@@ -207,7 +207,10 @@ impl Search<'_> {
         let mut saturated = 0;
         while rate < self.goal.most_per_s {
             rate = (2.0 * rate).min(self.goal.most_per_s);
-            let duration_s = round_to(2.0 * self.step_s(rate), self.window_s);
+            // Most of these are far from the line: half a minute for all of them is enough.
+            let requests_s = (30.0 / rate).min(self.goal.budget_s / 30.0);
+            let duration_s = (8.0 * self.goal.limit_s).max(0.5).max(2.0 * requests_s);
+            let duration_s = round_to(duration_s, self.window_s);
             let trial = self.offer_on_time(&[Segment { rate_per_s: rate, duration_s }], None)?;
             let skip = trial.windows.len() / 2;
             // The last requests have none after them that would fill their batch.
