@@ -153,6 +153,10 @@ impl SeekArgs {
                  circular or random",
             ));
         }
+        if let Some(rows) = &mut scenario.rows {
+            // In the order of the file each part of the search would begin with the same rows, which a cache then has.
+            rows.order = RowOrder::Random;
+        }
         let arrivals = match self.arrivals {
             ArrivalsFlag::Poisson => Arrivals::Poisson,
             ArrivalsFlag::Uniform => Arrivals::Uniform,
@@ -203,9 +207,6 @@ impl Task {
         part.seed = seed;
         if part.order == "file" && length.is_some_and(|length| length > 1) {
             part.order = "shuffle".to_owned();
-        }
-        if let Some(rows) = &mut part.rows {
-            rows.order = RowOrder::Random;
         }
         part
     }
