@@ -1,5 +1,7 @@
 //! `plimsoll seek` against real servers whose line is known, and every way in which a search can end.
 
+mod asking;
+
 use crate::process::{Ended, PATIENCE, Place, Target, stolen_while};
 use crate::record::Record;
 use rustix::process::Signal;

@@ -4,7 +4,7 @@ use crate::admission::AdmissionModel;
 use crate::assertion::Assertion;
 use crate::schedule::{LoadModel, Think};
 use crate::secrets::without_address_secrets;
-use crate::slo::Slo;
+use crate::slo::ClassSlo;
 use crate::units::{Share, Span};
 use crate::verdict::{ConnectionLimit, MAX_FAILED};
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub struct Scenario {
     /// Seed of every random choice.
     pub seed: u64,
     /// Limits that the run must hold.
-    pub slo: Vec<Slo>,
+    pub slo: Vec<ClassSlo>,
     /// What the record must say, or the run has missed its goal.
     pub assertions: Vec<Assertion>,
     /// Share of the requests that may fail before the result is no longer the target's.
