@@ -9,9 +9,10 @@ use std::time::Duration;
 
 /// Four servers of 20 ms: 163.04 requests a second hold p95 <= 100 ms (closed form, M/M/4).
 const FOUR_SERVERS: [&str; 5] = ["queue", "--servers", "4", "--service", "exponential:20ms"];
+const LINE_PER_S: f64 = 163.04;
 /// Four servers of 5 ms: a quarter of all times, and four times the line, for p95 <= 25 ms.
 const QUICK_SERVERS: [&str; 5] = ["queue", "--servers", "4", "--service", "exponential:5ms"];
-const QUICK_LINE_PER_S: f64 = 4.0 * 163.04;
+const QUICK_LINE_PER_S: f64 = 4.0 * LINE_PER_S;
 
 fn seek(place: &Place, target: &Target, flags: &[&str]) -> Ended {
     let mut args = vec!["seek", target.url.as_str(), "--json", "-"];

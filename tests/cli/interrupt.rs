@@ -183,7 +183,9 @@ fn a_benchmark_can_be_stopped_in_its_last_run() {
     let (record, stolen) = stolen_while(|| {
         let running = place.start([&SMALL[..], &flags].concat());
         // The search has ended by then, and the run at the certified rate goes on for a minute and a half.
-        until("the last run is under way", Duration::from_secs(240), || seconds_kept(&place) >= 155);
+        until("the last run is under way", Duration::from_secs(240), || {
+            seconds_kept(&place) >= 155
+        });
         interrupted(&place, running)
     });
     let certified = record["seek"]["certified_rate_per_s"].as_f64();
