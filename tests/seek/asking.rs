@@ -23,7 +23,7 @@ fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
     place.file("mix.ndjson", MIX);
     let nginx = Nginx::start(&place, "", BLOCK);
     let url = format!("http://127.0.0.1:{}", nginx.port);
-    let flags = ["--queries", "mix.ndjson", "--max-rate", "60", "--budget", "25s"];
+    let flags = ["--queries", "mix.ndjson", "--max-rate", "60", "--budget", "60s"];
     let of_all = search(&place, &url, &[&flags[..], &["--slo", "errors=10%"]].concat());
     assert_eq!(found(&of_all.expect(2)).verdict(), "infeasible");
     let of_bad = search(&place, &url, &[&flags[..], &["--slo", "errors{class=bad}=10%"]].concat());
