@@ -1,19 +1,18 @@
 //! One way of keeping a record, whatever drives the engine.
 
 use crate::execute::{Output, lost_file};
-use crate::prepare::{check_assertions, plan_of};
+use crate::prepare::{check_classes, plan_of};
 use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::judged::Judged;
 use plimsoll_core::record::{
     FailureSample, Generator, Latencies, PhaseRecord, Rates, RunRecord, Sink, SlowRequest,
     TargetInfo, Tool,
 };
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::slo::Slo;
+use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::verdict::{
     ConnectionLimit, Evidence, Verdict, VerdictKind, judge, same_host_warning, warnings,
 };
@@ -121,7 +120,7 @@ pub fn carry_out(
 ) -> Result<Finished> {
     let stop = signals::stop_flag()?;
     let (plan, names) = (about.plan, &about.class_names);
-    check_assertions(scenario, names)?;
+    check_classes(scenario, names)?;
     let mut header = header_of(scenario, about);
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
@@ -313,11 +312,9 @@ fn conclude(
     let job_judged = conclusion.verdict.is_some();
     // The requests of a search went out at many rates; whether its limits held is for its own judgement.
     let judged = if job_judged { &[][..] } else { &scenario.slo[..] };
-    let every_one = Judged::of(totals, scenario.timeout.ns);
-    let slo = judged
-        .iter()
-        .map(|slo: &Slo| (slo.name(), slo.judge(&every_one, &totals.ledger, &rate)))
-        .collect();
+    let judge_one =
+        |slo: &ClassSlo| slo.judge(totals, conclusion.names, scenario.timeout.ns, &rate);
+    let slo = judged.iter().map(|slo| (slo.name(), judge_one(slo))).collect();
     let is_search = ["seek", "rival"].iter().any(|name| conclusion.results.contains_key(*name));
     let of_run = judge(&evidence);
     let mut verdict = match conclusion.verdict {

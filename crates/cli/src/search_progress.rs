@@ -77,6 +77,10 @@ fn line(event: &Event, budget_s: f64) -> Option<String> {
         Event::Bracket { low_per_s, high_per_s } => {
             format!("         the line is between {low_per_s:.1}/s and {high_per_s:.1}/s")
         }
+        Event::Changed(change) => format!(
+            "         the target changed: it completes {:.1}/s, before {:.1}/s; looking again",
+            change.after_per_s, change.before_per_s
+        ),
         Event::Capacity { per_s } => format!("         completes {per_s:.1}/s"),
         Event::Estimate { per_s, interval_per_s: (low, high), .. } => {
             format!("         {per_s:.1}/s, between {low:.1} and {high:.1}")

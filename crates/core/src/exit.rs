@@ -23,6 +23,7 @@ pub fn of_record(record: &RunRecord) -> u8 {
         | VerdictKind::ConnectionLimited
         | VerdictKind::Partial
         | VerdictKind::Unstable
+        | VerdictKind::BudgetTooSmall
         | VerdictKind::Void => NOT_VALID,
         VerdictKind::Infeasible => SLO_MISSED,
         VerdictKind::Valid if record.slo.values().any(|slo| !slo.held) => SLO_MISSED,

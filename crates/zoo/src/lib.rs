@@ -1,6 +1,7 @@
 //! Plants with known load lines, on virtual time, and the tables of what search methods make of them.
 
 pub mod adversaries;
+pub mod changing;
 pub mod draw;
 pub mod models;
 pub mod oracles;

@@ -4,12 +4,13 @@
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::Rival;
 use plimsoll_zoo::adversaries;
+use plimsoll_zoo::changing;
 use plimsoll_zoo::models::{self, Model};
 use plimsoll_zoo::parallel::map;
 use plimsoll_zoo::table::{self, Outcome};
 use std::process::ExitCode;
 
-const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|rivals|adversaries|all] [MODEL] \
+const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|changing|rivals|adversaries|all] [MODEL] \
                      [--width PERCENT] [--budget SECONDS] [--each]";
 
 /// Seeds of the held-out set begin here.
@@ -58,7 +59,7 @@ impl Arguments {
                     parsed.seeds = seeds.parse().map_err(|_| format!("{seeds:?}: no number"))?;
                     place = 1;
                 }
-                ("tuning" | "held-out" | "rivals" | "adversaries" | "all", 1) => {
+                ("tuning" | "held-out" | "changing" | "rivals" | "adversaries" | "all", 1) => {
                     (parsed.part, place) = (argument, 2);
                 }
                 (_, 2) => (parsed.model, place) = (argument, 3),
@@ -98,7 +99,39 @@ impl Arguments {
                 }
             }
             let outcomes: Vec<Outcome> = searches.into_iter().map(|(outcome, _)| outcome).collect();
-            println!("{}", table::line(model.name, &outcomes));
+            println!("{}", table::line(model.name, &outcomes, self.budget_s));
+        }
+        println!();
+    }
+}
+
+impl Arguments {
+    fn changing(&self) {
+        println!(
+            "Plants that change, {} seeds each, budget {:.0} s\n{}",
+            self.seeds,
+            self.budget_s,
+            changing::HEAD
+        );
+        for plant in changing::all().iter().filter(|plant| plant.name.starts_with(&self.model)) {
+            let found = map(self.seeds, |seed| plant.search(seed, self.budget_s));
+            if self.each {
+                for (seed, (outcome, found)) in found.iter().enumerate() {
+                    let ended = if outcome.is_right() { "right" } else { "wrong" };
+                    let certified = found.certified.as_ref().map(|run| run.rate_per_s);
+                    println!(
+                        "  {seed} {ended}: {:?} certified {certified:?} interval {:?} capacity {:?} phases {:?}: {}",
+                        found.verdict,
+                        found.interval_per_s,
+                        found.capacity_per_s,
+                        found.phases.iter().map(|p| p.from_s as u32).collect::<Vec<_>>(),
+                        found.reason
+                    );
+                }
+            }
+            let outcomes: Vec<changing::Outcome> =
+                found.into_iter().map(|(outcome, _)| outcome).collect();
+            println!("{}", changing::line_of(plant.name, &outcomes));
         }
         println!();
     }
@@ -150,6 +183,9 @@ fn main() -> ExitCode {
     }
     if arguments.has("held-out") {
         arguments.ours("Held-out set", models::held_out(), HELD_OUT_SEEDS);
+    }
+    if arguments.has("changing") {
+        arguments.changing();
     }
     let few = arguments.seeds / RIVAL_SHARE;
     if arguments.has("rivals") {

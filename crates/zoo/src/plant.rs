@@ -41,6 +41,51 @@ pub enum Quirk {
         /// When it is warm, s.
         until_s: f64,
     },
+    /// Service times are `factor` times as long at first and become shorter with each of the first `requests` requests: a
+    /// compiler at run time, or a cache.
+    Warms {
+        /// How much slower at first, at least 1.
+        factor: f64,
+        /// How many requests warm it.
+        requests: f64,
+    },
+    /// From `at_s` on service times are `factor` times as long.
+    Step {
+        /// When, s.
+        at_s: f64,
+        /// Below 1 it gets faster.
+        factor: f64,
+    },
+    /// For `for_s` in every `every_s` service times are `factor` times as long: compaction, a snapshot.
+    Compacts {
+        /// From one to the next, s.
+        every_s: f64,
+        /// How long it lasts, s.
+        for_s: f64,
+        /// At least 1.
+        factor: f64,
+    },
+    /// A neighbour takes `share` of the processors for exponential times of mean `mean_s`, and leaves for as long.
+    Neighbour {
+        /// Share of the capacity, 0 to 1.
+        share: f64,
+        /// Mean length of its stays and of the times between, s.
+        mean_s: f64,
+    },
+    /// Another server is added, up to `most`, whenever the servers were over 70 % busy for `after_s`.
+    ScalesOut {
+        /// Servers in the end.
+        most: usize,
+        /// How long each step takes, s.
+        after_s: f64,
+    },
+    /// After `busy_s` of work service times are `factor` times as long: credits for bursts are used up.
+    Throttles {
+        /// Work until then, s of a server's time.
+        busy_s: f64,
+        /// At least 1.
+        factor: f64,
+    },
     /// Requests wait until `size` are there or the first has waited `patience_s`; a batch is served at once.
     Batches {
         /// Requests in a full batch.
@@ -127,6 +172,21 @@ pub struct QueuePlant {
     last_done_s: f64,
     /// When the starved generator may send again, s.
     may_send_s: f64,
+    changing: Changing,
+}
+
+/// What a plant that changes remembers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changing {
+    /// Requests served so far, and the work that they were, s.
+    served: f64,
+    work_s: f64,
+    /// Until when the neighbour stays or is away, s, and whether it is there.
+    until_s: f64,
+    is_there: bool,
+    /// Work and beginning of the stretch over which a plant that scales looks at itself.
+    looked: (f64, f64),
+    servers: usize,
 }
 
 impl QueuePlant {
@@ -143,6 +203,47 @@ impl QueuePlant {
             batch: Vec::new(),
             last_done_s: 0.0,
             may_send_s: 0.0,
+            changing: Changing { servers: queue.servers, ..Changing::default() },
+        }
+    }
+
+    /// How many times as long a service takes that is asked for at `at_s`.
+    fn slower(&mut self, at_s: f64) -> f64 {
+        let served = self.changing.served;
+        self.changing.served += 1.0;
+        match self.queue.quirk {
+            Quirk::Drift { share, over_s } => 1.0 + share * (at_s / over_s).min(1.0),
+            Quirk::Cold { factor, until_s } if at_s < until_s => factor,
+            Quirk::Warms { factor, requests } => {
+                factor + (1.0 - factor) * (served / requests).min(1.0)
+            }
+            Quirk::Step { at_s: from_s, factor } if at_s >= from_s => factor,
+            Quirk::Compacts { every_s, for_s, factor } if at_s % every_s < for_s => factor,
+            Quirk::Throttles { busy_s, factor } if self.changing.work_s > busy_s => factor,
+            Quirk::Neighbour { share, mean_s } => {
+                while self.changing.until_s < at_s {
+                    self.changing.until_s += mean_s * self.rng.exponential();
+                    self.changing.is_there = !self.changing.is_there;
+                }
+                if self.changing.is_there { 1.0 / (1.0 - share) } else { 1.0 }
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// Adds a server to a plant that was busy for long enough.
+    fn scale_out(&mut self, at_s: f64) {
+        let Quirk::ScalesOut { most, after_s } = self.queue.quirk else { return };
+        let (work_s, from_s) = self.changing.looked;
+        if at_s < from_s + after_s {
+            return;
+        }
+        let servers = self.changing.servers as f64;
+        let busy = (self.changing.work_s - work_s) / ((at_s - from_s) * servers);
+        self.changing.looked = (self.changing.work_s, at_s);
+        if busy > 0.7 && self.changing.servers < most {
+            self.changing.servers += 1;
+            self.free.push(Free(at_s));
         }
     }
 
@@ -161,11 +262,11 @@ impl QueuePlant {
         {
             return None;
         }
-        let mut service_s = self.queue.service.draw(&mut self.rng);
+        self.scale_out(at_s);
+        let service_s = self.queue.service.draw(&mut self.rng) * self.slower(at_s);
+        self.changing.work_s += service_s;
         let mut extra_s = self.queue.delay_s;
         match self.queue.quirk {
-            Quirk::Drift { share, over_s } => service_s *= 1.0 + share * (at_s / over_s).min(1.0),
-            Quirk::Cold { factor, until_s } if at_s < until_s => service_s *= factor,
             Quirk::Bimodal { share, slow_s } if self.rng.uniform() < share => extra_s += slow_s,
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use crate::models::Model;
 use crate::plant::QueuePlant;
-use plimsoll_core::seek::finding::Finding;
+use plimsoll_core::seek::finding::{Finding, Verdict};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::{self, RATIOS, Rival, Task};
 use plimsoll_core::seek::search::seek;
@@ -10,12 +10,18 @@ use plimsoll_core::seek::search::seek;
 /// What is kept of one search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
-    /// The rate it names, over the line, less one; -1 if it names none.
+    /// The rate it names, over the line, less one; not a number if it names none.
     pub error: f64,
     /// The certified rate's, likewise; not a number if none is certified.
     pub certified_error: f64,
-    /// Whether the interval holds the line.
+    /// Whether there is an interval.
+    pub has_interval: bool,
+    /// Whether it holds the line.
     pub covers: bool,
+    /// Whether the verdict is that the line was found.
+    pub is_ok: bool,
+    /// Whether the verdict is that the target changed.
+    pub is_unstable: bool,
     /// Half-width of the interval as a share.
     pub half_width: f64,
     /// Time it took, s.
@@ -31,14 +37,17 @@ pub struct Outcome {
 pub fn search(model: &Model, goal: &Goal) -> (Outcome, Finding) {
     let mut plant = model.plant(plant_seed(goal.seed));
     let found = seek(&mut plant, goal, &mut |_| ());
-    let off = |rate: Option<f64>| rate.unwrap_or(0.0) / model.line_per_s - 1.0;
+    let off = |rate: Option<f64>| rate.unwrap_or(f64::NAN) / model.line_per_s - 1.0;
     let outcome = Outcome {
         error: off(found.estimate_per_s),
         certified_error: off(Some(found.certified.as_ref().map_or(f64::NAN, |run| run.rate_per_s))),
         covers: found
             .interval_per_s
             .is_some_and(|(low, high)| low <= model.line_per_s && model.line_per_s <= high),
-        half_width: found.half_width.unwrap_or(f64::INFINITY),
+        has_interval: found.interval_per_s.is_some(),
+        is_ok: found.verdict == Verdict::Ok,
+        is_unstable: matches!(found.verdict, Verdict::Drifting | Verdict::NonMonotone),
+        half_width: found.half_width.unwrap_or(f64::NAN),
         elapsed_s: found.elapsed_s,
         forecast_s: found.forecast_first.map_or(f64::INFINITY, |f| f.measuring_s),
         forecast_last_s: found.forecast.map_or(f64::INFINITY, |f| f.measuring_s),
@@ -154,32 +163,39 @@ pub fn errors(outcomes: &[Outcome], error: impl Fn(&Outcome) -> f64) -> String {
     )
 }
 
-/// The table's head for [`line()`].
-pub const HEAD: &str = "model          | estimate p5/med/p95 %  <3%   <5%  >20% | certified p5/med/p95 % <3%   <5%  \
-                        >20% none | covers %    half % | time med/p95/max s | forecast of T(3 %), s: \
-                        first, last (p5-p95)";
+/// The table's head for [`line()`]. Coverage is that of the intervals that were printed; `ok` and `early` are the searches
+/// that ended with the verdict ok, and those of them that took less than two thirds of the budget.
+pub const HEAD: &str = "model          | estimate p5/med/p95 %  <3%   <5%  >20% | certified p5/med/p95 %  >10% none | \
+                        interval covers %    half % |   ok covers % | early covers % | unstable | time med/p95 s";
 
 /// One line of the table.
 #[must_use]
-pub fn line(name: &str, outcomes: &[Outcome]) -> String {
-    let covered = share(outcomes, |o| o.covers);
+pub fn line(name: &str, outcomes: &[Outcome], budget_s: f64) -> String {
+    let covered = |of: &dyn Fn(&Outcome) -> bool| {
+        let chosen: Vec<Outcome> = outcomes.iter().filter(|o| of(o)).copied().collect();
+        let share_of = 100.0 * chosen.len() as f64 / outcomes.len().max(1) as f64;
+        let covers = share(&chosen, |o| o.covers);
+        let error = 100.0 * binomial_error(covers, chosen.len());
+        let covers = if chosen.is_empty() { f64::NAN } else { 100.0 * covers };
+        (share_of, covers, error)
+    };
+    let (printed, covers, error) = covered(&|o| o.has_interval);
+    let (ok, ok_covers, _) = covered(&|o| o.is_ok);
+    let (early, early_covers, _) = covered(&|o| o.is_ok && o.elapsed_s < budget_s / 1.5);
     let time = |share| quantile(outcomes.iter().map(|o| o.elapsed_s), share);
-    let first = quantile(outcomes.iter().map(|o| o.forecast_s), 0.5);
-    let none = 100.0 * share(outcomes, |o| o.certified_error.is_nan());
-    let last = |share| quantile(outcomes.iter().map(|o| o.forecast_last_s), share);
+    let certified = |share| 100.0 * quantile(outcomes.iter().map(|o| o.certified_error), share);
     format!(
-        "{name:14} | {} | {} {none:4.1} | {:5.1} ±{:3.1} {:5.1} | {:4.0} {:4.0} {:4.0} | {:4.0} {:4.0} ({:.0}-{:.0})",
+        "{name:14} | {} | {:+5.1}/{:+5.1}/{:+5.1} {:5.1} {:4.1} | {printed:5.1} {covers:5.1} ±{error:3.1} {:5.1} | \
+         {ok:5.1} {ok_covers:5.1} | {early:5.1} {early_covers:5.1} | {:5.1} | {:4.0} {:4.0}",
         errors(outcomes, |o| o.error),
-        errors(outcomes, |o| o.certified_error),
-        100.0 * covered,
-        100.0 * binomial_error(covered, outcomes.len()),
+        certified(0.05),
+        certified(0.5),
+        certified(0.95),
+        100.0 * share(outcomes, |o| o.certified_error > 0.1),
+        100.0 * share(outcomes, |o| o.certified_error.is_nan()),
         100.0 * quantile(outcomes.iter().map(|o| o.half_width), 0.5),
+        100.0 * share(outcomes, |o| o.is_unstable),
         time(0.5),
         time(0.95),
-        time(1.0),
-        first,
-        last(0.5),
-        last(0.05),
-        last(0.95),
     )
 }

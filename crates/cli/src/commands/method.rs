@@ -105,7 +105,14 @@ pub fn results(finding: &Finding) -> Map<String, Value> {
 /// The verdict of a run that was a search.
 pub fn verdict_of(finding: &Finding) -> Verdict {
     let kind = match finding.verdict {
-        Found::Ok | Found::NeverViolated { .. } | Found::BudgetTooSmall => VerdictKind::Valid,
+        Found::Ok | Found::NeverViolated { .. } | Found::BudgetTooSmall => {
+            // Without a certified rate there is nothing to rely on.
+            if finding.certified.is_some() {
+                VerdictKind::Valid
+            } else {
+                VerdictKind::BudgetTooSmall
+            }
+        }
         Found::GeneratorLimited => VerdictKind::GeneratorLimited,
         Found::Infeasible => VerdictKind::Infeasible,
         Found::NonMonotone | Found::Drifting => VerdictKind::Unstable,

@@ -1,6 +1,7 @@
 //! From nothing known to a rate that holds and one that does not, not far apart.
 
 use super::finding::Event;
+use super::goal::Limit;
 use super::plant::{Abort, Segment, Trial, Window};
 use super::search::{Search, Stop, Stretch, round_to};
 
@@ -24,16 +25,17 @@ enum Look {
 
 /// The ratio at which short looks stop: nearer to each other they say nothing.
 const NARROW: f64 = 1.15;
+/// Where requests that are late without load are looked for, as shares of the bracket's lower end, and how many late ones
+/// a look there shall find where a limit is just held.
+const BELOW: [f64; 2] = [0.6, 0.2];
+const FLOOR_LATE: f64 = 30.0;
 
 impl Search<'_> {
     /// Low load until the response times of its second half are no longer below those of its first.
     pub(super) fn warm_up(&mut self) -> Result<(), Stop> {
         let rate_per_s = self.goal.start_per_s.min(self.goal.most_per_s);
-        let length_s = (8.0 * self.goal.limit_s)
-            .max(2.0)
-            .max(20.0 / rate_per_s)
-            .min(0.03 * self.goal.budget_s)
-            .max(4.0 * self.window_s);
+        let length_s =
+            (8.0 * self.goal.limit_s).max(2.0).max(20.0 / rate_per_s).max(4.0 * self.window_s);
         let duration_s = round_to(length_s, self.window_s);
         loop {
             let trial = self.offer(&[Segment { rate_per_s, duration_s }], None)?;
@@ -115,14 +117,19 @@ impl Search<'_> {
 
     /// Whether more requests missed a limit than two standard deviations of independent ones explain.
     fn surely_breaks(&self, seen: &Stretch) -> bool {
+        self.breaks_by(seen, 2.0)
+    }
+
+    fn breaks_by(&self, seen: &Stretch, deviations: f64) -> bool {
         self.goal.limits.iter().enumerate().any(|(at, limit)| {
             let (n, late, allowed) = limit.as_share(at, &seen.counts);
-            late > allowed * n + 2.0 * (allowed * n).sqrt()
+            late > allowed * n + deviations * (allowed * n).sqrt()
         })
     }
 
     fn step_s(&self, rate_per_s: f64) -> f64 {
-        (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s).min(self.goal.budget_s / 30.0)
+        let requests_s = (30.0 / rate_per_s).min(self.goal.budget_s / 30.0);
+        (4.0 * self.goal.limit_s).max(1.0).max(requests_s)
     }
 
     /// Doubles the rate until a limit breaks; goes down first if the first rate breaks one already.
@@ -140,8 +147,17 @@ impl Search<'_> {
                     broken = broken.min(rate);
                     rate /= 4.0;
                     if rate < least {
-                        rate = self.above_a_bad_beginning()?;
-                        self.bracket.0 = rate;
+                        match self.above_a_bad_beginning() {
+                            Ok(above) => {
+                                rate = above;
+                                self.bracket.0 = rate;
+                            }
+                            Err(Stop::Infeasible) if self.heat()? => {
+                                rate = self.goal.start_per_s.min(most);
+                                broken = f64::INFINITY;
+                            }
+                            Err(stop) => return Err(stop),
+                        }
                     }
                 }
             }
@@ -165,6 +181,20 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// No low rate holds: a target that is still cold may, once it has been under load. Says whether it got faster.
+    fn heat(&mut self) -> Result<bool, Stop> {
+        if std::mem::replace(&mut self.heated, true) {
+            return Ok(false);
+        }
+        let since_s = self.since_s;
+        self.bracket = (0.0, self.goal.start_per_s);
+        self.overload()?;
+        self.warm_near_capacity()?;
+        self.bracket = (0.0, f64::INFINITY);
+        self.capacity = None;
+        Ok(self.since_s > since_s)
+    }
+
     fn tell_bracket(&mut self) {
         let (low_per_s, high_per_s) = self.bracket;
         self.tell(&Event::Bracket { low_per_s, high_per_s });
@@ -177,7 +207,10 @@ impl Search<'_> {
         let mut saturated = 0;
         while rate < self.goal.most_per_s {
             rate = (2.0 * rate).min(self.goal.most_per_s);
-            let duration_s = round_to(2.0 * self.step_s(rate), self.window_s);
+            // Most of these are far from the line: half a minute for all of them is enough.
+            let requests_s = (30.0 / rate).min(self.goal.budget_s / 30.0);
+            let duration_s = (8.0 * self.goal.limit_s).max(0.5).max(2.0 * requests_s);
+            let duration_s = round_to(duration_s, self.window_s);
             let trial = self.offer_on_time(&[Segment { rate_per_s: rate, duration_s }], None)?;
             let skip = trial.windows.len() / 2;
             // The last requests have none after them that would fill their batch.
@@ -220,21 +253,19 @@ impl Search<'_> {
     /// lateness rises towards it.
     pub(super) fn overload(&mut self) -> Result<(), Stop> {
         let limit_s = self.goal.limit_s;
-        // A thousand completions are good for 2 to 4 % of the capacity.
-        let length_s = |per_s: f64| {
-            (12.0 * limit_s).max(3.0).max(1000.0 / per_s).min(0.05 * self.goal.budget_s)
-        };
         let mut rate_per_s = 1.15 * self.bracket.1;
         let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
         let mut measuring = false;
-        for _ in 0..8 {
+        for step in 0..12 {
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             if self.starved(&trial) {
                 return Ok(());
             }
             let skip = trial.windows.len() / 3;
             let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
-                return Ok(());
+                // So few requests that none fell into it.
+                rate_per_s *= 2.0;
+                continue;
             };
             self.curve.push(seen);
             let per_s = seen.counts.completed as f64 / seen.seconds;
@@ -244,6 +275,7 @@ impl Search<'_> {
             let saturated = per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds;
             if saturated && measuring {
                 self.capacity = Some(Capacity { per_s, error: error_of(&trial, skip) });
+                self.looked_s = self.elapsed_s;
                 self.tell(&Event::Capacity { per_s });
                 return Ok(());
             }
@@ -255,12 +287,91 @@ impl Search<'_> {
             }
             measuring = saturated;
             // Once it is saturated, a little more than it can is enough, and quickly worked off again.
-            rate_per_s = if saturated { 1.2 * per_s } else { 1.5 * rate_per_s };
+            // Where it is still far away, the limit breaks for another reason than load.
+            let more = if step < 3 { 1.5 } else { 2.0 };
+            rate_per_s = if saturated { 1.2 * per_s } else { more * rate_per_s };
             if saturated {
-                duration_s = round_to(length_s(per_s), self.window_s);
+                duration_s = round_to(self.overload_s(per_s), self.window_s);
             }
         }
         Ok(())
+    }
+
+    /// Looks whether more requests are late, or fail, than a limit allows at rates far below the bracket: then no rate holds
+    /// it, however the short looks came out, and no line is told.
+    pub(super) fn look_below(&mut self) -> Result<(), Stop> {
+        let top = self.bracket.0;
+        // Of a target that collects work into batches it is known that low rates break.
+        if self.non_monotone || self.holds_below(top) {
+            return Ok(());
+        }
+        for share in BELOW {
+            let rate_per_s = (share * top).min(self.goal.most_per_s);
+            let strictest = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
+            let most_s = (0.08 * self.goal.budget_s).max(self.block_s);
+            let wanted_s = (FLOOR_LATE / strictest / rate_per_s).clamp(self.block_s, most_s);
+            let duration_s = round_to(wanted_s + self.settle_s, self.window_s);
+            let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
+            let skip = self.windows_in(self.settle_s);
+            let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
+                return Ok(());
+            };
+            self.curve.push(seen);
+            self.note_floor(&seen);
+            let held = !self.breaks_by(&seen, 3.0);
+            let told = self.measured(&seen);
+            self.tell(&Event::Probed { seen: told, held });
+            if held {
+                if rate_per_s < 0.5 * top {
+                    // What broke in between belongs to load.
+                    self.bracket = (rate_per_s, BELOW[0] * top);
+                    return self.narrow();
+                }
+                return Ok(());
+            }
+        }
+        Err(Stop::Infeasible)
+    }
+
+    /// Whether what was measured well below a rate leaves no doubt that the limits hold there.
+    fn holds_below(&self, rate_per_s: f64) -> bool {
+        let mut all = Window::default();
+        let below = self.curve.iter().filter(|seen| seen.rate_per_s < 0.85 * rate_per_s);
+        below.for_each(|seen| all.add(&seen.counts));
+        self.goal.limits.iter().enumerate().all(|(at, limit)| {
+            let (n, late, allowed) = limit.as_share(at, &all);
+            late + 3.0 + 2.0 * late.sqrt() <= allowed * n
+        })
+    }
+
+    /// What the target completes when it is asked for a fifth more than it could do; nothing where it was not saturated or
+    /// the generator was late.
+    pub(super) fn measure_capacity(&mut self, known_per_s: f64) -> Result<Option<Capacity>, Stop> {
+        let mut rate_per_s = 1.2 * known_per_s;
+        for _ in 0..4 {
+            let duration_s = round_to(self.overload_s(rate_per_s), self.window_s);
+            let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
+            let skip = trial.windows.len() / 3;
+            let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
+                return Ok(None);
+            };
+            if self.starved(&trial) {
+                return Ok(None);
+            }
+            let per_s = seen.counts.completed as f64 / seen.seconds;
+            if per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds {
+                return Ok(Some(Capacity { per_s, error: error_of(&trial, skip) }));
+            }
+            // It can do more than it could.
+            rate_per_s = (1.4 * rate_per_s).min(self.goal.most_per_s);
+        }
+        Ok(None)
+    }
+
+    /// A thousand completions are good for 2 to 4 % of the capacity.
+    fn overload_s(&self, per_s: f64) -> f64 {
+        let wanted_s = (12.0 * self.goal.limit_s).max(3.0);
+        wanted_s.max((1000.0 / per_s).min(0.05 * self.goal.budget_s))
     }
 
     /// Halves the bracket in the logarithm until short looks say nothing more.
@@ -270,7 +381,7 @@ impl Search<'_> {
             self.bracket.1 = self.bracket.1.min(capacity.per_s * (1.0 + capacity.error));
         }
         self.bracket.0 = self.bracket.0.min(0.8 * self.bracket.1);
-        let duration_s = (8.0 * limit_s).max(1.5).min(self.goal.budget_s / 30.0);
+        let duration_s = (8.0 * limit_s).max(1.5);
         let ceiling = self.capacity.map_or(0.0, |capacity| capacity.per_s);
         let mut broke = false;
         loop {

@@ -1,7 +1,9 @@
 //! The last step: contiguous runs closely below the line until one holds every limit.
 
 use super::finding::Event;
+use super::focus::LEAST_RUN;
 use super::search::{Search, Stop, Stretch};
+use crate::normal;
 
 /// How far below the estimate the first run is, as a share.
 const BELOW: f64 = 0.003;
@@ -11,13 +13,16 @@ const STEP: f64 = 0.005;
 /// not be in vain.
 const NEAR: f64 = 0.04;
 const DEPTH: f64 = 0.6;
+/// A certified rate is not further above the line than this, but for rare cases.
+const FAR: f64 = 0.10;
+const RARE: f64 = 0.01;
 /// Most runs.
 const RUNS: usize = 8;
 
 impl Search<'_> {
     /// Blocks of a certifying run: about a twelfth of the budget.
     pub(super) fn run_blocks(&self) -> usize {
-        ((0.08 * self.goal.budget_s / self.block_s).round() as usize).max(1)
+        ((0.08 * self.goal.budget_s / self.block_s).round() as usize).max(LEAST_RUN)
     }
 
     /// Runs at rates closely below the estimate, each a little lower, until one holds. As long as none of the whole
@@ -33,7 +38,8 @@ impl Search<'_> {
         for _ in 0..RUNS {
             let safe = self.held().map(|run| run.rate_per_s);
             let safely = found.estimate_per_s * (1.0 - deep.max(BELOW));
-            let tried = if safe.is_none() { rate.min(safely) } else { rate };
+            let most = 0.999 * self.surely_not_far_above();
+            let tried = if safe.is_none() { rate.min(safely) } else { rate }.min(most);
             // Nothing is to be won any more; but one run there shall be.
             if self.runs.len() > began && safe.is_some_and(|safe| tried <= safe) {
                 break;
@@ -46,7 +52,7 @@ impl Search<'_> {
                 }
             };
             found = self.estimate(center);
-            if held && tried == rate {
+            if held && (tried == rate || tried == most) {
                 break;
             }
             if !held && safe.is_none() {
@@ -72,18 +78,34 @@ impl Search<'_> {
 
     /// A shorter run holds by chance too easily to certify anything, s.
     fn least_s(&self) -> f64 {
-        0.9 * self.run_blocks().min(2) as f64 * self.block_s
+        0.9 * LEAST_RUN as f64 * self.block_s
+    }
+
+    /// Whether a run held every limit, and was long enough to say so. Without an interval that says where the line is, the
+    /// requests of the run alone must make it unlikely that a limit is missed in the long run.
+    fn holds(&self, run: &Stretch) -> bool {
+        let is_sure = self.fit.is_some() || self.surely_holds(run);
+        run.seconds >= self.least_s() && self.excess(&run.counts) <= 1.0 && is_sure
+    }
+
+    /// Whether so few late ones are unlikely (one time in 40 for independent requests) if more were allowed.
+    fn surely_holds(&self, run: &Stretch) -> bool {
+        self.goal.limits.iter().enumerate().all(|(at, limit)| {
+            let (n, late, allowed) = limit.as_share(at, &run.counts);
+            late + 3.0 + 2.0 * late.sqrt() <= allowed * n
+        })
     }
 
     /// The highest rate closely below the estimate, and not contradicted by the interval, at which a run held that
     /// was not shorter than it may be.
     fn held(&self) -> Option<Stretch> {
-        let (highest, least_s) = (self.highest(), self.least_s());
-        let lowest =
-            self.fit.map_or(0.0, |(fit, _)| fit.interval_per_s.0 * (1.0 - self.goal.width));
+        let highest = self.highest();
+        let lowest = self.fit.map_or(0.0, |(fit, _)| {
+            (fit.interval_per_s.0 * (1.0 - self.goal.width)).min(0.9 * self.surely_not_far_above())
+        });
         self.runs
             .iter()
-            .filter(|run| run.seconds >= least_s && self.excess(&run.counts) <= 1.0)
+            .filter(|run| self.holds(run))
             .filter(|run| (lowest..=highest).contains(&run.rate_per_s))
             .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
             .copied()
@@ -93,7 +115,19 @@ impl Search<'_> {
     fn highest(&self) -> f64 {
         self.fit
             .map_or(f64::INFINITY, |(f, _)| f.estimate_per_s * (1.0 - 0.5 * BELOW))
+            .min(self.surely_not_far_above())
             .min(0.999 * self.starved_at_per_s)
+    }
+
+    /// A run may hold by chance at a rate above the line. No rate is certified that may be further above it than
+    /// [`FAR`], but for one time in a hundred.
+    fn surely_not_far_above(&self) -> f64 {
+        self.fit.map_or(f64::INFINITY, |(fit, _)| {
+            let normal_ends = normal::quantile(0.5 + self.goal.confidence / 2.0);
+            let wide = normal::quantile(1.0 - RARE) / normal_ends;
+            let lower = fit.estimate_per_s - wide * (fit.estimate_per_s - fit.interval_per_s.0);
+            lower.max(0.0) * (1.0 + FAR)
+        })
     }
 
     /// When only runs above the estimate held: the lowest of them, unless it is so far above that the estimate makes
@@ -101,33 +135,19 @@ impl Search<'_> {
     fn held_above(&self) -> Option<Stretch> {
         let (fit, _) = self.fit?;
         let most = 0.5 * (fit.estimate_per_s + fit.interval_per_s.1);
-        let most = most.min(0.999 * self.starved_at_per_s);
+        let most = most.min(self.surely_not_far_above()).min(0.999 * self.starved_at_per_s);
         self.runs
             .iter()
-            .filter(|run| run.seconds >= self.least_s() && self.excess(&run.counts) <= 1.0)
+            .filter(|run| self.holds(run))
             .filter(|run| (self.highest()..=most).contains(&run.rate_per_s))
             .min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
             .copied()
     }
 
-    /// When no run of this phase held: an earlier one that the interval does not contradict, or none. Before there is
-    /// an interval, the highest rate at which everything that was measured holds; where the generator gave out, what
-    /// it could send for a moment only is no such rate.
+    /// When no run of this phase held: an earlier one that the interval does not contradict, or none. What short looks
+    /// saw certifies nothing.
     pub(super) fn certify_from_before(&mut self) {
-        let highest = self.highest();
-        let least_s = if self.starved_at_per_s.is_finite() { self.least_s() } else { 0.0 };
-        let holds = |run: &&Stretch| {
-            run.rate_per_s <= highest && run.seconds >= least_s && self.excess(&run.counts) <= 1.0
-        };
-        self.certified = if self.fit.is_some() {
-            self.held().or_else(|| self.held_above())
-        } else {
-            self.curve_by_rate()
-                .iter()
-                .filter(holds)
-                .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
-                .copied()
-        };
+        self.certified = self.held().or_else(|| self.held_above());
     }
 
     /// Runs at a rate that short looks saw hold, when nothing better is known.
@@ -157,7 +177,7 @@ impl Search<'_> {
         let known = self.runs.len();
         self.offer_runs(&[rate_per_s], self.run_blocks(), None)?;
         let Some(&run) = self.runs[known..].first() else { return Err(Stop::Budget) };
-        let held = run.seconds >= self.least_s() && self.excess(&run.counts) <= 1.0;
+        let held = self.holds(&run);
         if held && self.certified.is_none_or(|best| best.rate_per_s < rate_per_s) {
             self.certified = Some(run);
             self.certified_last = true;

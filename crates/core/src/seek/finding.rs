@@ -39,7 +39,7 @@ pub struct Measured {
     pub seconds: f64,
     /// Requests due.
     pub scheduled: u64,
-    /// Late share for each limit of the goal.
+    /// Late share for each limit of the goal, of the requests that it judges.
     pub late_share: Vec<f64>,
     /// Mean response time, s.
     pub response_mean_s: f64,
@@ -56,10 +56,7 @@ impl Measured {
             rate_per_s,
             seconds,
             scheduled: counts.scheduled,
-            late_share: counts.late[..limits.min(LIMITS_MAX)]
-                .iter()
-                .map(|l| *l as f64 / n)
-                .collect(),
+            late_share: (0..limits.min(LIMITS_MAX)).map(|at| counts.late_share(at)).collect(),
             response_mean_s: counts.response_sum_s / n,
             failed: counts.failed,
         }
@@ -143,11 +140,30 @@ pub struct Finding {
     pub curve: Vec<Measured>,
     /// The phases in order.
     pub phases: Vec<PhaseSpan>,
+    /// Changes of the target that were seen; what stands above is of the time since the last one.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+    /// Since when the target was the same as at the end, s since the start.
+    #[serde(default)]
+    pub since_s: f64,
     /// Parts of the search that were offered once more because the generator was late in them.
     #[serde(default)]
     pub repeated: u32,
     /// Time it took, s.
     pub elapsed_s: f64,
+}
+
+/// A change of the target, seen in what it completes under overload.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// It came after this, s since the start,
+    pub from_s: f64,
+    /// and before this.
+    pub until_s: f64,
+    /// Capacity before, requests per second,
+    pub before_per_s: f64,
+    /// and after.
+    pub after_per_s: f64,
 }
 
 /// Something to show while a search runs.
@@ -179,6 +195,8 @@ pub enum Event {
         /// Requests per second.
         per_s: f64,
     },
+    /// The target is not what it was.
+    Changed(Change),
     /// The line as it is thought to be after another order of blocks.
     Estimate {
         /// Requests per second.

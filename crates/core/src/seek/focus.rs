@@ -14,6 +14,13 @@ const RESERVE: (f64, f64) = (0.2, 0.25);
 const WORTH: f64 = 14.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
 const INFLATION: f64 = 1.75;
+/// An interval needs so many blocks, and so many natural times of the backlog.
+const LEAST_BLOCKS: usize = 6;
+const LEAST_BACKLOGS: f64 = 12.0;
+/// Blocks of the shortest run that certifies a rate.
+pub(super) const LEAST_RUN: usize = 2;
+/// The search stops where theory puts the half-width at this share of the wanted one.
+const PLANNED: f64 = 0.9;
 /// An order's beginning that is not counted is so many natural times of the backlog long, three times the time in
 /// which a reflected Brownian motion forgets where it began.
 const FILL: f64 = 6.0;
@@ -69,6 +76,11 @@ impl Search<'_> {
             let above = (center * step.exp()).max(self.beyond(&found));
             self.offer_runs(&[below, above], half, None)?;
             found = self.estimate(center);
+            if self.look_again(false)? {
+                let Some((again, _)) = self.fit else { return Err(Stop::Budget) };
+                (found, center) = (again, self.bracket.0 / 0.8);
+                continue;
+            }
             self.foresee();
             if self.known_well_enough(&found) {
                 self.width_reached = true;
@@ -111,11 +123,41 @@ impl Search<'_> {
     /// Kept for certification: two runs at least, so that a second one may hold where a first did not.
     pub(super) fn reserve_s(&self) -> f64 {
         let runs_s = 2.0 * self.order_s(self.run_blocks());
-        runs_s.clamp(RESERVE.0 * self.goal.budget_s, RESERVE.1 * self.goal.budget_s)
+        let most_s = (RESERVE.1 * self.goal.budget_s).max(self.order_s(LEAST_RUN));
+        runs_s.min(most_s).max(RESERVE.0 * self.goal.budget_s)
     }
 
+    /// Whether the interval is as narrow as it shall be. When to look is decided by how wide it must come out by theory,
+    /// and not by how wide it came out: to stop where it looks narrow would pick those that are too narrow.
     fn known_well_enough(&self, found: &Fit) -> bool {
-        self.blocks.len() >= 2 + 2 * HALF && found.half_width() <= self.goal.width
+        self.is_founded()
+            && self.expected_half_width() <= PLANNED * self.goal.width
+            && found.half_width() <= PLANNED * self.goal.width
+    }
+
+    /// Whether there are blocks enough for an interval: in number, and in natural times of the backlog.
+    pub(super) fn is_founded(&self) -> bool {
+        let Some((fit, limit)) = self.fit else { return false };
+        let seconds: f64 = self.blocks.iter().map(|block| block.seconds).sum();
+        let backlog_s = self.backlog_s(limit, fit.estimate_per_s);
+        self.blocks.len() >= LEAST_BLOCKS && seconds >= LEAST_BACKLOGS * backlog_s
+    }
+
+    /// Half-width that the blocks so far lead to by theory.
+    fn expected_half_width(&self) -> f64 {
+        let Some((fit, limit)) = self.fit else { return f64::INFINITY };
+        let rate = fit.estimate_per_s;
+        let (allowed, prior) = (self.allowed(limit), self.prior(limit, rate));
+        let above = above_floor(allowed, prior.floor);
+        // A capacity that came out too low makes the line look steep and the interval narrow.
+        let flat = self.capacity.map_or(fit.slope, |c| {
+            let room = Prior::room((c.per_s * (1.0 + 2.0 * c.error), c.error), rate);
+            traffic::slope(room, above)
+        });
+        let rise = fit.slope.min(flat) * above * (1.0 - above) * (1.0 - prior.floor);
+        let variance = prior.dispersion.0.max(1.0) * allowed * (1.0 - allowed) / rate;
+        let seconds: f64 = self.blocks.iter().map(|block| block.seconds).sum();
+        traffic::width_after(variance * INFLATION, rise, seconds, self.goal.confidence)
     }
 
     /// Time of an order with so many blocks.

@@ -12,5 +12,6 @@ pub mod goal;
 pub mod plant;
 pub mod rivals;
 pub mod search;
+mod steady;
 pub mod traffic;
 mod verdicts;

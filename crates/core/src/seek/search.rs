@@ -1,7 +1,7 @@
 //! The search as a whole: its phases in order, its time, and what every order leaves behind.
 
 use super::bracket::Capacity;
-use super::finding::{Event, Finding, Forecast, Measured, Phase, PhaseSpan};
+use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpan};
 use super::fit::Fit;
 use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
@@ -25,6 +25,8 @@ pub(super) enum Stop {
     Infeasible,
     NeverViolated,
     GeneratorLimited,
+    /// The target changed too often, or too late.
+    Unstable,
 }
 
 /// A contiguous stretch of load at one rate.
@@ -69,6 +71,13 @@ pub(super) struct Search<'a> {
     /// Orders that were offered once more because the generator was late in them.
     pub repeated: u32,
     pub non_monotone: bool,
+    /// Whether load was tried as a remedy for a target that no low rate holds.
+    pub heated: bool,
+    /// When the capacity was measured last, s.
+    pub looked_s: f64,
+    pub changes: Vec<Change>,
+    /// Since when everything that is kept was measured, s.
+    pub since_s: f64,
     pub started_over: bool,
     pub width_reached: bool,
     pub phases: Vec<PhaseSpan>,
@@ -97,6 +106,9 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     if search.certified.is_none() {
         search.certify_from_before();
     }
+    if search.fit.is_some() && !search.is_founded() {
+        search.certified = None;
+    }
     search.enter(None);
     search.finding(outcome, None)
 }
@@ -107,10 +119,10 @@ impl<'a> Search<'a> {
         goal: &'a Goal,
         observe: &'a mut dyn FnMut(&Event),
     ) -> Search<'a> {
-        let window_s = (goal.limit_s / 2.0).clamp(0.05, 1.0).min((goal.budget_s / 50.0).max(0.01));
-        // A block holds many times the limit, because lateness comes in bursts of about its length; but a small
-        // budget must hold several blocks.
-        let block_s = (16.0 * goal.limit_s).max(4.0).min(goal.budget_s / 24.0);
+        let window_s = (goal.limit_s / 2.0).clamp(0.05, 1.0);
+        // A block holds many times the limit, because lateness comes in bursts of about its length. A budget that is too
+        // small for that is too small: shorter blocks would show a line that is not there.
+        let block_s = (16.0 * goal.limit_s).max((goal.budget_s / 24.0).clamp(1.0, 4.0));
         let settle_s = (2.0 * goal.limit_s).max(0.5).min(block_s / 4.0);
         Search {
             plant,
@@ -135,6 +147,10 @@ impl<'a> Search<'a> {
             starved_at_per_s: f64::INFINITY,
             repeated: 0,
             non_monotone: false,
+            heated: false,
+            looked_s: 0.0,
+            changes: Vec::new(),
+            since_s: 0.0,
             started_over: false,
             width_reached: false,
             phases: Vec::new(),
@@ -148,12 +164,17 @@ impl<'a> Search<'a> {
         self.ramp()?;
         self.enter(Some(Phase::Capacity));
         self.overload()?;
+        self.warm_near_capacity()?;
         self.enter(Some(Phase::Bracket));
         self.narrow()?;
+        self.look_below()?;
         self.enter(Some(Phase::Pilot));
         self.pilot()?;
         self.enter(Some(Phase::Focus));
         self.focus()?;
+        while self.look_again(true)? {
+            self.focus()?;
+        }
         self.enter(Some(Phase::Certify));
         self.certify()
     }

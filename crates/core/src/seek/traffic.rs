@@ -40,6 +40,13 @@ pub fn time_to_width_s(variance: f64, rise: f64, width: f64, confidence: f64) ->
     variance * (normal::quantile(0.5 + confidence / 2.0) / (rise * width)).powi(2)
 }
 
+/// Half-width of the interval, as a share of the rate, after so many seconds at the line: the inverse of
+/// [`time_to_width_s`].
+#[must_use]
+pub fn width_after(variance: f64, rise: f64, seconds: f64, confidence: f64) -> f64 {
+    normal::quantile(0.5 + confidence / 2.0) * (variance / seconds.max(1e-9)).sqrt() / rise
+}
+
 /// Quantile of Student's t, by the Cornish-Fisher series in 1 / freedom to third order; within 2 % above 4 degrees
 /// of freedom for the usual tails.
 #[must_use]

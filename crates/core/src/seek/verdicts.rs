@@ -1,10 +1,8 @@
 //! What a search says at its end, and why.
 
 use super::finding::{Finding, Verdict};
-use super::search::{Search, Stop};
-
-/// Standard deviations that a trend over time must have to be called a drift.
-const DRIFT: f64 = 3.5;
+use super::fit::Fit;
+use super::search::{Search, Stop, Stretch};
 
 impl Search<'_> {
     /// Everything that is known, with the verdict.
@@ -13,11 +11,21 @@ impl Search<'_> {
             Some(reason) => (Verdict::Infeasible, reason),
             None => self.verdict(outcome),
         };
-        let fit = self.fit.map(|(fit, _)| fit);
+        // What rests on too little is not told.
+        let is_one = verdict != Verdict::Drifting;
+        let mut fit = self.fit.map(|(fit, _)| fit).filter(|_| is_one && self.is_founded());
+        if let (Verdict::Ok, Some(fit)) = (verdict, &mut fit) {
+            // A search that ends as soon as its interval is narrow picks intervals that came out too narrow. What was
+            // asked for is what it says (Chow and Robbins 1965).
+            let (low, high) = fit.interval_per_s;
+            let width = self.goal.width;
+            let wide = |side: f64| fit.estimate_per_s * (1.0 + side * width);
+            fit.interval_per_s = (low.min(wide(-1.0)), high.max(wide(1.0)));
+        }
         Finding {
             verdict,
             reason,
-            certified: self.certified.as_ref().map(|run| self.measured(run)),
+            certified: self.certified.filter(|_| is_one).as_ref().map(|run| self.measured(run)),
             certified_last: self.certified_last,
             failing: self.failing().as_ref().map(|run| self.measured(run)),
             estimate_per_s: fit.map(|fit| fit.estimate_per_s),
@@ -32,6 +40,8 @@ impl Search<'_> {
             slope: fit.map(|fit| fit.slope),
             curve: self.curve_by_rate().iter().map(|stretch| self.measured(stretch)).collect(),
             phases: self.phases.clone(),
+            changes: self.changes.clone(),
+            since_s: self.since_s,
             repeated: self.repeated,
             elapsed_s: self.elapsed_s,
         }
@@ -66,6 +76,8 @@ impl Search<'_> {
                     self.starved_at_per_s
                 ),
             ),
+            Err(Stop::Unstable) => (Verdict::Drifting, self.what_changed()),
+            Err(Stop::Budget) if self.is_founded() => self.verdict_at_the_end(),
             Err(Stop::Budget) => {
                 (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline())
             }
@@ -87,23 +99,14 @@ impl Search<'_> {
                 ),
             );
         }
-        let drift = self.drift();
-        if drift.abs() > DRIFT {
-            let how = if drift > 0.0 { "slower" } else { "faster" };
-            return (
-                Verdict::Drifting,
-                format!(
-                    "the target got {how} while it was measured ({:.1} standard deviations); warm \
-                     it up longer or find out why",
-                    drift.abs()
-                ),
-            );
+        if let Some(reason) = self.unsteadiness() {
+            return (Verdict::Drifting, reason);
         }
         let told = format!("the line is known to {:.1} %", 100.0 * fit.half_width());
         if self.certified.is_none() {
             return (Verdict::BudgetTooSmall, told + self.about_the_headline());
         }
-        if fit.half_width() > self.goal.width {
+        if !self.width_reached {
             return (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline());
         }
         (Verdict::Ok, told)
@@ -125,20 +128,23 @@ impl Search<'_> {
     }
 
     fn why_infeasible(&self) -> String {
-        let lowest = self.curve.iter().min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
-        match lowest {
-            Some(stretch) => {
-                let (excess, limit) = self.goal.excess(&stretch.counts);
-                format!(
-                    "{} is broken {excess:.1} times over at {:.2}/s already, where requests take \
-                     {:.1} ms on average, and no rate that can be judged in this time holds it",
-                    self.goal.limits[limit].label,
-                    stretch.rate_per_s,
-                    1e3 * stretch.counts.response_sum_s / stretch.counts.scheduled.max(1) as f64
-                )
-            }
-            None => "no rate holds the limits".to_owned(),
-        }
+        let broke = |seen: &&Stretch| self.excess(&seen.counts) > 1.0;
+        let lowest =
+            self.curve.iter().filter(broke).min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+        let Some(seen) = lowest else { return "no rate holds the limits".to_owned() };
+        let (excess, limit) = self.goal.excess(&seen.counts);
+        let n = seen.counts.scheduled.max(1) as f64;
+        let failed = seen.counts.failed as f64 / n;
+        let why = if failed > self.goal.limits[limit].allowed() {
+            format!("{:.1} % of the requests fail", 100.0 * failed)
+        } else {
+            format!("requests take {:.1} ms on average", 1e3 * seen.counts.response_sum_s / n)
+        };
+        format!(
+            "{} is broken {excess:.1} times over at {:.2}/s already, where {why}, and no rate that can be judged in \
+             this time holds it",
+            self.goal.limits[limit].label, seen.rate_per_s,
+        )
     }
 
     fn why_too_small(&self) -> String {
@@ -166,34 +172,47 @@ impl Search<'_> {
         }
     }
 
-    /// Trend of lateness over time beyond what the rates explain, in standard deviations; positive is slower.
-    fn drift(&self) -> f64 {
-        let Some((fit, limit)) = self.fit else { return 0.0 };
-        let bound = &self.goal.limits[limit];
-        let prior = self.prior(limit, fit.estimate_per_s);
-        let residuals: Vec<(f64, f64)> = self
-            .blocks
+    /// How the capacity went up and down, in words.
+    fn what_changed(&self) -> String {
+        let said: Vec<String> = self
+            .changes
             .iter()
-            .map(|block| {
-                let (n, late, allowed) = bound.as_share(limit, &block.counts);
-                let x = (block.rate_per_s / fit.estimate_per_s).ln();
-                let p = prior.late_share(x, fit.slope, allowed);
-                let spread = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
-                let variance = fit.dispersion * n * spread * (1.0 - spread);
-                (block.at_s, (late - n * p) / variance.max(1.0).sqrt())
+            .map(|change| {
+                let how = if change.after_per_s > change.before_per_s { "faster" } else { "slower" };
+                format!(
+                    "{how} after {:.0} to {:.0} s: it completed {:.0}/s under overload, before {:.0}/s",
+                    change.from_s, change.until_s, change.after_per_s, change.before_per_s
+                )
             })
             .collect();
-        let n = residuals.len() as f64;
-        if n < 8.0 {
-            return 0.0;
-        }
-        let middle = residuals.iter().map(|r| r.0).sum::<f64>() / n;
-        let mean = residuals.iter().map(|r| r.1).sum::<f64>() / n;
-        let (mut cross, mut square) = (0.0, 0.0);
-        for (at, residual) in &residuals {
-            cross += (at - middle) * (residual - mean);
-            square += (at - middle).powi(2);
-        }
-        cross / square.max(1e-9).sqrt()
+        format!("the target changed while it was searched: {}", said.join("; "))
+    }
+
+    /// Blocks against the fit: when, s, and the late requests beyond what their rate explains, in standard deviations.
+    pub(super) fn residuals(&self) -> Vec<(f64, f64)> {
+        let Some((fit, limit)) = self.fit else { return Vec::new() };
+        self.against_fit(limit, &fit, fit.dispersion)
+    }
+
+    /// Variance of the blocks' late counts over the binomial one.
+    pub(super) fn residual_dispersion(&self) -> f64 {
+        let Some((fit, limit)) = self.fit else { return 1.0 };
+        let residuals = self.against_fit(limit, &fit, 1.0);
+        let squares: f64 = residuals.iter().map(|(_, residual)| residual * residual).sum();
+        squares / (residuals.len() as f64 - 1.0).max(1.0)
+    }
+
+    fn against_fit(&self, limit: usize, fit: &Fit, dispersion: f64) -> Vec<(f64, f64)> {
+        let bound = &self.goal.limits[limit];
+        let prior = self.prior(limit, fit.estimate_per_s);
+        let residual = |block: &Stretch| {
+            let (n, late, allowed) = bound.as_share(limit, &block.counts);
+            let x = (block.rate_per_s / fit.estimate_per_s).ln();
+            let p = prior.late_share(x, fit.slope, allowed);
+            let spread = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
+            let variance = dispersion * n * spread * (1.0 - spread);
+            (block.at_s, (late - n * p) / variance.max(1.0).sqrt())
+        };
+        self.blocks.iter().map(residual).collect()
     }
 }

@@ -35,6 +35,8 @@ pub enum VerdictKind {
     Partial,
     /// No rate holds the limits.
     Infeasible,
+    /// A search had too little time to certify a rate.
+    BudgetTooSmall,
     /// The target did not stay the same while it was measured, or got better with load.
     Unstable,
     /// The books do not balance: a defect of plimsoll.
@@ -52,6 +54,7 @@ impl VerdictKind {
             VerdictKind::TargetFailed => "target-failed",
             VerdictKind::Partial => "partial",
             VerdictKind::Infeasible => "infeasible",
+            VerdictKind::BudgetTooSmall => "budget-too-small",
             VerdictKind::Unstable => "unstable",
             VerdictKind::Void => "void",
         }

@@ -322,6 +322,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.begin_to_measure(due.client, could_ask_ns);
         }
         self.count_due(due.intended_ns);
+        if let Some(windows) = self.plan.part.windows.first() {
+            windows.sent(due.intended_ns.saturating_sub(self.start_ns), what.class);
+        }
         self.standing.sent += 1;
         let recorder = self.recorder_of(measured);
         recorder.scheduled(1);

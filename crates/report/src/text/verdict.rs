@@ -157,6 +157,7 @@ pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
         }
         VerdictKind::Partial => ("the run did not reach its end", Tone::Warn),
         VerdictKind::Infeasible => ("no rate holds the limits", Tone::Bad),
+        VerdictKind::BudgetTooSmall => ("no rate was certified in this time", Tone::Warn),
         VerdictKind::Unstable => ("the target did not stay the same", Tone::Warn),
         VerdictKind::Void => ("do not use these numbers", Tone::Bad),
     };

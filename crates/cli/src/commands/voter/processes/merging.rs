@@ -224,7 +224,10 @@ const fn heavier(one: VerdictKind, other: VerdictKind) -> VerdictKind {
         match kind {
             VerdictKind::Valid => 0,
             VerdictKind::ConnectionLimited => 1,
-            VerdictKind::GeneratorLimited | VerdictKind::Infeasible | VerdictKind::Unstable => 2,
+            VerdictKind::GeneratorLimited
+            | VerdictKind::Infeasible
+            | VerdictKind::BudgetTooSmall
+            | VerdictKind::Unstable => 2,
             VerdictKind::TargetFailed => 3,
             VerdictKind::Partial => 4,
             VerdictKind::Void => 5,

@@ -1,0 +1,218 @@
+//! Did the target stay the same while it was searched?
+//!
+//! What a target completes under overload is known to a few percent after seconds, where the line itself takes minutes. So
+//! the capacity is measured again: after the pilot, now and then between the blocks, and before a rate is certified. If
+//! it has changed, everything measured before belongs to another target, and the search starts over from there. What
+//! changes the latency and not the capacity shows in the blocks: in a trend, in a step, or in far more dispersion than the
+//! backlog of a queue has.
+
+use super::bracket::Capacity;
+use super::finding::{Change, Event};
+use super::search::{Search, Stop};
+use crate::normal;
+
+/// A capacity that differs by this many standard errors, and by this share, is another one.
+const ERRORS: f64 = 3.5;
+const SHARE: f64 = 0.06;
+/// Two measurements of a warm target are no further apart than this, unless their errors are; and until when it may warm,
+/// as a share of the budget.
+const WARM: f64 = 0.05;
+const WARM_UNTIL: f64 = 0.3;
+/// From one look at the capacity to the next, as a share of the budget.
+const LOOK_EVERY: f64 = 0.18;
+/// A target that has changed more often than this has no line of its own.
+const CHANGES: usize = 2;
+/// Standard deviations that a trend of the residuals must have.
+const TREND: f64 = 3.0;
+/// Share of stationary searches that the test for a step may call changed.
+const STEP_LEVEL: f64 = 0.01;
+/// Dispersion of the blocks over that of theory which no queue has.
+const RESTLESS: f64 = 6.0;
+/// Blocks that the tests need.
+const LEAST: usize = 10;
+
+impl Search<'_> {
+    /// A target that compiles, fills its caches or adds servers does so under load, and not at the low load of the warm-up:
+    /// what it completes when it is overloaded is measured until it stays the same.
+    pub(super) fn warm_near_capacity(&mut self) -> Result<(), Stop> {
+        let mut warmed = false;
+        while let Some(before) = self.capacity.filter(|_| !self.non_monotone) {
+            let Some(after) = self.measure_capacity(before.per_s)? else { break };
+            self.looked_s = self.elapsed_s;
+            let apart = (after.per_s / before.per_s).ln().abs();
+            if apart < WARM.max(2.0 * before.error.hypot(after.error)) {
+                break;
+            }
+            self.capacity = Some(after);
+            self.tell(&Event::Capacity { per_s: after.per_s });
+            warmed = true;
+            if self.elapsed_s > WARM_UNTIL * self.goal.budget_s {
+                break;
+            }
+        }
+        if let (true, Some(capacity)) = (warmed, self.capacity) {
+            // What broke a limit on the way did so while it was cold.
+            self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
+            self.curve.clear();
+            self.since_s = self.elapsed_s;
+        }
+        Ok(())
+    }
+
+    /// Measures the capacity again if that is due. Starts over when it has changed.
+    ///
+    /// Returns whether the search has started over.
+    pub(super) fn look_again(&mut self, now: bool) -> Result<bool, Stop> {
+        let Some(before) = self.capacity else { return Ok(false) };
+        if !now && self.elapsed_s < self.looked_s + LOOK_EVERY * self.goal.budget_s {
+            return Ok(false);
+        }
+        let Some(after) = self.measure_capacity(before.per_s)? else { return Ok(false) };
+        let from_s = std::mem::replace(&mut self.looked_s, self.elapsed_s);
+        if !differs(before, after) {
+            // Both are of the same target. The first one stays: the interval's constants were chosen for one measurement.
+            return Ok(false);
+        }
+        let change = Change {
+            from_s,
+            until_s: self.elapsed_s,
+            before_per_s: before.per_s,
+            after_per_s: after.per_s,
+        };
+        self.changes.push(change);
+        self.tell(&Event::Changed(change));
+        if self.changes.len() > CHANGES {
+            return Err(Stop::Unstable);
+        }
+        self.begin_again(after)?;
+        Ok(true)
+    }
+
+    /// Forgets what another target showed, and looks for the bracket again.
+    fn begin_again(&mut self, capacity: Capacity) -> Result<(), Stop> {
+        self.blocks.clear();
+        self.runs.clear();
+        self.curve.clear();
+        self.fit = None;
+        self.certified = None;
+        self.capacity = Some(capacity);
+        self.width_reached = false;
+        self.since_s = self.elapsed_s;
+        self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
+        let began = self.narrow().and_then(|()| self.pilot());
+        match began {
+            Err(Stop::Budget) => Err(Stop::Unstable),
+            other => other,
+        }
+    }
+
+    /// What the blocks say against a target that stayed the same, in words.
+    pub(super) fn unsteadiness(&self) -> Option<String> {
+        let residuals = self.residuals();
+        if residuals.len() < LEAST {
+            return None;
+        }
+        let trend = trend(&residuals);
+        let how = |slower: bool| if slower { "slower" } else { "faster" };
+        if trend.abs() > TREND {
+            return Some(format!(
+                "the target got {} while it was measured ({:.1} standard deviations); warm it up longer or find \
+                 out why",
+                how(trend > 0.0),
+                trend.abs()
+            ));
+        }
+        let (at_s, step) = step(&residuals);
+        if step.abs() > step_limit(residuals.len()) {
+            return Some(format!(
+                "the target was {} from {at_s:.0} s on ({:.1} standard deviations)",
+                how(step > 0.0),
+                step.abs()
+            ));
+        }
+        self.restless()
+    }
+
+    fn restless(&self) -> Option<String> {
+        let (fit, limit) = self.fit?;
+        let theory = self.prior(limit, fit.estimate_per_s).dispersion.0.max(1.0);
+        let own = self.residual_dispersion() / theory;
+        (own > RESTLESS).then(|| {
+            format!(
+                "late requests came in bursts {own:.0} times as uneven as a queue makes them: something takes the \
+                 target's time now and then (compaction, collection of garbage, a neighbour)"
+            )
+        })
+    }
+}
+
+fn differs(before: Capacity, after: Capacity) -> bool {
+    let apart = (after.per_s / before.per_s).ln().abs();
+    apart > SHARE.max(ERRORS * before.error.hypot(after.error))
+}
+
+/// Correlation of residuals with time, in standard deviations; positive is slower.
+fn trend(residuals: &[(f64, f64)]) -> f64 {
+    let n = residuals.len() as f64;
+    let middle = residuals.iter().map(|r| r.0).sum::<f64>() / n;
+    let mean = residuals.iter().map(|r| r.1).sum::<f64>() / n;
+    let (mut cross, mut square) = (0.0, 0.0);
+    for (at, residual) in residuals {
+        cross += (at - middle) * (residual - mean);
+        square += (at - middle).powi(2);
+    }
+    cross / square.max(1e-9).sqrt()
+}
+
+/// The split at which the means of residuals differ most: when, s, and by how many standard deviations.
+fn step(residuals: &[(f64, f64)]) -> (f64, f64) {
+    let n = residuals.len();
+    let all: f64 = residuals.iter().map(|r| r.1).sum();
+    let (mut sum, mut best) = (0.0, (0.0, 0.0f64));
+    for at in 1..n {
+        sum += residuals[at - 1].1;
+        let (left, right) = (at as f64, (n - at) as f64);
+        if left < 4.0 || right < 4.0 {
+            continue;
+        }
+        let apart = (all - sum) / right - sum / left;
+        let step = apart / (1.0 / left + 1.0 / right).sqrt();
+        if step.abs() > best.1.abs() {
+            best = (residuals[at].0, step);
+        }
+    }
+    best
+}
+
+/// What the largest of all splits may be, by Bonferroni's bound on about as many independent ones as n has doublings.
+fn step_limit(n: usize) -> f64 {
+    let splits = 2.0 * (n as f64).log2();
+    normal::quantile(1.0 - STEP_LEVEL / (2.0 * splits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capacity_is_another_one_when_errors_do_not_explain_it() {
+        let of = |per_s, error| Capacity { per_s, error };
+        assert!(differs(of(200.0, 0.02), of(150.0, 0.02)));
+        assert!(!differs(of(200.0, 0.02), of(190.0, 0.02)), "five percent");
+        assert!(!differs(of(200.0, 0.06), of(160.0, 0.06)), "as sure as that it is not");
+    }
+
+    #[test]
+    fn a_step_and_a_trend_are_found_where_they_are() {
+        let noise = [0.3, -0.5, 0.9, -0.2, 0.1, -0.8, 0.4, 0.2];
+        let series = |shift: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
+            (0..24).map(|i| (10.0 * i as f64, noise[i % 8] + shift(i))).collect()
+        };
+        let flat = series(&|_| 0.0);
+        assert!(step(&flat).1.abs() < 2.0 && trend(&flat).abs() < 2.0);
+        let stepped = series(&|i| if i >= 12 { 3.0 } else { 0.0 });
+        let (at_s, by) = step(&stepped);
+        assert!((at_s - 120.0).abs() < 21.0 && by > step_limit(24), "{at_s} {by}");
+        assert!(trend(&series(&|i| -0.3 * i as f64)) < -TREND);
+    }
+}
