@@ -183,7 +183,7 @@ impl Search<'_> {
 
     /// No low rate holds: a target that is still cold may, once it has been under load. Says whether it got faster.
     fn heat(&mut self) -> Result<bool, Stop> {
-        if std::mem::replace(&mut self.heated, true) {
+        if std::mem::replace(&mut self.heated, true) || self.fails_too_often() {
             return Ok(false);
         }
         let since_s = self.since_s;
@@ -193,6 +193,14 @@ impl Search<'_> {
         self.bracket = (0.0, f64::INFINITY);
         self.capacity = None;
         Ok(self.since_s > since_s)
+    }
+
+    /// Whether failures alone break a limit at all rates so far: load is no remedy for those.
+    fn fails_too_often(&self) -> bool {
+        let mut all = Window::default();
+        self.curve.iter().for_each(|seen| all.add(&seen.counts));
+        let allowed = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
+        all.failed as f64 > allowed * all.scheduled as f64
     }
 
     fn tell_bracket(&mut self) {
