@@ -37,7 +37,9 @@ fn a_known_line_is_found_within_what_the_interval_says() {
     if stolen > 0.02 && ended.code == Some(3) {
         // The host took the processors away, and the search has noticed.
         assert_eq!(found(&ended).verdict(), "generator-limited");
-        return eprintln!("{stolen:.3} of the time was stolen: nothing can be said of the line");
+        return crate::unquiet::note(&format!(
+            "{stolen:.3} of the time was stolen: nothing can be said of the line"
+        ));
     }
     let record = found(&ended.expect(0));
     let estimate = record.number("/seek/estimate_per_s");
@@ -99,6 +101,8 @@ fn a_second_is_too_little_and_that_is_said() {
     assert_eq!(record.verdict(), "budget-too-small");
     assert!(record.0["seek"]["certified_rate_per_s"].is_null());
     assert!(record.0["seek"]["interval_per_s"].is_null());
+    let reason = record.text("/verdict/reasons/0");
+    assert!(reason.contains("takes about") && reason.contains("s at least"), "{reason}");
 }
 
 #[test]

@@ -190,7 +190,9 @@ fn a_benchmark_can_be_stopped_in_its_last_run() {
     });
     let certified = record["seek"]["certified_rate_per_s"].as_f64();
     if stolen > 0.02 && certified.is_none() {
-        return eprintln!("{stolen:.3} of the time was stolen: no rate was found to run at");
+        return crate::unquiet::note(&format!(
+            "{stolen:.3} of the time was stolen: no rate was found to run at"
+        ));
     }
     assert!(certified.is_some_and(|rate| rate > 0.0), "{}", record["seek"]);
     let reasons = record["verdict"]["reasons"].to_string();

@@ -41,10 +41,10 @@ fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
     assert!((50.0..=60.0).contains(&least), "{least}");
 }
 
-/// Three tenths of the requests are of the class that is judged. What is sought is a rate of all of them: that of
-/// `FOUR_SERVERS`, ten times as fast.
+/// Three tenths of the requests belong to the class that is judged; the rate is that of all classes: the line of
+/// `FOUR_SERVERS`, ten times as fast. The time is too short for an estimate on most machines: each look is compared.
 #[test]
-fn a_class_that_is_served_as_all_others_has_their_line() {
+fn no_look_at_a_class_contradicts_the_line_of_all() {
     let place = Place::alone();
     let target = place.serve(&["queue", "--servers", "4", "--service", "exponential:2ms"]);
     let line = |i: usize| {
@@ -56,7 +56,9 @@ fn a_class_that_is_served_as_all_others_has_their_line() {
     let record = found(&ended);
     assert_eq!(record.count("/classes/judged/ok") + record.count("/classes/other/ok"), record.ok());
     if stolen > 0.02 || record.verdict() == "generator-limited" {
-        return eprintln!("{stolen:.3} of the time was stolen: nothing can be said of the line");
+        return crate::unquiet::note(&format!(
+            "{stolen:.3} of the time was stolen: nothing can be said of the line"
+        ));
     }
     let off = |per_s: f64| per_s / (10.0 * LINE_PER_S) - 1.0;
     let seek = &record.0["seek"];

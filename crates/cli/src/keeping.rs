@@ -157,14 +157,19 @@ pub fn carry_out(
             connections: plan.connection_limit,
         },
     );
-    let mut kept = folder.as_ref().map(|folder| folder.path().to_owned());
-    if let Some(folder) = &folder
+    Ok(finished(record, folder.as_ref()))
+}
+
+/// Writes the record into its folder. Without a folder, or where it cannot be written, the result is only printed.
+fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
+    let mut kept = folder.map(|folder| folder.path().to_owned());
+    if let Some(folder) = folder
         && let Err(error) = folder.finish(&record)
     {
         lost_file(&format!("the record could not be kept: {error}"));
         kept = None;
     }
-    Ok(Finished { record, folder: kept })
+    Finished { record, folder: kept }
 }
 
 /// Keeps a record of a run that was stopped before its first request: partial, with the reason.
@@ -209,14 +214,7 @@ pub fn without_run(
         ..Ending::default()
     };
     let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
-    let mut kept = folder.as_ref().map(|folder| folder.path().to_owned());
-    if let Some(folder) = &folder
-        && let Err(error) = folder.finish(&record)
-    {
-        lost_file(&format!("the record could not be kept: {error}"));
-        kept = None;
-    }
-    Ok(Finished { record, folder: kept })
+    Ok(finished(record, folder.as_ref()))
 }
 
 /// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that

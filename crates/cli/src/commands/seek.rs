@@ -76,7 +76,7 @@ pub struct SeekArgs {
     #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search")]
     strategy: Method,
 
-    /// Connections; by default as many as requests can be under way in time, and half as many again; of postgres:// 64.
+    /// Number of connections [default: 1.5 times the requests that can be in flight in time; 64 for postgres://].
     #[arg(long, value_name = "N", help_heading = "Run")]
     connections: Option<u32>,
     /// Longest time from sending a request to its last byte; by default twice the longest limit, and a second more.

@@ -21,9 +21,9 @@ const CONNECTIONS_BUSY: f64 = 0.8;
 /// Sessions of one part of the search for every shard, from a seed.
 type PartSessions<'a, P> = dyn FnMut(u64) -> Result<Vec<Box<dyn Sessions<P> + Send>>> + 'a;
 
-/// What is asked, and what it is judged by.
+/// The requests of a search and the limits that judge them.
 pub struct Subject<'a, P: Protocol> {
-    /// What the record says of it.
+    /// The scenario in the record.
     pub about: &'a About<'a>,
     /// The limits that requests are counted by.
     pub limits: Vec<WindowLimit>,
@@ -120,12 +120,12 @@ fn repeated(parts: u32) -> Option<String> {
 }
 
 /// Says so when a fixed number of connections was nearly all in use at the line, which then may be theirs. By
-/// Little's law the rate times the mean response time is how many requests were under way or waiting to be.
+/// Little's law the rate times the mean response time is the number of requests in flight or waiting.
 fn held_by_connections(at_line: &Measured, fixed: u32) -> Option<String> {
     let busy = at_line.rate_per_s * at_line.response_mean_s;
     (busy >= CONNECTIONS_BUSY * f64::from(fixed)).then(|| {
         format!(
-            "{busy:.1} requests were under way or waiting at the line, with {fixed} connections: the line may be \
+            "{busy:.1} requests were in flight or waiting at the line, with {fixed} connections: the line may be \
              theirs; use more --connections, or for HTTP leave them out"
         )
     })
