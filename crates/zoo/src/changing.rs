@@ -123,7 +123,7 @@ pub fn all() -> Vec<Changing> {
     ]
 }
 
-/// Lines in the long run, by simulations of 2e7 requests.
+/// Lines in the long run, by simulations of 2e6 requests.
 const COMPACTS: f64 = 88.6;
 const NEIGHBOUR: f64 = 127.7;
 const NEIGHBOUR_40: f64 = 82.1;
@@ -156,21 +156,20 @@ mod tests {
     use crate::models::long_run_late;
 
     #[test]
-    #[ignore = "takes a minute: it prints the committed lines"]
-    fn lines_in_the_long_run() {
-        for plant in all().iter().filter(|plant| {
-            [COMPACTS, NEIGHBOUR, NEIGHBOUR_40].iter().any(|line| plant.lines_per_s.contains(line))
-        }) {
-            let (mut low, mut high) = (20.0, 200.0);
-            for _ in 0..10 {
+    fn committed_lines_are_those_of_long_simulations() {
+        for line in [COMPACTS, NEIGHBOUR, NEIGHBOUR_40] {
+            let plant = all().into_iter().find(|plant| plant.lines_per_s.contains(&line));
+            let plant = plant.expect("each constant belongs to a plant");
+            let (mut low, mut high) = (0.7 * line, 1.3 * line);
+            for _ in 0..8 {
                 let mid = 0.5 * (low + high);
                 if long_run_late(plant.queue, LIMIT_S, mid, 2e6, 5) <= 0.05 {
-                    low = mid
+                    low = mid;
                 } else {
-                    high = mid
+                    high = mid;
                 }
             }
-            eprintln!("{} {:.2} {:?}", plant.name, low, plant.lines_per_s);
+            assert!((low / line - 1.0).abs() < 0.03, "{}: {low} and not {line}", plant.name);
         }
     }
 }
