@@ -389,5 +389,5 @@ fn wrong_words_are_refused_before_anything_is_asked() {
     let ended = place.run(["visit", document]).expect(64);
     assert!(ended.stderr.contains("is a document, not a collection"), "{}", ended.stderr);
     let ended = place.run(["visit", "http://127.0.0.1:1/search/"]).expect(64);
-    assert!(ended.stderr.contains("no collection"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is not a collection"), "{}", ended.stderr);
 }

@@ -390,8 +390,16 @@ fn limits_schemes_and_times_of_other_commands() {
         (&["load", "ftp://127.0.0.1/"], "write http://, https:// or postgres://"),
         (&["load", "unix:/x.sock"], "sockets of this machine are not supported"),
         (
-            &["seek", "postgres://127.0.0.1/", "--slo", "p95=1s", "--body", "SELECT 1"],
-            "only plimsoll load and search ask SQL",
+            &[
+                "seek",
+                "postgres://127.0.0.1/",
+                "http://127.0.0.1/",
+                "--slo",
+                "p95=1s",
+                "--body",
+                "x",
+            ],
+            "some targets are postgres:// and some are not",
         ),
         (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--confidence", "100"], "such as 95%"),
         (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--rate", "10"], "--start-rate"),

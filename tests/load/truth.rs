@@ -90,7 +90,9 @@ fn a_server_that_stalls_is_measured_by_the_schedule() {
     assert_eq!(record.ok(), 10_000);
     eprintln!("lag p99 {} ms", record.number("/generator/lag_ms/p99"));
     if !was_quiet {
-        return eprintln!("this machine never was quiet: nothing can be said of the stalls");
+        return crate::unquiet::note(
+            "this machine never was quiet: nothing can be said of the stalls",
+        );
     }
     for ((name, truth), off_ms) in truths.into_iter().zip(off_ms) {
         let measured = record.number(&format!("/latency_ms/response/{name}"));
@@ -112,7 +114,9 @@ fn a_stall_is_in_the_response_time_whatever_the_number_of_connections() {
     let (record, was_quiet) = try_quiet(&place, &target, &LATE_IN_CROWDS, &flags);
     assert_eq!(record.ok(), 1480);
     if !was_quiet {
-        return eprintln!("this machine never was quiet: nothing can be said of the stalls");
+        return crate::unquiet::note(
+            "this machine never was quiet: nothing can be said of the stalls",
+        );
     }
     let stalled = 3.0 * 0.5 / 7.4;
     for (name, quantile) in [("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)] {
@@ -135,7 +139,9 @@ fn exponential_service_is_found_again() {
     let flags = [&load[..], &["--duration", "3s"]].concat();
     let (way, was_quiet) = try_quiet(&place, &target, &SLOW_WAY, &flags);
     if !was_quiet {
-        return eprintln!("this machine never was quiet: nothing can be said of the service time");
+        return crate::unquiet::note(
+            "this machine never was quiet: nothing can be said of the service time",
+        );
     }
     let way_ms = way.number("/latency_ms/response/p50");
     assert!(way_ms < 1.0, "half of all answers that take no time take {way_ms} ms");
@@ -163,7 +169,9 @@ fn exponential_service_is_found_again() {
     };
     assert_eq!(stats["answered"].as_u64(), Some(record.ok()));
     if !was_quiet {
-        return eprintln!("this machine never was quiet: nothing can be said of the service time");
+        return crate::unquiet::note(
+            "this machine never was quiet: nothing can be said of the service time",
+        );
     }
     for (name, quantile) in [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99_f64)] {
         // What the server itself was late is no error of the measurement, and is taken off it by the server's clock.
@@ -231,7 +239,9 @@ fn uniform_arrivals_are_even_at_the_server() {
     let stats = target.stats();
     assert_eq!(stats["requests"].as_u64(), Some(2800));
     if !was_quiet {
-        return eprintln!("this machine never was quiet: nothing can be said of the gaps");
+        return crate::unquiet::note(
+            "this machine never was quiet: nothing can be said of the gaps",
+        );
     }
     let (ideal_us, lag_p50) = (1e6 / 700.0, record.number("/generator/lag_ms/p50"));
     for (quantile, size_us) in gap_sizes_us(&stats) {
@@ -255,7 +265,9 @@ fn one_server_with_a_queue_has_the_mean_of_the_textbook() {
     let flags = ["--rate", "100", "--arrivals", "poisson", "--duration", "20s"];
     let (record, was_quiet) = try_quiet(&place, &target, &LATE, &flags);
     if !was_quiet {
-        return eprintln!("this machine never was quiet: nothing can be said of the mean");
+        return crate::unquiet::note(
+            "this machine never was quiet: nothing can be said of the mean",
+        );
     }
     // M/M/1 at a load of 1/2: mean 10 ms. The variance of the mean of n successive waiting times is
     // rho (2 + 5 rho - 4 rho^2 + rho^3) / (mu^2 (1 - rho)^4 n): 0.6 ms for 2000 requests. Three of

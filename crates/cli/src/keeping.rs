@@ -1,19 +1,18 @@
 //! One way of keeping a record, whatever drives the engine.
 
 use crate::execute::{Output, lost_file};
-use crate::prepare::{check_assertions, plan_of};
+use crate::prepare::{check_classes, plan_of};
 use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::judged::Judged;
 use plimsoll_core::record::{
     FailureSample, Generator, Latencies, PhaseRecord, Rates, RunRecord, Sink, SlowRequest,
     TargetInfo, Tool,
 };
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::slo::Slo;
+use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::verdict::{
     ConnectionLimit, Evidence, Verdict, VerdictKind, judge, same_host_warning, warnings,
 };
@@ -121,7 +120,7 @@ pub fn carry_out(
 ) -> Result<Finished> {
     let stop = signals::stop_flag()?;
     let (plan, names) = (about.plan, &about.class_names);
-    check_assertions(scenario, names)?;
+    check_classes(scenario, names)?;
     let mut header = header_of(scenario, about);
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
@@ -158,14 +157,19 @@ pub fn carry_out(
             connections: plan.connection_limit,
         },
     );
-    let mut kept = folder.as_ref().map(|folder| folder.path().to_owned());
-    if let Some(folder) = &folder
+    Ok(finished(record, folder.as_ref()))
+}
+
+/// Writes the record into its folder. Without a folder, or where it cannot be written, the result is only printed.
+fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
+    let mut kept = folder.map(|folder| folder.path().to_owned());
+    if let Some(folder) = folder
         && let Err(error) = folder.finish(&record)
     {
         lost_file(&format!("the record could not be kept: {error}"));
         kept = None;
     }
-    Ok(Finished { record, folder: kept })
+    Finished { record, folder: kept }
 }
 
 /// Keeps a record of a run that was stopped before its first request: partial, with the reason.
@@ -210,14 +214,7 @@ pub fn without_run(
         ..Ending::default()
     };
     let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
-    let mut kept = folder.as_ref().map(|folder| folder.path().to_owned());
-    if let Some(folder) = &folder
-        && let Err(error) = folder.finish(&record)
-    {
-        lost_file(&format!("the record could not be kept: {error}"));
-        kept = None;
-    }
-    Ok(Finished { record, folder: kept })
+    Ok(finished(record, folder.as_ref()))
 }
 
 /// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that
@@ -313,11 +310,9 @@ fn conclude(
     let job_judged = conclusion.verdict.is_some();
     // The requests of a search went out at many rates; whether its limits held is for its own judgement.
     let judged = if job_judged { &[][..] } else { &scenario.slo[..] };
-    let every_one = Judged::of(totals, scenario.timeout.ns);
-    let slo = judged
-        .iter()
-        .map(|slo: &Slo| (slo.name(), slo.judge(&every_one, &totals.ledger, &rate)))
-        .collect();
+    let judge_one =
+        |slo: &ClassSlo| slo.judge(totals, conclusion.names, scenario.timeout.ns, &rate);
+    let slo = judged.iter().map(|slo| (slo.name(), judge_one(slo))).collect();
     let is_search = ["seek", "rival"].iter().any(|name| conclusion.results.contains_key(*name));
     let of_run = judge(&evidence);
     let mut verdict = match conclusion.verdict {

@@ -1,4 +1,4 @@
-//! `plimsoll load postgres://...`: SQL statements instead of HTTP requests, under the same load models.
+//! `postgres://` targets of `load` and `seek`: SQL statements instead of HTTP requests, under the same load models.
 
 mod address;
 mod login;
@@ -9,7 +9,7 @@ pub use login::{NoLogin, log_in, settle};
 
 use crate::execute::{Output, code, print_out, style, write_json};
 use crate::keeping::{About, JobEnd, carry_out};
-use crate::prepare::{check_assertions, check_limits, check_users, order_of, plan_of, script_of};
+use crate::prepare::{check_classes, check_limits, check_users, order_of, plan_of, script_of};
 use crate::progress::Progress;
 use crate::usage::{unreachable, usage};
 use anyhow::Result;
@@ -36,11 +36,24 @@ pub fn is_address(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
-/// A whole run: prepares it, logs in once to see that it can be done, runs, prints.
+/// SQL statements and the servers that they go to, opened and checked.
+pub struct Sql {
+    /// The scenario as it is recorded: addresses without passwords, and how many requests each user has.
+    pub scenario: Scenario,
+    /// What the engine does.
+    pub plan: ShardPlan,
+    /// How the servers are spoken to.
+    pub protocol: Postgres,
+    /// The statements.
+    pub set: Arc<SqlSet>,
+    script: Option<Script>,
+}
+
+/// Opens and checks everything that a scenario over SQL names, and logs in once to see that it can be done.
 ///
 /// # Errors
-/// Wrong usage, a server that is not there or refuses, or a program failure.
-pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
+/// Wrong usage, or a server that is not there or refuses.
+pub fn open(scenario: &Scenario) -> Result<Sql> {
     check_limits(scenario)?;
     check_users(scenario)?;
     check(scenario)?;
@@ -58,7 +71,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     }
     let mut classes = Classes::new(&scenario.classes)?;
     let set = Arc::new(statements(scenario, &mut classes)?);
-    check_assertions(scenario, set.class_names())?;
+    check_classes(scenario, set.class_names())?;
     let script = script_of(scenario, set.len())?;
     let targets: Vec<Target> =
         addresses.iter().map(|address| Target::resolve(&address.host, address.port)).collect();
@@ -76,7 +89,6 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
         }
     }
     settle(&mut addresses, &secure);
-    output.check()?;
     let mut shown =
         Scenario { targets: addresses.iter().map(Address::shown).collect(), ..scenario.clone() };
     // How many requests each user has is known when the statements have been read.
@@ -87,7 +99,33 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     let protocol =
         first.protocol(scenario.timeout, &[])?.with_statements(set.to_prepare().to_vec());
     let plan = plan_of(&shown, targets, first.tls()?, set.class_names().len());
-    measure(&shown, &protocol, (&set, script.as_ref()), &plan, output)
+    Ok(Sql { scenario: shown, plan, protocol, set, script })
+}
+
+/// A whole run: prepares it, runs, prints.
+///
+/// # Errors
+/// Wrong usage, a server that is not there or refuses, or a program failure.
+pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
+    let sql = open(scenario)?;
+    output.check()?;
+    let sessions = sql.sessions(&sql.scenario)?;
+    let progress =
+        Progress::new(sql.scenario.expected_length(), sql.scenario.requests, output.quiet);
+    let finished = carry_out(&sql.scenario, &sql.about(), output, |keeping| {
+        let mut show = |second: &Interval| progress.show(second);
+        let protocol = || sql.protocol.clone();
+        let end = run(&sql.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
+        progress.done();
+        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
+    });
+    progress.done();
+    let finished = finished?;
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
 }
 
 /// Refuses what makes no sense for SQL, before anything is sent.
@@ -144,34 +182,24 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{error}; give a file of UTF-8 text"))
 }
 
-fn measure(
-    scenario: &Scenario,
-    protocol: &Postgres,
-    (set, script): (&Arc<SqlSet>, Option<&Script>),
-    plan: &ShardPlan,
-    output: &Output,
-) -> Result<u8> {
-    let about = About {
-        plan,
-        class_names: set.class_names().to_vec(),
-        distinct_requests: Some(set.len() as u64),
-        troubles: Troubles::default(),
-    };
-    let sessions = sessions(scenario, set, script)?;
-    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
-    let finished = carry_out(scenario, &about, output, |keeping| {
-        let mut show = |second: &Interval| progress.show(second);
-        let end = run(plan, || protocol.clone(), sessions, keeping.sink, &mut show, &keeping.stop);
-        progress.done();
-        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
-    });
-    progress.done();
-    let finished = finished?;
-    if !write_json(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+impl Sql {
+    /// What a record says of the statements.
+    pub fn about(&self) -> About<'_> {
+        About {
+            plan: &self.plan,
+            class_names: self.set.class_names().to_vec(),
+            distinct_requests: Some(self.set.len() as u64),
+            troubles: Troubles::default(),
+        }
     }
-    Ok(code(&finished))
+
+    /// Sessions for every shard, in the order and with the seed of `scenario`.
+    ///
+    /// # Errors
+    /// An order that is none.
+    pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Postgres> + Send>>> {
+        sessions(scenario, &self.set, self.script.as_ref())
+    }
 }
 
 fn sessions(

@@ -18,7 +18,7 @@ use plimsoll_core::assertion::Scope;
 use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Slice};
-use plimsoll_core::slo::Slo;
+use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::health::openable_connections;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
@@ -83,7 +83,7 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
         hits = Some(HitCounter::default());
     }
     let judge = Judge { checks, hits, ..Judge::default() };
-    check_assertions(scenario, &source.class_names)?;
+    check_classes(scenario, &source.class_names)?;
     let filling = users::filling(scenario, &source)?;
     let script = users::script(scenario, &source)?;
     let mut scenario = scenario.clone();
@@ -180,7 +180,7 @@ fn check_openable(scenario: &Scenario) -> Result<()> {
 ///
 /// # Errors
 /// The first that comes twice.
-pub fn one_of_each(limits: &[Slo]) -> Result<()> {
+pub fn one_of_each(limits: &[ClassSlo]) -> Result<()> {
     for (index, limit) in limits.iter().enumerate() {
         let name = limit.name();
         if let Some(first) = limits[..index].iter().find(|first| first.name() == name) {
@@ -197,11 +197,21 @@ fn profile_is_all_warmup(scenario: &Scenario) -> bool {
         && scenario.load.own_duration_ns().is_some_and(|own_ns| own_ns <= scenario.warmup.ns)
 }
 
-/// Refuses an assertion about a class that does not exist: it could not but be missed, or held for nothing.
+/// Rejects a limit or an assertion about a class that does not exist: it could not but be missed, or held for nothing.
 ///
 /// # Errors
 /// The first of them, with the classes that there are.
-pub fn check_assertions(scenario: &Scenario, classes: &[String]) -> Result<()> {
+pub fn check_classes(scenario: &Scenario, classes: &[String]) -> Result<()> {
+    for limit in &scenario.slo {
+        if let Some(name) = &limit.class
+            && !classes.contains(name)
+        {
+            return Err(usage(format!(
+                "--slo '{limit}': there is no class '{name}'; known are {}",
+                classes.join(", ")
+            )));
+        }
+    }
     for assertion in &scenario.assertions {
         if let Scope::Class(name) = &assertion.scope
             && !classes.contains(name)

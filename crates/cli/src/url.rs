@@ -32,7 +32,7 @@ impl Url {
             "https" => true,
             "postgres" | "postgresql" => {
                 return Err(usage(format!(
-                    "'{scheme}://': only plimsoll load and search ask SQL, and not together with HTTP; write http:// or https://"
+                    "'{scheme}://': only plimsoll load, seek and search ask SQL, and not together with HTTP; write http:// or https://"
                 )));
             }
             other => {

@@ -4,7 +4,7 @@ use crate::admission::AdmissionModel;
 use crate::assertion::Assertion;
 use crate::schedule::{LoadModel, Think};
 use crate::secrets::without_address_secrets;
-use crate::slo::Slo;
+use crate::slo::ClassSlo;
 use crate::units::{Share, Span};
 use crate::verdict::{ConnectionLimit, MAX_FAILED};
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub struct Scenario {
     /// Seed of every random choice.
     pub seed: u64,
     /// Limits that the run must hold.
-    pub slo: Vec<Slo>,
+    pub slo: Vec<ClassSlo>,
     /// What the record must say, or the run has missed its goal.
     pub assertions: Vec<Assertion>,
     /// Share of the requests that may fail before the result is no longer the target's.
@@ -260,6 +260,13 @@ impl Scenario {
         self.connections.unwrap_or(own).max(1)
     }
 
+    /// Whether a connection carries several requests at a time: HTTP/2, and calls of VoltDB.
+    fn shares_connections(&self) -> bool {
+        let one_by_one =
+            |target: &String| target.starts_with("http") || target.starts_with("postgres");
+        self.http2 || !self.targets.iter().all(one_by_one)
+    }
+
     /// Most connections of the run, on a machine that lets this process open `openable` of them, and what bounds them.
     ///
     /// Requests that come at their own time need as many connections as there are requests in flight (Little's law),
@@ -272,7 +279,9 @@ impl Scenario {
                 (Some(clients), AdmissionModel::Direct) => asked < clients,
                 (None, AdmissionModel::Direct) => true,
                 // Slots bound the requests in flight, and connections only where they are fewer.
-                (_, AdmissionModel::Managed { slots, .. }) => asked < slots && !self.http2,
+                (_, AdmissionModel::Managed { slots, .. }) => {
+                    asked < slots && !self.shares_connections()
+                }
             };
             let limit =
                 if is_limit { ConnectionLimit::Asked(asked) } else { ConnectionLimit::None };
@@ -383,6 +392,24 @@ mod tests {
         assert_eq!(most(open(), None, sql, 20_000), (64, ConnectionLimit::Own(64)));
         assert_eq!(most(closed(), None, http, 20_000), (7, ConnectionLimit::None));
         assert_eq!(most(closed(), Some(3), http, 20_000), (3, ConnectionLimit::Asked(3)));
+        // With slots, a connection is a limit only where it carries one request at a time.
+        for (target, limit) in [
+            (http, ConnectionLimit::Asked(1)),
+            (sql, ConnectionLimit::Asked(1)),
+            ("volt://h:1", ConnectionLimit::None),
+        ] {
+            let admission =
+                AdmissionModel::Managed { slots: 20, queue_max: 50, queue_timeout_ns: 1 };
+            let targets = vec![target.to_owned()];
+            let managed = Scenario {
+                load: open(),
+                admission,
+                connections: Some(1),
+                targets,
+                ..Scenario::default()
+            };
+            assert_eq!(managed.connections_at_most(20_000), (1, limit));
+        }
         let users = |profile: &str| LoadModel::Users {
             profile: profile.parse().unwrap(),
             requests: 1,

@@ -1,5 +1,9 @@
 //! Limits that a run must hold, and whether it did.
 
+mod class;
+
+pub use class::ClassSlo;
+
 use crate::judged::{Judged, Point};
 use crate::ledger::Ledger;
 use crate::record::{Rates, SloResult};

@@ -5,7 +5,7 @@
 
 use crate::run::{RunEnd, RunError, run};
 use crate::shard::{Part, ShardPlan};
-use crate::windows::WindowCounts;
+use crate::windows::{WindowCounts, WindowLimit};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Sink;
@@ -38,12 +38,31 @@ pub struct PlantPlan {
     pub base: ShardPlan,
     /// How requests follow each other.
     pub arrivals: Arrivals,
-    /// Longest response time of each limit, ns; `u64::MAX` where only failures count.
-    pub limits_ns: Vec<u64>,
+    /// The limits that requests are counted by.
+    pub limits: Vec<WindowLimit>,
     /// Whether the base's number of connections is to be kept.
     pub connections_fixed: bool,
     /// Threads.
     pub shards: u32,
+}
+
+impl PlantPlan {
+    /// The longest response time that a limit allows, ns; one second where only failures count.
+    fn longest_ns(&self) -> u64 {
+        let finite = self.limits.iter().map(|limit| limit.limit_ns).filter(|&ns| ns < u64::MAX);
+        finite.max().unwrap_or(SECOND_NS)
+    }
+
+    /// Whether only limits on other classes have a time, so that requests of some class may take as long as they like.
+    fn has_class_without_time(&self) -> bool {
+        let timed = |class: u16| {
+            let mut of_it =
+                self.limits.iter().filter(|limit| limit.class.is_none_or(|own| own == class));
+            of_it.any(|limit| limit.limit_ns < u64::MAX)
+        };
+        self.limits.iter().any(|limit| limit.class.is_some())
+            && !(0..self.base.classes as u16).all(timed)
+    }
 }
 
 /// A stretch of load at one rate, with everything that was recorded in it.
@@ -117,19 +136,26 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         }
     }
 
-    /// How many connections an order needs: as many as requests can be under way while the slowest of them is
-    /// still in time (Little 1961), and half as many again. A request that waits for one of them is late anyway.
-    fn connections(&self, order: &Order) -> u32 {
+    /// How many connections an order begins with, and how many it may come to need: as many as requests can be under
+    /// way while the slowest of them is still in time (Little 1961), and half as many again. A request that waits for
+    /// one of them is late anyway; where a class has no limit on its time, that one is its timeout.
+    fn connections(&self, order: &Order) -> (u32, u32) {
         if self.plan.connections_fixed {
-            return self.plan.base.connections;
+            return (self.plan.base.connections, self.plan.base.connections);
         }
         let fastest = order.segments.iter().map(|s| s.rate_per_s).fold(0.0, f64::max);
-        let finite = self.plan.limits_ns.iter().copied().filter(|&limit_ns| limit_ns < u64::MAX);
-        let longest_s = finite.max().unwrap_or(SECOND_NS) as f64 / 1e9;
-        let at_a_time = (1.5 * fastest * longest_s).ceil().clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
         // Of a protocol that carries several requests on a connection, as few as `load` would open.
         let streams = (self.protocol)().depth().clamp(1, Scenario::STREAMS);
-        (at_a_time as u32).div_ceil(streams).max(self.plan.shards)
+        let needed = |longest_ns: u64| {
+            let at_a_time = (1.5 * fastest * longest_ns as f64 / 1e9).ceil();
+            let at_a_time = at_a_time.clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
+            (at_a_time as u32).div_ceil(streams).max(self.plan.shards)
+        };
+        let first = needed(self.plan.longest_ns());
+        if !self.plan.has_class_without_time() {
+            return (first, first);
+        }
+        (first, needed(self.plan.base.timeouts.request_ns).max(first))
     }
 
     fn part_of(&self, order: &Order, counts: &[Arc<WindowCounts>]) -> ShardPlan {
@@ -148,8 +174,9 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         plan.limits.requests = None;
         plan.model = LoadModel::Profile { steps, arrivals: self.plan.arrivals };
         plan.seed = order.seed;
-        plan.connections = self.connections(order);
-        plan.warm_connections = None;
+        let (first, most) = self.connections(order);
+        plan.connections = most;
+        plan.warm_connections = (first < most).then_some(first);
         plan.part = Part {
             phase: self.parts,
             offset_ns: now_ns().saturating_sub(self.began_ns),
@@ -179,7 +206,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
             // A stretch that somebody ended has windows that never began.
             seconds: if trial.interrupted { trial.elapsed_s.min(whole_s) } else { whole_s },
             counts,
-            limits: self.plan.limits_ns.clone(),
+            limits: self.plan.limits.iter().map(|limit| limit.limit_ns).collect(),
             totals,
             health,
             interrupted: trial.interrupted,
@@ -252,12 +279,11 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
             order.segments.iter().map(|s| windows_in(s.duration_s, order.window_s)).sum();
         let window_ns = ns(order.window_s);
         let counts: Vec<_> = (0..self.plan.shards)
-            .map(|_| Arc::new(WindowCounts::new(window_ns, windows, &self.plan.limits_ns)))
+            .map(|_| Arc::new(WindowCounts::new(window_ns, windows, &self.plan.limits)))
             .collect();
         let plan = self.part_of(order, &counts);
         let sessions = (self.sessions)(order.seed);
-        let finite = self.plan.limits_ns.iter().copied().filter(|&limit_ns| limit_ns < u64::MAX);
-        let limit_ns = finite.max().unwrap_or(SECOND_NS);
+        let limit_ns = self.plan.longest_ns();
         let done = AtomicBool::new(false);
         let end_early = plan.part.end_early.clone();
         let (result, aborted_at) = std::thread::scope(|scope| {
@@ -302,6 +328,6 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
     }
 
     fn limits(&self) -> usize {
-        self.plan.limits_ns.len()
+        self.plan.limits.len()
     }
 }

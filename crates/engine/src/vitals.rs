@@ -123,7 +123,7 @@ extern "C" fn count_continued(_signal: libc::c_int) {
     CONTINUED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How often this process was stopped and continued since [`count_stops`].
+/// How often this process was stopped and continued since the first thread read its vital signs.
 #[inline]
 pub fn stops() -> u64 {
     CONTINUED.load(Ordering::Relaxed)

@@ -6,6 +6,27 @@
 use plimsoll_core::seek::plant::{LIMITS_MAX, Window};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// A limit as requests are counted by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowLimit {
+    /// Longest response time, ns; `u64::MAX` where only failures count.
+    pub limit_ns: u64,
+    /// The only class that it judges; `None` for all of them.
+    pub class: Option<u16>,
+}
+
+impl WindowLimit {
+    /// A limit on all requests.
+    #[must_use]
+    pub const fn of_all(limit_ns: u64) -> Self {
+        Self { limit_ns, class: None }
+    }
+
+    fn judges(self, class: u16) -> bool {
+        self.class.is_none_or(|own| own == class)
+    }
+}
+
 /// What became of a request, at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedRequest {
@@ -13,6 +34,8 @@ pub struct EndedRequest {
     pub due_ns: u64,
     /// When it ended, ns since the run's start.
     pub done_ns: u64,
+    /// Its class.
+    pub class: u16,
     /// Whether it was a success.
     pub ok: bool,
 }
@@ -21,8 +44,7 @@ pub struct EndedRequest {
 #[derive(Debug)]
 pub struct WindowCounts {
     window_ns: u64,
-    /// Longest response time of each limit, ns; `u64::MAX` where only failures count.
-    limits_ns: Vec<u64>,
+    limits: Vec<WindowLimit>,
     /// The run's start on the engine's clock, ns; 0 before it.
     start_ns: AtomicU64,
     cells: Box<[Cell]>,
@@ -32,9 +54,11 @@ pub struct WindowCounts {
 struct Cell {
     scheduled: AtomicU64,
     on_time: [AtomicU64; LIMITS_MAX],
+    exempt: [AtomicU64; LIMITS_MAX],
     failed: AtomicU64,
     completed: AtomicU64,
     response_sum_ns: AtomicU64,
+    exempt_sum_ns: [AtomicU64; LIMITS_MAX],
 }
 
 /// Adds to a counter that only the calling thread writes.
@@ -46,10 +70,10 @@ fn add(counter: &AtomicU64, amount: u64) {
 impl WindowCounts {
     /// Counts for `windows` windows of `window_ns` each, judged by at most [`LIMITS_MAX`] limits.
     #[must_use]
-    pub fn new(window_ns: u64, windows: usize, limits_ns: &[u64]) -> Self {
+    pub fn new(window_ns: u64, windows: usize, limits: &[WindowLimit]) -> Self {
         Self {
             window_ns: window_ns.max(1),
-            limits_ns: limits_ns.iter().copied().take(LIMITS_MAX).collect(),
+            limits: limits.iter().copied().take(LIMITS_MAX).collect(),
             start_ns: AtomicU64::new(0),
             cells: (0..windows).map(|_| Cell::default()).collect(),
         }
@@ -78,15 +102,43 @@ impl WindowCounts {
         }
     }
 
-    /// A request that was due has ended.
+    /// A request that was due is sent, and now has a class: limits on other classes do not judge it.
+    #[inline]
+    pub fn sent(&self, due_ns: u64, class: u16) {
+        if let Some(cell) = self.cell(due_ns) {
+            for (exempt, limit) in cell.exempt.iter().zip(&self.limits) {
+                if !limit.judges(class) {
+                    add(exempt, 1);
+                }
+            }
+        }
+    }
+
+    /// A request that was due was given up without an end, ns since the run's start: it took until then at least.
+    pub fn given_up(&self, due_ns: u64, now_ns: u64, class: Option<u16>) {
+        self.took(due_ns, now_ns.saturating_sub(due_ns), class);
+    }
+
+    #[inline]
+    fn took(&self, due_ns: u64, response_ns: u64, class: Option<u16>) {
+        let Some(cell) = self.cell(due_ns) else { return };
+        add(&cell.response_sum_ns, response_ns);
+        for (sum, limit) in cell.exempt_sum_ns.iter().zip(&self.limits) {
+            if class.is_some_and(|class| !limit.judges(class)) {
+                add(sum, response_ns);
+            }
+        }
+    }
+
+    /// A request that was sent has ended.
     #[inline]
     pub fn ended(&self, request: EndedRequest) {
         let response_ns = request.done_ns.saturating_sub(request.due_ns);
+        self.took(request.due_ns, response_ns, Some(request.class));
         if let Some(cell) = self.cell(request.due_ns) {
-            add(&cell.response_sum_ns, response_ns);
             if request.ok {
-                for (on_time, limit_ns) in cell.on_time.iter().zip(&self.limits_ns) {
-                    if response_ns <= *limit_ns {
+                for (on_time, limit) in cell.on_time.iter().zip(&self.limits) {
+                    if limit.judges(request.class) && response_ns <= limit.limit_ns {
                         add(on_time, 1);
                     }
                 }
@@ -108,17 +160,20 @@ impl WindowCounts {
             // What is on time is read before what was due: a request that is both while this looks must not make
             // fewer late than there are.
             let on_time: [u64; LIMITS_MAX] = std::array::from_fn(|at| read(&cell.on_time[at]));
+            let exempt: [u64; LIMITS_MAX] = std::array::from_fn(|at| read(&cell.exempt[at]));
             let scheduled = read(&cell.scheduled);
             let mut late = [0; LIMITS_MAX];
-            for ((late, on_time), _) in late.iter_mut().zip(on_time).zip(&self.limits_ns) {
-                *late = scheduled.saturating_sub(on_time);
+            for (at, _) in self.limits.iter().enumerate() {
+                late[at] = scheduled.saturating_sub(on_time[at]).saturating_sub(exempt[at]);
             }
             sum.add(&Window {
                 scheduled,
                 late,
+                exempt,
                 failed: read(&cell.failed),
                 completed: read(&cell.completed),
                 response_sum_s: read(&cell.response_sum_ns) as f64 / 1e9,
+                exempt_sum_s: std::array::from_fn(|at| read(&cell.exempt_sum_ns[at]) as f64 / 1e9),
             });
         }
     }
@@ -131,14 +186,15 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_late_and_what_fails_is_late_for_every_limit() {
-        let counts =
-            WindowCounts::new(SECOND_NS, 2, &[10 * MILLISECOND_NS, 100 * MILLISECOND_NS, u64::MAX]);
+        let limits = [10 * MILLISECOND_NS, 100 * MILLISECOND_NS, u64::MAX].map(WindowLimit::of_all);
+        let counts = WindowCounts::new(SECOND_NS, 2, &limits);
         let at = |ms: u64| ms * MILLISECOND_NS;
         for due_ms in [0, 100, 200, 300, 1500] {
             counts.due(at(due_ms));
         }
         let ended = |due_ms, done_ms, ok| {
-            counts.ended(EndedRequest { due_ns: at(due_ms), done_ns: at(done_ms), ok });
+            counts.sent(at(due_ms), 0);
+            counts.ended(EndedRequest { due_ns: at(due_ms), done_ns: at(done_ms), class: 0, ok });
         };
         ended(0, 10, true);
         ended(100, 150, true);
@@ -151,5 +207,40 @@ mod tests {
         assert!((sums[0].response_sum_s - 1.061).abs() < 1e-9);
         // The reply of the first window's slow request came in the second window.
         assert_eq!((sums[1].scheduled, sums[1].completed, sums[1].late[2]), (1, 1, 1));
+    }
+
+    /// Limits on class 1 and on class 0, and one on all: each judges its own requests, and all that have no class.
+    #[test]
+    fn a_limit_on_a_class_leaves_the_requests_of_others_alone() {
+        let limits = [
+            WindowLimit { limit_ns: 10 * MILLISECOND_NS, class: Some(1) },
+            WindowLimit { limit_ns: u64::MAX, class: Some(0) },
+            WindowLimit::of_all(100 * MILLISECOND_NS),
+        ];
+        let counts = WindowCounts::new(SECOND_NS, 1, &limits);
+        let at = |ms: u64| ms * MILLISECOND_NS;
+        let ended = |due_ms, done_ms, class, ok| {
+            counts.due(at(due_ms));
+            counts.sent(at(due_ms), class);
+            counts.ended(EndedRequest { due_ns: at(due_ms), done_ns: at(done_ms), class, ok });
+        };
+        ended(0, 5, 1, true);
+        ended(0, 50, 1, true);
+        ended(0, 150, 0, true);
+        ended(0, 3, 0, false);
+        // One of class 0 that is still in flight, and one that was never sent.
+        counts.due(at(10));
+        counts.sent(at(10), 0);
+        counts.due(at(20));
+        counts.given_up(at(20), at(320), None);
+        let mut sums = [Window::default(); 1];
+        counts.add_to(&mut sums);
+        let sum = sums[0];
+        assert_eq!([0, 1, 2].map(|at| sum.subject(at)), [3, 4, 6]);
+        assert_eq!(sum.late[..3], [2, 3, 4]);
+        assert!((sum.response_sum_s - 0.508).abs() < 1e-9);
+        // Class 1 took 5 and 50 ms, and the one without a class 300.
+        assert!((sum.subject_sum_s(0) - 0.355).abs() < 1e-9);
+        assert!((sum.subject_sum_s(1) - 0.453).abs() < 1e-9);
     }
 }

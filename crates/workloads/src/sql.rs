@@ -107,6 +107,12 @@ impl SqlSet {
         self.requests.is_empty()
     }
 
+    /// Returns whether some statement is of a class.
+    #[must_use]
+    pub fn has_class(&self, class: u16) -> bool {
+        self.classes.iter().any(|&own| u16::from(own) == class)
+    }
+
     /// Names of the classes, by index.
     #[must_use]
     pub fn class_names(&self) -> &[String] {

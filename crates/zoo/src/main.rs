@@ -125,8 +125,12 @@ impl Arguments {
                     let ended = if outcome.is_right() { "right" } else { "wrong" };
                     let certified = found.certified.as_ref().map(|run| run.rate_per_s);
                     println!(
-                        "  {seed} {ended}: {:?} certified {certified:?} interval {:?}: {}",
-                        found.verdict, found.interval_per_s, found.reason
+                        "  {seed} {ended}: {:?} certified {certified:?} interval {:?} capacity {:?} phases {:?}: {}",
+                        found.verdict,
+                        found.interval_per_s,
+                        found.capacity_per_s,
+                        found.phases.iter().map(|p| p.from_s as u32).collect::<Vec<_>>(),
+                        found.reason
                     );
                 }
             }

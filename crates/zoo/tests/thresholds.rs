@@ -1,31 +1,84 @@
 //! The thresholds of THRESHOLDS.md with fewer seeds, each share with three binomial standard errors' allowance.
 
+use plimsoll_core::seek::goal::Goal;
+use plimsoll_zoo::changing;
 use plimsoll_zoo::models::{self, Model};
 use plimsoll_zoo::parallel::map;
 use plimsoll_zoo::table::{self, Outcome};
 
 const SEEDS: u64 = 60;
 
+fn least(wanted: f64, of: usize) -> f64 {
+    wanted - 3.0 * (wanted * (1.0 - wanted) / of.max(1) as f64).sqrt()
+}
+
+fn most(wanted: f64, of: usize) -> f64 {
+    wanted + 3.0 * (wanted * (1.0 - wanted) / of.max(1) as f64).sqrt()
+}
+
+fn searches(model: &Model, budget_s: f64) -> Vec<Outcome> {
+    let goal = |seed| Goal { budget_s, ..model.goal(seed) };
+    map(SEEDS, |seed| table::search(model, &goal(seed)).0)
+}
+
 fn check(model: &Model) {
-    let outcomes: Vec<Outcome> = map(SEEDS, |seed| table::search(model, &model.goal(seed)).0);
-    let least = |wanted: f64| wanted - 3.0 * (wanted * (1.0 - wanted) / SEEDS as f64).sqrt();
-    let covered = table::share(&outcomes, |o| o.covers);
-    assert!(covered >= least(0.93), "{}: intervals cover {covered}", model.name);
+    let outcomes = searches(model, 300.0);
+    let of = outcomes.len();
     if model.five_percent_s.is_some_and(|seconds| seconds <= 120.0) {
         let within = table::share(&outcomes, |o| o.error.abs() <= 0.05);
-        assert!(within >= least(0.95), "{}: {within} within 5 %", model.name);
+        assert!(within >= least(0.95, of), "{}: {within} within 5 %", model.name);
         let certified = table::share(&outcomes, |o| o.certified_error.abs() <= 0.05);
-        assert!(certified >= least(0.95), "{}: {certified} certified within 5 %", model.name);
+        assert!(certified >= least(0.9, of), "{}: {certified} certified within 5 %", model.name);
     }
     let none = table::share(&outcomes, |o| o.certified_error.is_nan());
-    assert!(none <= 0.02 + 3.0 * (0.02 * 0.98 / SEEDS as f64).sqrt(), "{}: {none}", model.name);
+    assert!(none <= most(0.1, of), "{}: {none} certified nothing", model.name);
     for outcome in &outcomes {
-        assert!(outcome.certified_error.is_nan() || outcome.certified_error.abs() <= 0.2);
-        assert!(outcome.error.abs() <= 0.2, "{}: {outcome:?}", model.name);
-        assert!(outcome.elapsed_s <= 300.0 + 16.0 * model.limit_s + 4.0, "{outcome:?}");
+        assert!(
+            outcome.error.is_nan() || outcome.error.abs() <= 0.25,
+            "{}: {outcome:?}",
+            model.name
+        );
     }
     let median_s = table::quantile(outcomes.iter().map(|o| o.elapsed_s), 0.5);
     assert!(median_s <= 300.0, "{}: {median_s} s", model.name);
+    honest(model, &outcomes, 300.0);
+    for budget_s in [5.0, 30.0, 60.0, 120.0] {
+        honest(model, &searches(model, budget_s), budget_s);
+    }
+}
+
+/// What holds at every budget: whatever is said is right as often as it says.
+fn honest(model: &Model, outcomes: &[Outcome], budget_s: f64) {
+    let (name, of) = (model.name, outcomes.len());
+    let printed: Vec<Outcome> = outcomes.iter().filter(|o| o.has_interval).copied().collect();
+    let covered = table::share(&printed, |o| o.covers);
+    assert!(
+        printed.is_empty() || covered >= least(0.93, printed.len()),
+        "{name}, {budget_s} s: {covered} of {} intervals hold the line",
+        printed.len()
+    );
+    let far = table::share(outcomes, |o| o.certified_error > 0.1);
+    assert!(
+        far <= most(0.01, of),
+        "{name}, {budget_s} s: {far} certified over 10 % above the line"
+    );
+    let unstable = table::share(outcomes, |o| o.is_unstable);
+    assert!(unstable <= most(0.02, of), "{name}, {budget_s} s: {unstable} called unstable");
+    // What an overload has left in the queue is waited for: a plant of the zoo drops none of it.
+    let most_s = 1.2 * budget_s + 16.0 * model.limit_s + 4.0;
+    for outcome in outcomes {
+        assert!(outcome.elapsed_s <= most_s, "{name}: {} s of {budget_s} s", outcome.elapsed_s);
+    }
+}
+
+/// A target that changes is called unstable, or its last state's line is named.
+#[test]
+fn targets_that_change_are_not_taken_for_others() {
+    for plant in changing::all() {
+        let outcomes = map(40, |seed| plant.search(seed, 300.0).0);
+        let right = outcomes.iter().filter(|o| o.is_right()).count() as f64 / 40.0;
+        assert!(right >= least(0.88, 40), "{}: {right}", plant.name);
+    }
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn prepare(arguments: &[String], staging: &Staging, processors: Option<CpuSet>) 
     }
 }
 
-/// Whether a load was answered as it should be to its last request, or a feed or a visit is complete, though the figures are
+/// True if each request of a load succeeded, or if a feed or a visit is complete, even though the figures are
 /// not the target's: a load whose generator was the limit has fed what a load of fewer requests a second would have fed.
 fn all_was_done(record: &Path) -> bool {
     let text = std::fs::read(record).unwrap_or_default();

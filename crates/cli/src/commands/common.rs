@@ -4,7 +4,7 @@ use crate::execute::Output;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
-use plimsoll_core::slo::Slo;
+use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Share;
 use plimsoll_core::units::Span;
 use std::path::PathBuf;
@@ -51,9 +51,10 @@ pub struct RunFlags {
     /// Look at every reply as it comes instead of gathering replies in batches at full speed.
     #[arg(long, help_heading = "Run")]
     pub no_batching: bool,
-    /// A limit the run must hold, or exit code 2: p95=500ms, mean=50ms, max=2s, errors=0.1%, rate=1000.
+    /// A limit the run must hold, or exit code 2: p95=500ms, mean=50ms, max=2s, errors=0.1%, rate=1000; of one class
+    /// 'p95{class=fuzzy}=50ms'.
     #[arg(long, value_name = "LIMIT", help_heading = "Run")]
-    pub slo: Vec<Slo>,
+    pub slo: Vec<ClassSlo>,
     /// What the record must say, or exit code 2: 'global p95 < 500ms', 'each failed.percent <= 1%', 'class search rate
     /// between 90/s and 110/s'; may be repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Run")]

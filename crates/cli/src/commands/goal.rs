@@ -6,7 +6,7 @@ use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::seek::goal::{Goal, Limit};
 use plimsoll_core::seek::plant::LIMITS_MAX;
-use plimsoll_core::slo::Slo;
+use plimsoll_core::slo::{ClassSlo, Slo};
 use plimsoll_core::units::Span;
 
 /// Longest budget.
@@ -15,7 +15,7 @@ const BUDGET_MAX: Span = Span::seconds(24 * 3600);
 /// What the user asked for.
 pub struct Wish<'a> {
     /// Limits to hold.
-    pub slo: &'a [Slo],
+    pub slo: &'a [ClassSlo],
     /// Time for the whole search.
     pub budget: Span,
     /// Half-width of the interval, `5%` or `0.05`.
@@ -55,6 +55,11 @@ impl Wish<'_> {
             most_per_s: self.most_per_s,
         };
         goal.check().map_err(usage)?;
+        if self.method.rival().is_some() && self.slo.iter().any(|limit| limit.class.is_some()) {
+            return Err(usage(
+                "--slo: other tools' searches know no classes; leave {class=...} out",
+            ));
+        }
         let limits_ns = self.method.limits_ns(&goal, limits_ns)?;
         Ok((goal, limits_ns))
     }
@@ -66,7 +71,7 @@ pub fn timeout(goal: &Goal) -> Span {
 }
 
 /// What the search calls the limits, and each limit's longest response time, ns.
-fn limits(slo: &[Slo]) -> Result<(Vec<Limit>, Vec<u64>)> {
+fn limits(slo: &[ClassSlo]) -> Result<(Vec<Limit>, Vec<u64>)> {
     if slo.len() > LIMITS_MAX {
         return Err(usage(format!("--slo: at most {LIMITS_MAX} limits at once")));
     }
@@ -74,7 +79,7 @@ fn limits(slo: &[Slo]) -> Result<(Vec<Limit>, Vec<u64>)> {
     let mut limits_ns = Vec::new();
     for limit in slo {
         let label = limit.to_string();
-        let (own, ns) = match *limit {
+        let (own, ns) = match limit.slo {
             Slo::Quantile { limit: Span { ns: 0 }, .. } | Slo::Mean(Span { ns: 0 }) => {
                 return Err(usage(format!("--slo {label}: nothing is answered in no time")));
             }

@@ -19,10 +19,11 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::search::seek;
-use plimsoll_core::slo::Slo;
+use plimsoll_core::slo::{ClassSlo, Slo};
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
+use plimsoll_engine::windows::WindowLimit;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use plimsoll_workloads::rank::{RankSessions, payload};
@@ -144,12 +145,12 @@ pub struct RankArgs {
 }
 
 impl RankArgs {
-    fn slo(&self) -> Vec<Slo> {
+    fn slo(&self) -> Vec<ClassSlo> {
         if !self.slo.is_empty() {
-            return self.slo.clone();
+            return self.slo.iter().copied().map(ClassSlo::from).collect();
         }
         let ms = if self.preset == Preset::Mini { 150 } else { 500 };
-        vec![Slo::Quantile { quantile: 0.95, limit: Span { ns: ms * 1_000_000 } }]
+        vec![Slo::Quantile { quantile: 0.95, limit: Span { ns: ms * 1_000_000 } }.into()]
     }
 
     fn check(&self) -> Result<()> {
@@ -253,7 +254,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         let plant_plan = PlantPlan {
             base: plan.clone(),
             arrivals: Arrivals::Poisson,
-            limits_ns: limits_ns.clone(),
+            limits: limits_ns.iter().copied().map(WindowLimit::of_all).collect(),
             connections_fixed: false,
             shards: scenario.threads,
         };

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 /// Addresses, requests and what makes a reply a success.
 #[derive(Args, Debug)]
 pub struct RequestFlags {
-    /// http:// or https:// addresses, of load also postgres://; connections are dealt out to them in turn.
+    /// http://, https:// or postgres:// addresses; connections are dealt out to them in turn.
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
     /// File of requests: URLs, one a line; with --post URLs and bodies; or NDJSON of
-    /// {"method","path","headers","body","class"}. May be gzip. Of load with postgres:// SQL, one statement a line.
+    /// {"method","path","headers","body","class"}. May be gzip. With postgres:// SQL, one statement a line.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     queries: Option<PathBuf>,
     /// The query file holds URLs followed by the lines of their bodies.
@@ -25,7 +25,7 @@ pub struct RequestFlags {
     /// also block and interleaved.
     #[arg(long, value_name = "ORDER", default_value = "file", help_heading = "Requests")]
     order: String,
-    /// Method of requests whose source names none; without it POST where there are bodies, else GET. Of load with
+    /// Method of requests whose source names none; without it POST where there are bodies, else GET. With
     /// postgres://: simple (statements parsed and planned each time) or prepared.
     #[arg(long, value_name = "METHOD", help_heading = "Requests")]
     method: Option<String>,

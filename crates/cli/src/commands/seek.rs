@@ -1,28 +1,26 @@
 //! `plimsoll seek`: the highest rate that holds the limits.
 
+mod searching;
+
 use super::common::{ArrivalsFlag, OutputFlags};
 use super::goal::{Wish, timeout};
-use super::method::{Method, results, search_as, unless_dead, verdict_of};
+use super::method::Method;
 use super::requests::RequestFlags;
 use crate::contact::reach;
-use crate::execute::{code, print_out, style, write_json};
-use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::prepare::{SessionForm, http_of, open};
-use crate::search_progress::SearchProgress;
+use crate::execute::{Output, code, print_out, style, write_json};
+use crate::keeping::{About, Finished};
+use crate::postgres;
+use crate::prepare::{http_of, open};
 use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
-use plimsoll_core::scenario::Scenario;
+use plimsoll_core::scenario::{RowOrder, Scenario};
 use plimsoll_core::schedule::{Arrivals, LoadModel};
-use plimsoll_core::seek::finding::Measured;
 use plimsoll_core::seek::goal::Goal;
-use plimsoll_core::seek::search::seek;
-use plimsoll_core::seek::watch::watch;
-use plimsoll_core::slo::Slo;
+use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
-use plimsoll_engine::plant::{EnginePlant, PlantPlan};
-use plimsoll_engine::shard::ShardPlan;
-use std::cell::RefCell;
+use plimsoll_engine::windows::WindowLimit;
+use searching::{Subject, search};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,24 +31,30 @@ Examples:
       --slo p95=100ms --slo p99=1s --slo errors=0.1% --budget 10m --width 3%
   The line over half an hour, for a target that scales or warms up; Ctrl-C ends it earlier:
     plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --watch --budget 30m
+  A limit for one kind of query of a mix, and another one for all:
+    plimsoll seek http://127.0.0.1:8080 --queries queries.txt --class fuzzy=fuzzy \\
+      --slo 'p95{class=fuzzy}=200ms' --slo p99=1s
+  One SQL statement of PostgreSQL (password: PGPASSWORD):
+    plimsoll seek postgres://me@127.0.0.1:5432/db --body 'SELECT 1' --slo p95=20ms
   A target to try it on; its own limit is known (M/M/4, 163.04 a second):
     plimsoll serve queue --servers 4 --service exponential:20ms --port 8080
 
 Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Share of the connections that may be busy at the line before it is put in doubt.
-const CONNECTIONS_BUSY: f64 = 0.8;
-
 /// Find the highest rate that holds limits on latency and errors, with an interval.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(mut_arg("rows_per", |flag| flag.hide(true)))]
+#[command(mut_arg("order", |flag| flag.help(ORDER_HELP)))]
+#[command(mut_arg("rows_order", |flag| flag.help(ROWS_ORDER_HELP).hide_possible_values(true)))]
 pub struct SeekArgs {
     #[command(flatten)]
     requests: RequestFlags,
 
-    /// A limit to hold: p95=500ms, p99=2s, mean=50ms or errors=0.1%; may be repeated.
+    /// A limit to hold: p95=500ms, p99=2s, mean=50ms or errors=0.1%; of one class 'p95{class=fuzzy}=50ms'; may be
+    /// repeated.
     #[arg(long, value_name = "LIMIT", required = true, help_heading = "Search")]
-    slo: Vec<Slo>,
+    slo: Vec<ClassSlo>,
     /// Time for the whole search.
     #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Search")]
     budget: Span,
@@ -77,7 +81,7 @@ pub struct SeekArgs {
     #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
     watch: bool,
 
-    /// Connections; by default as many as requests can be under way in time, and half as many again.
+    /// Number of connections [default: 1.5 times the requests that can be in flight in time; 64 for postgres://].
     #[arg(long, value_name = "N", help_heading = "Run")]
     connections: Option<u32>,
     /// Longest time from sending a request to its last byte; by default twice the longest limit, and a second more.
@@ -97,23 +101,46 @@ pub struct SeekArgs {
     spin: Span,
     #[command(flatten)]
     output: OutputFlags,
+
+    /// A flag of load, to say why it is none of seek.
+    #[arg(long, hide = true, value_name = "STEPS")]
+    users: Option<String>,
 }
+
+const ORDER_HELP: &str = "In which order requests are asked: file (one order a part of the search, drawn anew), shuffle (the same) or \
+                          random (with replacement)";
+const ROWS_ORDER_HELP: &str = "Which row comes next: circular (the default) or random; both are drawn with replacement, anew for each part of \
+                               the search";
 
 /// A search, ready to start.
 struct Task {
     scenario: Scenario,
     goal: Goal,
+    method: Method,
+    /// Whether the line is followed.
+    watches: bool,
     limits_ns: Vec<u64>,
     connections_fixed: bool,
 }
 
 impl SeekArgs {
-    fn task(&self) -> Result<Task> {
+    fn check(&self) -> Result<()> {
+        if self.users.is_some() {
+            return Err(usage(
+                "--users: how many users come is a load of its own, and seek offers a rate that it changes; leave it \
+                 out, or use plimsoll load --users",
+            ));
+        }
         if !(self.start_rate > 0.0 && self.start_rate <= self.max_rate) {
             return Err(usage(
                 "--start-rate: use a rate above 0 and at most --max-rate, in requests per second",
             ));
         }
+        Ok(())
+    }
+
+    fn task(&self) -> Result<Task> {
+        self.check()?;
         let wish = Wish {
             slo: &self.slo,
             budget: self.budget,
@@ -126,6 +153,17 @@ impl SeekArgs {
         };
         let (goal, limits_ns) = wish.goal()?;
         let mut scenario = self.requests.scenario()?;
+        let has_end = |order| matches!(order, RowOrder::Queue | RowOrder::Shuffle);
+        if scenario.rows.as_ref().is_some_and(|rows| has_end(rows.order)) {
+            return Err(usage(
+                "--rows-order: queue and shuffle end with the last row, and a search needs rows without end; write \
+                 circular or random",
+            ));
+        }
+        if let Some(rows) = &mut scenario.rows {
+            // In the order of the file each part of the search would begin with the same rows, which a cache then has.
+            rows.order = RowOrder::Random;
+        }
         let arrivals = match self.arrivals {
             ArrivalsFlag::Poisson => Arrivals::Poisson,
             ArrivalsFlag::Uniform => Arrivals::Uniform,
@@ -140,7 +178,44 @@ impl SeekArgs {
         scenario.seed = self.seed;
         scenario.spin = self.spin;
         scenario.slo.clone_from(&self.slo);
-        Ok(Task { scenario, goal, limits_ns, connections_fixed: self.connections.is_some() })
+        let is_sql = scenario.targets.iter().any(|target| postgres::is_address(target));
+        let connections_fixed = is_sql || self.connections.is_some();
+        let (method, watches) = (self.strategy, self.watch);
+        Ok(Task { scenario, goal, method, watches, limits_ns, connections_fixed })
+    }
+}
+
+impl Task {
+    /// The limits as requests are counted by them. `has_class` says whether there are requests of a class.
+    fn limits(
+        &self,
+        names: &[String],
+        has_class: impl Fn(u16) -> bool,
+    ) -> Result<Vec<WindowLimit>> {
+        let limit = |(at, &limit_ns): (usize, &u64)| {
+            let own = self.scenario.slo.get(at);
+            let Some((slo, class)) = own.and_then(|slo| Some((slo, slo.class.as_ref()?))) else {
+                return Ok(WindowLimit::of_all(limit_ns));
+            };
+            // An unknown one was rejected when the requests were read.
+            let place = names.iter().position(|name| name == class).map(|place| place as u16);
+            if !place.is_some_and(&has_class) {
+                return Err(usage(format!("--slo '{slo}': no request is of class '{class}'")));
+            }
+            Ok(WindowLimit { limit_ns, class: place })
+        };
+        self.limits_ns.iter().enumerate().map(limit).collect()
+    }
+
+    /// The scenario of one part of the search: a seed of its own, so that no two parts ask the same requests in the
+    /// same order, or with the same rows. `length` is the number of requests, where they can be asked in any order.
+    fn part(&self, seed: u64, length: Option<usize>) -> Scenario {
+        let mut part = self.scenario.clone();
+        part.seed = seed;
+        if part.order == "file" && length.is_some_and(|length| length > 1) {
+            part.order = "shuffle".to_owned();
+        }
+        part
     }
 }
 
@@ -151,8 +226,17 @@ impl SeekArgs {
 pub fn run(args: &SeekArgs) -> Result<u8> {
     let task = args.task()?;
     let output = args.output.output();
+    let targets = &task.scenario.targets;
+    if targets.iter().any(|target| postgres::is_address(target)) {
+        return print(&of_sql(task, &output)?, &output);
+    }
+    print(&of_http(&task, &output)?, &output)
+}
+
+fn of_http(task: &Task, output: &Output) -> Result<Finished> {
     let (plan, form) = open(&task.scenario)?;
     let prepared = form.prepared(&task.scenario, plan)?;
+    let limits = task.limits(&prepared.class_names, |class| form.has_class(class))?;
     output.check()?;
     reach(&prepared.plan.targets, task.scenario.connect_timeout)?;
     let about = About {
@@ -161,122 +245,26 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
         distinct_requests: prepared.distinct_requests,
         troubles: prepared.troubles,
     };
-    let progress = SearchProgress::new(&task.goal, output.quiet);
     let http = http_of(&task.scenario);
-    let finished = carry_out(&task.scenario, &about, &output, |keeping| {
-        let mut second = |interval: &_| progress.second(interval);
-        let sessions_error = RefCell::new(None);
-        let mut sessions = |seed: u64| match form.sessions(&part(&task.scenario, &form, seed)) {
-            Ok(sessions) => sessions,
-            Err(error) => {
-                sessions_error.borrow_mut().get_or_insert(error);
-                Vec::new()
-            }
-        };
-        let stop = keeping.stop;
-        let plan = plant_plan(&task, about.plan);
-        let mut plant =
-            EnginePlant::new(plan, move || http, &mut sessions, keeping.sink, &mut second, stop);
-        let (results, verdict, warnings) = match args.strategy.rival() {
-            None => {
-                let search = if args.watch { watch } else { seek };
-                let finding = search(&mut plant, &task.goal, &mut |event| progress.event(event));
-                let own = args
-                    .connections
-                    .zip(finding.certified.as_ref())
-                    .and_then(|(fixed, at_line)| held_by_connections(at_line, fixed));
-                let repeated = repeated(finding.repeated);
-                let own = own.into_iter().chain(repeated).collect();
-                (results(&finding), verdict_of(&finding), own)
-            }
-            Some(rival) => {
-                let (results, verdict, _) = search_as(rival, &mut plant, &task.goal);
-                (results, verdict, Vec::new())
-            }
-        };
-        progress.done();
-        let end = plant.finish()?;
-        if let Some(error) = sessions_error.take() {
-            return Err(error);
-        }
-        let end =
-            end.ok_or_else(|| usage("--budget: no load was offered; give the search more time"))?;
-        let verdict = Some(unless_dead(verdict, &end));
-        Ok(JobEnd { end, results, verdict, warnings })
-    });
-    progress.done();
-    print(&finished?, &output)
+    let mut sessions = |seed| form.sessions(&task.part(seed, form.length()));
+    let subject = Subject { about: &about, limits, sessions: &mut sessions };
+    search(task, subject, output, || http)
 }
 
-fn print(finished: &Finished, output: &crate::execute::Output) -> Result<u8> {
+fn of_sql(mut task: Task, output: &Output) -> Result<Finished> {
+    let sql = postgres::open(&task.scenario)?;
+    let limits = task.limits(sql.set.class_names(), |class| sql.set.has_class(class))?;
+    output.check()?;
+    task.scenario.clone_from(&sql.scenario);
+    let mut sessions = |seed| sql.sessions(&task.part(seed, Some(sql.set.len())));
+    let subject = Subject { about: &sql.about(), limits, sessions: &mut sessions };
+    search(&task, subject, output, || sql.protocol.clone())
+}
+
+fn print(finished: &Finished, output: &Output) -> Result<u8> {
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }
     Ok(code(finished))
-}
-
-/// The scenario of one part of the search: a seed of its own, so that no two parts ask the same requests in the
-/// same order.
-fn part(scenario: &Scenario, form: &SessionForm, seed: u64) -> Scenario {
-    let mut part = scenario.clone();
-    part.seed = seed;
-    if part.order == "file" && form.length().is_some_and(|length| length > 1) {
-        part.order = "shuffle".to_owned();
-    }
-    part
-}
-
-fn plant_plan(task: &Task, base: &ShardPlan) -> PlantPlan {
-    let arrivals = match task.scenario.load {
-        LoadModel::Open { arrivals, .. } => arrivals,
-        _ => Arrivals::Poisson,
-    };
-    PlantPlan {
-        base: base.clone(),
-        arrivals,
-        limits_ns: task.limits_ns.clone(),
-        connections_fixed: task.connections_fixed,
-        shards: task.scenario.threads,
-    }
-}
-
-/// Says how much of the search was measured anew.
-fn repeated(parts: u32) -> Option<String> {
-    (parts > 0).then(|| {
-        format!(
-            "the generator was late in {parts} part{} of the search, which {} measured once more: this machine \
-             stands still now and then, or has too little to do this",
-            if parts == 1 { "" } else { "s" },
-            if parts == 1 { "was" } else { "were" },
-        )
-    })
-}
-
-/// Says so when a fixed number of connections was nearly all in use at the line, which then may be theirs. By
-/// Little's law the rate times the mean response time is how many requests were under way or waiting to be.
-fn held_by_connections(at_line: &Measured, fixed: u32) -> Option<String> {
-    let busy = at_line.rate_per_s * at_line.response_mean_s;
-    (busy >= CONNECTIONS_BUSY * f64::from(fixed)).then(|| {
-        format!(
-            "{busy:.1} requests were under way or waiting at the line, with {fixed} connections: the line may be \
-             theirs; use more, or leave --connections out"
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_core::seek::plant::Window;
-
-    #[test]
-    fn a_line_that_all_connections_are_busy_at_may_be_theirs() {
-        let counts = Window { scheduled: 1000, response_sum_s: 50.0, ..Window::default() };
-        let certified = Measured::new(100.0, 10.0, 1, &counts);
-        assert!(
-            held_by_connections(&certified, 6).is_some_and(|text| text.contains("5.0 requests"))
-        );
-        assert!(held_by_connections(&certified, 7).is_none());
-    }
 }

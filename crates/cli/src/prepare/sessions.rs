@@ -41,6 +41,18 @@ impl SessionForm {
         }
     }
 
+    /// Returns whether some request is of a class; a streamed file is not searched for it.
+    #[must_use]
+    pub fn has_class(&self, class: u16) -> bool {
+        match &self.source.kind {
+            SourceKind::Rendered(rendered) => {
+                let set = &rendered.per_target[0];
+                (0..set.len()).any(|index| u16::from(set.class(index)) == class)
+            }
+            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..) => true,
+        }
+    }
+
     /// The run of `plan` with sessions that begin anew.
     ///
     /// # Errors

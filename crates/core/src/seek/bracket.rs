@@ -138,7 +138,8 @@ impl Search<'_> {
     }
 
     pub(super) fn step_s(&self, rate_per_s: f64) -> f64 {
-        (4.0 * self.goal.limit_s).max(1.0).max(30.0 / rate_per_s)
+        let requests_s = (30.0 / rate_per_s).min(self.goal.budget_s / 30.0);
+        (4.0 * self.goal.limit_s).max(1.0).max(requests_s)
     }
 
     /// Doubles the rate until a limit breaks; goes down first if the first rate breaks one already.
@@ -156,8 +157,17 @@ impl Search<'_> {
                     broken = broken.min(rate);
                     rate /= 4.0;
                     if rate < least {
-                        rate = self.above_a_bad_beginning()?;
-                        self.bracket.0 = rate;
+                        match self.above_a_bad_beginning() {
+                            Ok(above) => {
+                                rate = above;
+                                self.bracket.0 = rate;
+                            }
+                            Err(Stop::Infeasible) if self.heat()? => {
+                                rate = self.goal.start_per_s.min(most);
+                                broken = f64::INFINITY;
+                            }
+                            Err(stop) => return Err(stop),
+                        }
                     }
                 }
             }
@@ -181,6 +191,28 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// No low rate holds: a target that is still cold may, once it has been under load. Says whether it got faster.
+    fn heat(&mut self) -> Result<bool, Stop> {
+        if std::mem::replace(&mut self.heated, true) || self.fails_too_often() {
+            return Ok(false);
+        }
+        let since_s = self.since_s;
+        self.bracket = (0.0, self.goal.start_per_s);
+        self.overload()?;
+        self.warm_near_capacity()?;
+        self.bracket = (0.0, f64::INFINITY);
+        self.capacity = None;
+        Ok(self.since_s > since_s)
+    }
+
+    /// Whether failures alone break a limit at all rates so far: load is no remedy for those.
+    fn fails_too_often(&self) -> bool {
+        let mut all = Window::default();
+        self.curve.iter().for_each(|seen| all.add(&seen.counts));
+        let allowed = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
+        all.failed as f64 > allowed * all.scheduled as f64
+    }
+
     fn tell_bracket(&mut self) {
         let (low_per_s, high_per_s) = self.bracket;
         self.tell(&Event::Bracket { low_per_s, high_per_s });
@@ -193,7 +225,10 @@ impl Search<'_> {
         let mut saturated = 0;
         while rate < self.goal.most_per_s {
             rate = (2.0 * rate).min(self.goal.most_per_s);
-            let duration_s = round_to(2.0 * self.step_s(rate), self.window_s);
+            // Most of these are far from the line: half a minute for all of them is enough.
+            let requests_s = (30.0 / rate).min(self.goal.budget_s / 30.0);
+            let duration_s = (8.0 * self.goal.limit_s).max(0.5).max(2.0 * requests_s);
+            let duration_s = round_to(duration_s, self.window_s);
             let trial = self.offer_on_time(&[Segment { rate_per_s: rate, duration_s }], None)?;
             let skip = trial.windows.len() / 2;
             // The last requests have none after them that would fill their batch.
@@ -239,14 +274,16 @@ impl Search<'_> {
         let mut rate_per_s = 1.15 * self.bracket.1;
         let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
         let mut measuring = false;
-        for _ in 0..8 {
+        for step in 0..12 {
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             if self.starved(&trial) {
                 return Ok(());
             }
             let skip = trial.windows.len() / 3;
             let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
-                return Ok(());
+                // So few requests that none fell into it.
+                rate_per_s *= 2.0;
+                continue;
             };
             self.curve.push(seen);
             let per_s = seen.counts.completed as f64 / seen.seconds;
@@ -268,7 +305,9 @@ impl Search<'_> {
             }
             measuring = saturated;
             // Once it is saturated, a little more than it can is enough, and quickly worked off again.
-            rate_per_s = if saturated { 1.2 * per_s } else { 1.5 * rate_per_s };
+            // Where it is still far away, the limit breaks for another reason than load.
+            let more = if step < 3 { 1.5 } else { 2.0 };
+            rate_per_s = if saturated { 1.2 * per_s } else { more * rate_per_s };
             if saturated {
                 duration_s = round_to(self.overload_s(per_s), self.window_s);
             }
@@ -280,7 +319,8 @@ impl Search<'_> {
     /// it, however the short looks came out, and no line is told.
     pub(super) fn look_below(&mut self) -> Result<(), Stop> {
         let top = self.bracket.0;
-        if self.holds_below(top) {
+        // Of a target that collects work into batches it is known that low rates break.
+        if self.non_monotone || self.holds_below(top) {
             return Ok(());
         }
         for share in BELOW {

@@ -14,8 +14,8 @@ const STEP: f64 = 0.005;
 const NEAR: f64 = 0.04;
 const DEPTH: f64 = 0.6;
 /// A certified rate is not further above the line than this, but for rare cases.
-const FAR: f64 = 0.09;
-const RARE: f64 = 0.005;
+const FAR: f64 = 0.10;
+const RARE: f64 = 0.01;
 /// Most runs.
 const RUNS: usize = 8;
 
@@ -120,7 +120,7 @@ impl Search<'_> {
     }
 
     /// A run may hold by chance at a rate above the line. No rate is certified that may be further above it than
-    /// [`FAR`], but for one time in two hundred.
+    /// [`FAR`], but for one time in a hundred.
     fn surely_not_far_above(&self) -> f64 {
         self.fit.map_or(f64::INFINITY, |(fit, _)| {
             let normal_ends = normal::quantile(0.5 + self.goal.confidence / 2.0);

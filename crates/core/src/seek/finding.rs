@@ -40,7 +40,7 @@ pub struct Measured {
     pub seconds: f64,
     /// Requests due.
     pub scheduled: u64,
-    /// Late share for each limit of the goal.
+    /// Late share for each limit of the goal, of the requests that it judges.
     pub late_share: Vec<f64>,
     /// Mean response time, s.
     pub response_mean_s: f64,
@@ -57,10 +57,7 @@ impl Measured {
             rate_per_s,
             seconds,
             scheduled: counts.scheduled,
-            late_share: counts.late[..limits.min(LIMITS_MAX)]
-                .iter()
-                .map(|l| *l as f64 / n)
-                .collect(),
+            late_share: (0..limits.min(LIMITS_MAX)).map(|at| counts.late_share(at)).collect(),
             response_mean_s: counts.response_sum_s / n,
             failed: counts.failed,
         }

@@ -54,14 +54,18 @@ impl Limit {
     /// What was seen of it over what it allows: at most 1 if it held. `at` is the limit's place in the plant.
     #[must_use]
     pub fn excess(&self, at: usize, counts: &Window) -> f64 {
-        let n = counts.scheduled.max(1) as f64;
         match self.bound {
-            Bound::Late { allowed } => counts.late[at] as f64 / (allowed * n),
-            Bound::Mean { limit_s } => counts.response_sum_s / (limit_s * n),
+            Bound::Late { allowed } => counts.late_share(at) / allowed,
+            Bound::Mean { limit_s } => {
+                counts.subject_sum_s(at) / (limit_s * counts.subject(at).max(1) as f64)
+            }
         }
     }
 
-    /// The counts as a share that shall not pass a target: (scheduled, late, target).
+    /// The counts as a share that must not pass a target: (scheduled, late, target).
+    ///
+    /// Of a limit on one class the share is that of its requests, over all that were scheduled: a rate is one of all
+    /// classes, and bursts of late requests hit all of them at once.
     ///
     /// A mean m against a limit L goes in as the share m / (m + L), which is one half at the line and whose logit
     /// is ln(m / L), so that one estimator serves both.
@@ -69,9 +73,9 @@ impl Limit {
     pub fn as_share(&self, at: usize, counts: &Window) -> (f64, f64, f64) {
         let n = counts.scheduled as f64;
         match self.bound {
-            Bound::Late { allowed } => (n, counts.late[at] as f64, allowed),
+            Bound::Late { allowed } => (n, n * counts.late_share(at), allowed),
             Bound::Mean { limit_s } => {
-                let mean_s = counts.response_sum_s / n.max(1.0);
+                let mean_s = counts.subject_sum_s(at) / counts.subject(at).max(1) as f64;
                 (n, n * mean_s / (mean_s + limit_s), 0.5)
             }
         }
@@ -168,5 +172,37 @@ impl Goal {
             .enumerate()
             .map(|(at, limit)| (limit.excess(at, counts), at))
             .fold((0.0, 0), |worst, next| if next.0 > worst.0 { next } else { worst })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1,000 requests 250 belong to the class of limit 1; 25 of them missed it. They took 50 ms on average, the others 10.
+    fn counts() -> Window {
+        let mut counts = Window { scheduled: 1000, response_sum_s: 20.0, ..Window::default() };
+        (counts.late[1], counts.exempt[1], counts.exempt_sum_s[1]) = (25, 750, 7.5);
+        counts
+    }
+
+    #[test]
+    fn a_limit_on_a_class_judges_that_class_alone() {
+        let late = Limit::late("p95{class=a}=1s", 0.05);
+        assert!((late.excess(1, &counts()) - 2.0).abs() < 1e-12, "10 % where 5 % are allowed");
+        let (n, share, allowed) = late.as_share(1, &counts());
+        assert!((n - 1000.0).abs() < 1e-9 && (share - 100.0).abs() < 1e-9 && allowed == 0.05);
+        let mean = Limit::mean("mean{class=a}=25ms", 0.025);
+        assert!((mean.excess(1, &counts()) - 2.0).abs() < 1e-12, "50 ms where 25 are allowed");
+        assert!((mean.excess(0, &counts()) - 0.8).abs() < 1e-12, "20 ms over all");
+        let (n, share, _) = mean.as_share(1, &counts());
+        assert!((share / n - 2.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_worst_limit_is_the_one_that_is_named() {
+        let mut goal = Goal::late(0.05, 1.0, 60.0, 1);
+        goal.limits.push(Limit::late("p95{class=a}=1s", 0.05));
+        assert_eq!(goal.excess(&counts()).1, 1);
     }
 }

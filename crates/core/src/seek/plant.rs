@@ -44,11 +44,11 @@ impl Abort {
         let mut sum = Window::default();
         for window in windows.iter().rev() {
             sum.add(window);
-            let too_many = |(late, allowed): (&u64, &f64)| {
-                *late >= self.late_min
-                    && *late as f64 > self.excess * allowed * sum.scheduled as f64
+            let too_many = |(at, allowed): (usize, &f64)| {
+                let (late, subject) = (sum.late[at], sum.subject(at) as f64);
+                late >= self.late_min && late as f64 > self.excess * allowed * subject
             };
-            if sum.late.iter().zip(allowed).any(too_many) {
+            if allowed.iter().take(LIMITS_MAX).enumerate().any(too_many) {
                 return true;
             }
             // Further back it no longer says what the plant is like now.
@@ -67,6 +67,9 @@ pub struct Window {
     pub scheduled: u64,
     /// Those that missed each limit: not answered, or not well, by their intended start plus the limit.
     pub late: [u64; LIMITS_MAX],
+    /// Those that are not subject to each limit, because it is a limit on another class. A request that was never sent
+    /// has no class, and is subject to every limit.
+    pub exempt: [u64; LIMITS_MAX],
     /// Those that failed.
     pub failed: u64,
     /// Requests that ended well within the window's time, whenever they were due.
@@ -74,9 +77,29 @@ pub struct Window {
     /// Sum of the response times of all requests of the window, s; one that failed or was given up counts until
     /// it was.
     pub response_sum_s: f64,
+    /// The part of that sum that each limit does not judge, s.
+    pub exempt_sum_s: [f64; LIMITS_MAX],
 }
 
 impl Window {
+    /// Requests that limit `at` judges.
+    #[must_use]
+    pub fn subject(&self, at: usize) -> u64 {
+        self.scheduled.saturating_sub(self.exempt[at])
+    }
+
+    /// Sum of the response times that limit `at` judges, s.
+    #[must_use]
+    pub fn subject_sum_s(&self, at: usize) -> f64 {
+        (self.response_sum_s - self.exempt_sum_s[at]).max(0.0)
+    }
+
+    /// Share of the requests that limit `at` judges and that missed it.
+    #[must_use]
+    pub fn late_share(&self, at: usize) -> f64 {
+        self.late[at] as f64 / self.subject(at).max(1) as f64
+    }
+
     /// Adds the counts of another window.
     pub fn add(&mut self, other: &Window) {
         self.scheduled += other.scheduled;
@@ -84,6 +107,12 @@ impl Window {
         self.completed += other.completed;
         self.response_sum_s += other.response_sum_s;
         for (mine, theirs) in self.late.iter_mut().zip(other.late) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.exempt.iter_mut().zip(other.exempt) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.exempt_sum_s.iter_mut().zip(other.exempt_sum_s) {
             *mine += theirs;
         }
     }
@@ -118,4 +147,37 @@ pub trait Plant {
 
     /// How many limits the windows tell of, 1 to [`LIMITS_MAX`].
     fn limits(&self) -> usize;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tenth of the requests is subject to the second limit, and all of these are late.
+    fn mixed() -> Window {
+        let mut window = Window { scheduled: 1000, late: [20; LIMITS_MAX], ..Window::default() };
+        (window.late[1], window.exempt[1]) = (100, 900);
+        window
+    }
+
+    #[test]
+    fn an_order_ends_early_by_the_share_of_the_requests_that_a_limit_judges() {
+        let abort = Abort { excess: 3.0, late_min: 10 };
+        // 2 % of all are late for the first limit; of 100 requests that the second one judges, all.
+        assert!(!abort.is_due(&[mixed()], &[0.05]));
+        assert!(abort.is_due(&[mixed()], &[0.05, 0.3]), "100 of 100, not of 1,000");
+        let without = Window { exempt: [0; LIMITS_MAX], ..mixed() };
+        assert!(!abort.is_due(&[without], &[0.05, 0.3]));
+    }
+
+    #[test]
+    fn sums_keep_what_each_limit_judges() {
+        let mut sum = mixed();
+        sum.response_sum_s = 5.0;
+        sum.exempt_sum_s[1] = 4.0;
+        sum.add(&sum.clone());
+        assert_eq!((sum.subject(0), sum.subject(1)), (2000, 200));
+        assert_eq!((sum.subject_sum_s(0), sum.subject_sum_s(1)), (10.0, 2.0));
+        assert_eq!((sum.late_share(0), sum.late_share(1)), (0.02, 1.0));
+    }
 }

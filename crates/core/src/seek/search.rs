@@ -73,6 +73,8 @@ pub(super) struct Search<'a> {
     /// Orders that were offered once more because the generator was late in them.
     pub repeated: u32,
     pub non_monotone: bool,
+    /// Whether load was tried as a remedy for a target that no low rate holds.
+    pub heated: bool,
     /// When the capacity was measured last, s.
     pub looked_s: f64,
     pub changes: Vec<Change>,
@@ -148,6 +150,7 @@ impl<'a> Search<'a> {
             starved_at_per_s: f64::INFINITY,
             repeated: 0,
             non_monotone: false,
+            heated: false,
             looked_s: 0.0,
             changes: Vec::new(),
             since_s: 0.0,
@@ -164,13 +167,12 @@ impl<'a> Search<'a> {
         self.ramp()?;
         self.enter(Some(Phase::Capacity));
         self.overload()?;
+        self.warm_near_capacity()?;
         self.enter(Some(Phase::Bracket));
         self.narrow()?;
         self.look_below()?;
         self.enter(Some(Phase::Pilot));
         self.pilot()?;
-        // A target that compiles, fills its caches or adds servers does so near the line, and not at low load.
-        while self.look_again(true)? {}
         self.enter(Some(Phase::Focus));
         self.focus()?;
         while self.look_again(true)? {

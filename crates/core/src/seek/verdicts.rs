@@ -78,6 +78,7 @@ impl Search<'_> {
                 ),
             ),
             Err(Stop::Unstable) => (Verdict::Drifting, self.what_changed()),
+            Err(Stop::Budget) if self.is_founded() => self.verdict_at_the_end(),
             Err(Stop::Budget) => {
                 (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline())
             }
@@ -168,8 +169,24 @@ impl Search<'_> {
                 100.0 * self.goal.width,
                 forecast.total_s
             ),
-            None => format!("{known} after {:.0} s of {:.0} s", self.elapsed_s, self.goal.budget_s),
+            None => format!(
+                "{known} after {:.0} s of {:.0} s; a search with these limits takes about {:.0} s at least",
+                self.elapsed_s,
+                self.goal.budget_s,
+                self.least_budget_s()
+            ),
         }
+    }
+
+    /// Time of the shortest search that certifies a rate, s: all phases with blocks of full length, each once.
+    fn least_budget_s(&self) -> f64 {
+        let limit_s = self.goal.limit_s;
+        let block_s = (16.0 * limit_s).max(4.0);
+        let (step_s, look_s) = ((4.0 * limit_s).max(1.0), (8.0 * limit_s).max(1.5));
+        let overload_s = 1.2 * (12.0 * limit_s).max(3.0);
+        let order_s = |blocks: f64| (blocks + 1.0) * block_s + 4.0 * limit_s;
+        let finding_s = 3.0 + 8.0 * step_s + 2.0 * overload_s + 4.0 * look_s;
+        finding_s + order_s(2.0) + order_s(4.0) + order_s(2.0)
     }
 
     /// How the capacity went up and down, in words.

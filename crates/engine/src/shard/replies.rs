@@ -263,6 +263,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             windows.ended(EndedRequest {
                 due_ns: times.intended_ns.saturating_sub(self.start_ns),
                 done_ns: times.done_ns.saturating_sub(self.start_ns),
+                class: what.class,
                 ok: judgement.outcome == Outcome::Ok,
             });
         }

@@ -54,10 +54,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn dispatch_managed(&mut self) -> u64 {
         let now_ns = self.clock.now_ns();
         let mut next_due_ns = u64::MAX;
+        let mut first_ns = None;
         while !self.schedule_done {
             match self.schedule.next(now_ns) {
                 Next::Send { intended_ns, client } => {
-                    self.offer(Due { intended_ns, client }, now_ns)
+                    // A burst is due at once, whoever is late; what was due one after the other was not.
+                    let is_bunched = intended_ns
+                        .saturating_sub(*first_ns.get_or_insert(intended_ns))
+                        >= STALL_NS;
+                    self.offer(Due { intended_ns, client }, now_ns, is_bunched)
                 }
                 Next::Wait { until_ns } => {
                     next_due_ns = until_ns;
@@ -96,11 +101,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Puts a due request into the managed queue, or refuses it. It is counted when it leaves the queue, so
     /// that the books of every second balance.
-    fn offer(&mut self, due: Due, now_ns: u64) {
+    fn offer(&mut self, due: Due, now_ns: u64, is_bunched: bool) {
         let under_way = self.flights.len();
         let Some(queue) = &mut self.managed else { return };
         if queue.offer(due, under_way) == Offer::Refused {
-            let is_late = now_ns.saturating_sub(self.could_ask_ns(due)) >= STALL_NS;
+            let is_late = is_bunched && now_ns.saturating_sub(self.could_ask_ns(due)) >= STALL_NS;
             let interval = self.recorder_for(due.intended_ns, due.client).interval_mut();
             interval.ledger.refused.queue_full += 1;
             interval.counters.refused_late += u64::from(is_late);
@@ -317,6 +322,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.begin_to_measure(due.client, could_ask_ns);
         }
         self.count_due(due.intended_ns);
+        if let Some(windows) = self.plan.part.windows.first() {
+            windows.sent(due.intended_ns.saturating_sub(self.start_ns), what.class);
+        }
         self.standing.sent += 1;
         let recorder = self.recorder_of(measured);
         recorder.scheduled(1);

@@ -73,10 +73,19 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     fn count_unsent(&mut self, intended_ns: u64, client: u32, now_ns: u64) {
         self.count_due(intended_ns);
+        self.count_given_up(intended_ns, now_ns, None);
         let interval = self.recorder_for(intended_ns, client).interval_mut();
         interval.ledger.scheduled += 1;
         interval.ledger.unsent.stopped += 1;
         interval.unserved.record(now_ns.saturating_sub(intended_ns));
+    }
+
+    /// Counts how long a request was waited for in vain, where somebody asks for that.
+    fn count_given_up(&self, intended_ns: u64, now_ns: u64, class: Option<u16>) {
+        if let Some(windows) = self.plan.part.windows.first() {
+            let since_start = |at_ns: u64| at_ns.saturating_sub(self.start_ns);
+            windows.given_up(since_start(intended_ns), since_start(now_ns), class);
+        }
     }
 
     /// Counts what is still under way when the run is cut off.
@@ -84,7 +93,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         for tag in self.flights.in_use() {
             let flight = self.flights.get(tag);
             let (measured, class) = (flight.measured, flight.what.class);
-            let age_ns = now_ns.saturating_sub(flight.times.intended_ns);
+            let intended_ns = flight.times.intended_ns;
+            let age_ns = now_ns.saturating_sub(intended_ns);
+            self.count_given_up(intended_ns, now_ns, Some(class));
             let interval = self.recorder_of(measured).interval_mut();
             interval.ledger.unfinished += 1;
             interval.unserved.record(age_ns);

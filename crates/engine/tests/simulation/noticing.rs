@@ -228,3 +228,18 @@ fn requests_that_a_stall_kept_from_the_queue_are_refused_late() {
     let (_, timed_out, late) = refusals(&run(managed(1), 5 * MS, Thread::default()));
     assert!(timed_out > 1000 && late == 0, "{timed_out} timed out, {late} of them late");
 }
+
+/// A burst is due at once: what a full queue refuses of it, it would have refused at the right time, too.
+#[test]
+fn a_late_burst_is_refused_for_its_size() {
+    let managed = ShardPlan {
+        model: LoadModel::Burst { size: 50, every_ns: 200 * MS },
+        admission: AdmissionModel::Managed { slots: 5, queue_max: 10, queue_timeout_ns: SECOND_NS },
+        connections: 20,
+        warm_connections: None,
+        limits: Limits { duration_ns: SECOND_NS, requests: None },
+        ..open(1.0)
+    };
+    let (full, _, late) = refusals(&run(managed, 5 * MS, absent(395, 20, Why::Stopped)));
+    assert!(full >= 4 * 35 && late == 0, "{full} refused, {late} of them late");
+}

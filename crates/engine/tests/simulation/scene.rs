@@ -17,7 +17,7 @@ use plimsoll_engine::sim::http::{
 };
 use plimsoll_engine::sim::{Link, Peer, SimNet, closed_plan};
 use plimsoll_engine::target::Target;
-use plimsoll_engine::windows::WindowCounts;
+use plimsoll_engine::windows::{WindowCounts, WindowLimit};
 use plimsoll_wire::http1::Http1;
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -396,8 +396,8 @@ impl Cast {
             }
             Message::WantsSpare => held.take_if(|_| rng.below(3) == 0),
         };
-        let limits_ns = [WINDOW_LIMIT_NS, u64::MAX];
-        let counts = Arc::new(WindowCounts::new(100 * MILLISECOND_NS, WINDOWS, &limits_ns));
+        let limits = [WINDOW_LIMIT_NS, u64::MAX].map(WindowLimit::of_all);
+        let counts = Arc::new(WindowCounts::new(100 * MILLISECOND_NS, WINDOWS, &limits));
         let mut plan = self.plan.clone();
         plan.part.windows.push(counts.clone());
         let shard = Shard::new(

@@ -115,7 +115,7 @@ fn unread(task: &Task, position: &Position) -> Option<InputPlace> {
     Some(InputPlace { file, line: position.line, skip: position.operations })
 }
 
-/// How the input held the feed up.
+/// The time for which the feed waited for its input.
 pub fn input(result: &FeedResult) -> Waiting {
     Waiting {
         waited_s: result.input_limited_s,

@@ -73,7 +73,7 @@ mod tests {
         };
         let second = 1_000_000_000;
         let parts = parts(&(second, at(1000, 0)), &(2 * second, at(3500, 2_500_000)), 2);
-        let told = [
+        let expected = [
             "     3,500 accepted",
             "  2,500/s",
             "3 failed",
@@ -81,6 +81,6 @@ mod tests {
             "64 in flight",
             "3 again",
         ];
-        assert_eq!(parts, told);
+        assert_eq!(parts, expected);
     }
 }

@@ -229,7 +229,7 @@ impl Shown {
     }
 }
 
-/// What a second of a cell was like. What is lost first on a narrow terminal comes last; failures do not unless there are none.
+/// The parts of the status line, in the order of their weight: a narrow terminal loses the last ones first.
 fn second_parts(what: &str, second: &Interval, left: &str) -> Vec<String> {
     let all = second.all_classes();
     let failed = second.ledger.failed.total();
@@ -261,8 +261,9 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_page() {
         let parts = second_parts("opensearch 640MB k=2", &second(), "about 1 min 30 s left");
-        let told = ["opensearch 640MB k=2", "12,345/s", "", "p95 12.0 ms", "about 1 min 30 s left"];
-        assert_eq!(parts, told);
+        let expected =
+            ["opensearch 640MB k=2", "12,345/s", "", "p95 12.0 ms", "about 1 min 30 s left"];
+        assert_eq!(parts, expected);
         let mut bad = second();
         bad.ledger.failed.status = 1_234;
         assert_eq!(second_parts("x", &bad, "")[2], "failed 1,234");

@@ -83,7 +83,7 @@ pub fn per_gb(cpu_s: f64, bytes: u64) -> f64 {
     if bytes == 0 { 0.0 } else { cpu_s / (bytes as f64 / 1e9) }
 }
 
-/// How the output held the visit up.
+/// The time for which the visit waited for its output.
 pub fn output(result: &VisitResult) -> Waiting {
     Waiting {
         waited_s: result.output_limited_s + result.output_last_s,

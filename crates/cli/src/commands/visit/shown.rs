@@ -86,7 +86,7 @@ mod tests {
             &(9 * second, at(20.0, 900, 0)),
             &(10 * second, at(25.0, 1000, 125_000_000)),
         );
-        let told = [" 25.0 %", "    100 docs/s", "1.00 Gbit/s", "30.0 s left", "1,000 docs"];
-        assert_eq!(parts, told);
+        let expected = [" 25.0 %", "    100 docs/s", "1.00 Gbit/s", "30.0 s left", "1,000 docs"];
+        assert_eq!(parts, expected);
     }
 }

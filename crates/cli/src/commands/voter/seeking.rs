@@ -14,6 +14,7 @@ use plimsoll_core::seek::search::seek;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_engine::windows::WindowLimit;
 use plimsoll_wire::Protocol;
 use plimsoll_workloads::voter::{VoterTally, Voting};
 use std::cell::RefCell;
@@ -78,8 +79,13 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     let mut base = base.clone();
     base.timeouts.request_ns = base.timeouts.request_ns.max(timeout(&goal).ns);
     let shards = task.scenario.threads;
-    let plan =
-        PlantPlan { base, arrivals: Arrivals::Poisson, limits_ns, connections_fixed: true, shards };
+    let plan = PlantPlan {
+        base,
+        arrivals: Arrivals::Poisson,
+        limits: limits_ns.into_iter().map(WindowLimit::of_all).collect(),
+        connections_fixed: true,
+        shards,
+    };
     let parts = RefCell::new(Parts::default());
     let mut sessions = |seed: u64| {
         let mut parts = parts.borrow_mut();

@@ -9,6 +9,7 @@ use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::bench_shape::{Bench, Rhythm, Shape};
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{LoadModel, Slice, Think};
+use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
 use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::shard::ShardPlan;
@@ -162,7 +163,11 @@ impl Task {
             connect_timeout: flags.connect_timeout,
             admission,
             seed: flags.seed,
-            slo: if flags.seek.is_empty() { flags.slo.clone() } else { flags.seek.clone() },
+            slo: if flags.seek.is_empty() { &flags.slo } else { &flags.seek }
+                .iter()
+                .copied()
+                .map(ClassSlo::from)
+                .collect(),
             assertions: flags.assertions.clone(),
             ..Scenario::default()
         };
