@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// The most lines of a crate, tests included.
+const LINES_MAX: usize = 20_000;
+/// Crates that are not divided yet.
+const STILL_LARGER: [&str; 3] = ["cli", "workloads", "targets"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -61,6 +66,17 @@ fn the_compiler_is_the_machines_own() {
     }
 }
 
+/// The folders of all crates, under `crates`.
+fn rooms() -> BTreeSet<String> {
+    let under = |folder: &str| {
+        let entries = std::fs::read_dir(root().join("crates").join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.map(|name| format!("{folder}{name}")).collect::<Vec<_>>()
+    };
+    let folders = under("").into_iter().chain(under("servers/"));
+    folders.filter(|room| root().join("crates").join(room).join("Cargo.toml").is_file()).collect()
+}
+
 /// The crates of the house that a crate depends on, not counting those of its tests.
 fn arrows(room: &str) -> BTreeSet<String> {
     let manifest: toml::Table = read(&format!("crates/{room}/Cargo.toml")).parse().unwrap();
@@ -70,18 +86,38 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 10] = [
+    let may: [(&str, &[&str]); 15] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
         ("workloads", &["core", "wire"]),
         ("report", &["core"]),
         ("scan", &[]),
-        ("targets", &["core", "wire", "scan"]),
+        ("servers/serving", &["core"]),
+        ("servers/probe", &["serving"]),
+        ("servers/stations", &["core", "serving"]),
+        ("servers/ranker", &["core", "wire", "serving"]),
+        ("servers/voterdb", &["core", "wire", "serving"]),
+        ("targets", &["core", "wire", "scan", "serving"]),
         ("zoo", &["core"]),
         ("sabotage", &["core", "wire", "engine", "zoo"]),
-        ("cli", &["core", "wire", "engine", "workloads", "report", "targets"]),
+        (
+            "cli",
+            &[
+                "core",
+                "wire",
+                "engine",
+                "workloads",
+                "report",
+                "targets",
+                "serving",
+                "stations",
+                "ranker",
+                "voterdb",
+            ],
+        ),
     ];
+    assert_eq!(rooms(), may.iter().map(|(room, _)| (*room).to_owned()).collect());
     for (room, allowed) in may {
         for arrow in arrows(room) {
             assert!(allowed.contains(&arrow.as_str()), "{room} may not know {arrow}");
@@ -99,7 +135,18 @@ fn core_and_wire_have_no_sockets_and_no_threads() {
         }
     }
     // A defect of the generator must not hide behind the same defect in the target.
-    for (path, text) in sources(&root().join("crates/targets/src")) {
-        assert!(!text.contains("plimsoll_engine"), "{}", path.display());
+    for folder in ["crates/targets", "crates/servers"] {
+        for (path, text) in sources(&root().join(folder)) {
+            assert!(!text.contains("plimsoll_engine"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_crate_has_more_than_20_000_lines() {
+    for room in rooms().iter().filter(|room| !STILL_LARGER.contains(&room.as_str())) {
+        let files = sources(&root().join("crates").join(room));
+        let lines: usize = files.iter().map(|(_, text)| text.lines().count()).sum();
+        assert!(lines <= LINES_MAX, "crates/{room} has {lines} lines");
     }
 }

@@ -62,13 +62,13 @@ mod window;
 mod words;
 mod yql;
 
-use crate::stop::Stop;
 use benchmark_headers::HeaderCase;
 use container::Container;
 pub use fuzzy::FuzzyMode;
 use index::{IndexError, IndexMessage, Indexer};
 use lids::Lids;
 use mapping::IndexSchema;
+use plimsoll_serving::stop::Stop;
 use pool::{Pool, STACK_BYTES};
 use schema::Schemas;
 use std::io;

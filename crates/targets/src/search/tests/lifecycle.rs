@@ -3,8 +3,8 @@
 use super::{Client, Numbers, TestServer, document};
 use crate::search::container::Container;
 use crate::search::{SearchConfig, SearchError, Server, http, run};
-use crate::stop::Stop;
 use plimsoll_core::clock::now_ns;
+use plimsoll_serving::stop::Stop;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};

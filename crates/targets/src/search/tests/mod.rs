@@ -21,7 +21,7 @@ mod visit_tests;
 mod yql_tests;
 
 use super::{SearchConfig, SearchError, Server, run};
-use crate::stop::Stop;
+use plimsoll_serving::stop::Stop;
 use serde_json::Value as Json;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
