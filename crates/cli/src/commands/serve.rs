@@ -3,16 +3,23 @@
 #[cfg(not(all(
     feature = "stations",
     feature = "ranker",
-    feature = "search",
+    any(feature = "vespa", feature = "elastic"),
     feature = "voterdb"
 )))]
 mod absent;
 mod engine;
-#[cfg(any(feature = "stations", feature = "ranker", feature = "search", feature = "voterdb"))]
+#[cfg(any(
+    feature = "stations",
+    feature = "ranker",
+    feature = "vespa",
+    feature = "elastic",
+    feature = "voterdb"
+))]
+#[cfg_attr(not(feature = "servers"), allow(dead_code, reason = "each server takes its part"))]
 mod listening;
 #[cfg(feature = "ranker")]
 mod rank;
-#[cfg(feature = "search")]
+#[cfg(any(feature = "vespa", feature = "elastic"))]
 mod search;
 #[cfg(feature = "stations")]
 mod stations;
@@ -57,6 +64,7 @@ pub struct ServeArgs {
 }
 
 #[derive(Subcommand, Debug)]
+#[cfg_attr(not(feature = "servers"), allow(clippy::large_enum_variant))]
 enum Kind {
     /// The fastest honest HTTP reply.
     #[cfg(feature = "stations")]
@@ -71,10 +79,10 @@ enum Kind {
     #[cfg(not(feature = "stations"))]
     Queue(absent::AbsentArgs),
     /// A real search engine that speaks Vespa's query and document APIs and Elasticsearch's.
-    #[cfg(feature = "search")]
+    #[cfg(any(feature = "vespa", feature = "elastic"))]
     Search(search::SearchArgs),
-    /// Not in this build, which lacks the feature `search`.
-    #[cfg(not(feature = "search"))]
+    /// Not in this build, which lacks the features `vespa` and `elastic`.
+    #[cfg(not(any(feature = "vespa", feature = "elastic")))]
     Search(absent::AbsentArgs),
     /// FeedSim's leaf server, written afresh: eight stages a request, by frames and by HTTP.
     #[cfg(feature = "ranker")]
@@ -112,10 +120,10 @@ pub fn run(args: &ServeArgs) -> Result<u8> {
         Kind::Queue(args) => stations::serve_queue(args),
         #[cfg(not(feature = "stations"))]
         Kind::Queue(_) => Err(absent::refusal("queue", "stations")),
-        #[cfg(feature = "search")]
+        #[cfg(any(feature = "vespa", feature = "elastic"))]
         Kind::Search(args) => search::run(args),
-        #[cfg(not(feature = "search"))]
-        Kind::Search(_) => Err(absent::refusal("search", "search")),
+        #[cfg(not(any(feature = "vespa", feature = "elastic")))]
+        Kind::Search(_) => Err(absent::refusal("search", "vespa,elastic")),
         #[cfg(feature = "ranker")]
         Kind::Rank(args) => rank::run(args),
         #[cfg(not(feature = "ranker"))]

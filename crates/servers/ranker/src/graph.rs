@@ -5,7 +5,7 @@ use plimsoll_core::rng::Rng;
 
 /// One direction of a graph.
 #[derive(Debug, PartialEq, Eq)]
-struct Rows {
+pub struct Rows {
     /// Where the neighbours of each node begin; one more entry than nodes.
     starts: Vec<u64>,
     /// The neighbours, those of one node in ascending order.

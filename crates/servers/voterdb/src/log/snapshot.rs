@@ -12,7 +12,7 @@ use std::sync::Arc;
 const WRITE_BYTES: usize = 1 << 20;
 
 /// The rows of a moment: copied, so that the partitions can go on.
-pub(crate) struct Rows {
+pub struct Rows {
     votes: Vec<Votes>,
     greetings: Vec<(String, Greeting)>,
     replicated: Arc<Replicated>,

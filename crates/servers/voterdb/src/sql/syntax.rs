@@ -73,7 +73,7 @@ pub(crate) struct Insert {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Update {
+pub struct Update {
     pub(super) table: String,
     pub(super) sets: Vec<(String, Expr)>,
     pub(super) filter: Option<Expr>,

@@ -118,7 +118,7 @@ pub(super) struct Answered {
 
 /// A client that waits for each answer, or sends many calls and takes their answers later.
 pub(super) struct Client {
-    pub(super) stream: TcpStream,
+    pub stream: TcpStream,
     input: Vec<u8>,
     next: i64,
 }
