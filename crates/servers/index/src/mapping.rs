@@ -1,6 +1,6 @@
 //! How the fields of documents stand in a text index, whatever the language of their schema.
 
-use crate::fuzzy::Scan;
+use crate::row_text::Scan;
 use crate::text::Analysis;
 use tantivy::Term;
 use tantivy::schema::Field;

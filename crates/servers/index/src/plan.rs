@@ -5,6 +5,8 @@ mod several;
 use super::automaton::TermAutomaton;
 use super::complement::ComplementQuery;
 use super::fuzzy;
+pub use super::made::PlanError;
+use super::made::{Made, any_value, flat};
 use super::mapping::{FieldKind, Fields, Mapped};
 use super::numbers::NumbersQuery;
 use super::query::{AtLeast, Literal, MAX_EDITS, Node, Number, OrderBy, Search};
@@ -15,7 +17,7 @@ use several::window;
 use std::sync::Arc;
 use tantivy::Term;
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, ExistsQuery, Occur,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, Occur,
     PhraseQuery as SloppyPhraseQuery, Query,
 };
 use tantivy::schema::IndexRecordOption;
@@ -24,11 +26,6 @@ use tantivy::schema::IndexRecordOption;
 pub const MAX_ORDER_FIELDS: usize = 4;
 /// The longest text of a fuzzy term, in characters: its automaton grows with it.
 pub(crate) const MAX_FUZZY_CHARS: usize = 100;
-
-/// Why a query does not fit the schema; said to the client as it is.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlanError(pub String);
 
 /// What the shape of the query allows the executor to leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +83,6 @@ pub struct Plan {
     pub(crate) order: Vec<SortColumn>,
 }
 
-pub(crate) type Made = Result<Box<dyn Query>, PlanError>;
 type Clauses = Vec<(Occur, Box<dyn Query>)>;
 
 /// Plans a search.
@@ -434,16 +430,6 @@ fn similar(mapped: &Mapped, words: Words) -> Made {
     Ok(Box::new(ConstScoreQuery::new(Box::new(query), 1.0)))
 }
 
-/// The documents that have a value at all.
-pub(crate) fn any_value(mapped: &Mapped) -> Box<dyn Query> {
-    if let Some((names, name)) = &mapped.listed {
-        let term = Term::from_field_text(*names, name);
-        return flat(WordQuery::new(term, IndexRecordOption::Basic));
-    }
-    let column = mapped.column.clone().unwrap_or_default();
-    flat(ExistsQuery::new(column, false))
-}
-
 fn one_of(name: &str, mapped: &Mapped, values: &[Literal]) -> Made {
     let field = mapped.field;
     if !mapped.terms && matches!(mapped.kind, FieldKind::Long | FieldKind::Real { .. }) {
@@ -476,11 +462,6 @@ fn one_of(name: &str, mapped: &Mapped, values: &[Literal]) -> Made {
         terms.push(term);
     }
     Ok(flat(SimilarQuery { field, words: Words::These(terms.into()) }))
-}
-
-/// A query whose matches do not add to the relevance.
-pub(crate) fn flat(query: impl Query) -> Box<dyn Query> {
-    Box::new(ConstScoreQuery::new(Box::new(query), 0.0))
 }
 
 fn nothing() -> Made {

@@ -1,7 +1,7 @@
 //! Ranges of numbers as tantivy's queries.
 
+use super::made::{Made, PlanError, any_value, flat};
 use super::mapping::{FieldKind, Mapped};
-use super::plan::{Made, PlanError, any_value, flat};
 use super::query::Number;
 use super::words::WordQuery;
 use std::ops::Bound;

@@ -13,8 +13,8 @@ pub(crate) use slots::{ID, columns, field_names, id_field, lid_field, row_field}
 
 use super::error::ElasticError;
 use date::Formats;
-use plimsoll_index::fuzzy::Scan;
 use plimsoll_index::mapping::{FieldKind, Fields, Mapped};
+use plimsoll_index::row_text::Scan;
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The columns of a text index: a few of its own, then blocks of spare ones.
 
-use plimsoll_index::fuzzy::ROW;
 use plimsoll_index::mapping::{FieldKind, LID, Mapped};
+use plimsoll_index::row_text::ROW;
 use plimsoll_index::text::{Analysis, RAW, STANDARD};
 use std::sync::LazyLock;
 use tantivy::schema::{

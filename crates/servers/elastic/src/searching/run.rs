@@ -12,9 +12,9 @@ use super::{SearchRequest, order};
 
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_index::execute::{self, ExecuteError, Found, Limits, SortValue, Wanted, compare};
-use plimsoll_index::fuzzy::Scan;
 use plimsoll_index::plan::{Plan, SortColumn, plan_filter};
 use plimsoll_index::query::{Node, Ranking};
+use plimsoll_index::row_text::Scan;
 use plimsoll_index::scan;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

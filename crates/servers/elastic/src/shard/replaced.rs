@@ -4,7 +4,7 @@
 //! a refresh is going to hide is one query, which opens them once.
 
 use super::super::mapping::id_field;
-use plimsoll_index::fuzzy::ROW;
+use plimsoll_index::row_text::ROW;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;

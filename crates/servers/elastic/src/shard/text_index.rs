@@ -6,7 +6,7 @@ use super::super::mapping::columns;
 use super::log::Record;
 use super::replaced::Replaced;
 use super::segment::Draft;
-use plimsoll_index::fuzzy::RowText;
+use plimsoll_index::row_text::RowText;
 use plimsoll_index::text::register_tokenizers;
 use std::path::{Path, PathBuf};
 use tantivy::directory::MmapDirectory;

@@ -20,7 +20,7 @@ use self::job::Job;
 pub use self::queue::{Refused, ScanQueue};
 use self::row_set::RowSetQuery;
 pub(crate) use self::rows::Rows;
-use super::fuzzy::Scan;
+use super::row_text::Scan;
 use plimsoll_scan::{Case, Metric, Pattern, letters};
 use std::fmt;
 use std::sync::Arc;

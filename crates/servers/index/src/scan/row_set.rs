@@ -1,6 +1,6 @@
 //! The documents with given row numbers, as a query.
 
-use super::super::fuzzy::ROW;
+use super::super::row_text::ROW;
 use super::job::Job;
 use std::fmt;
 use std::io;

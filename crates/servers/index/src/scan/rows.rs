@@ -1,7 +1,7 @@
 //! Where the text comes from: the thread that indexes documents hands it over, and again when the partition is
 //! opened, from the log of its documents.
 
-use super::super::fuzzy::RowText;
+use super::super::row_text::RowText;
 use super::column::Columns;
 use std::io;
 use std::sync::Arc;

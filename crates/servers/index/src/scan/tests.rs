@@ -1,4 +1,4 @@
-use super::super::fuzzy::{ROW, RowText, Scan};
+use super::super::row_text::{ROW, RowText, Scan};
 use super::column::Columns;
 use super::queue::Refused;
 use super::row_set::RowSet;

@@ -1,7 +1,7 @@
 //! Finding the end of a request's body. The targets do not read bodies, so bytes are counted and
 //! dropped: a body of any size takes no memory.
 
-use super::head::{HEAD_BYTES_MAX, Refusal};
+use super::refusal::{HEAD_BYTES_MAX, Refusal};
 
 /// What is left of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

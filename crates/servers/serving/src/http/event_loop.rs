@@ -1,8 +1,9 @@
 //! The loop itself: waiting, accepting, reading, asking the service, writing.
 
 use super::connection::{Connection, Phase};
-use super::head::{self, Asked, HEAD_BYTES_MAX, Persistence, Refusal};
+use super::head::{self, Asked, Persistence};
 use super::intake::Intake;
+use super::refusal::{HEAD_BYTES_MAX, Refusal};
 use super::{ConnectionCounters, reply};
 use crate::stop::Stop;
 use crate::tickets::{Table, Ticket};

@@ -1,11 +1,9 @@
 //! Reading the head of a request: what was asked, how its body is framed, what the reply must be.
 
 use super::body::Body;
+use super::refusal::{HEAD_BYTES_MAX, Refusal};
 use httparse::{Header, Status};
 use std::mem::MaybeUninit;
-
-/// The largest request head in bytes; a larger one is refused with 431.
-pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// The most header fields in one head; one more is refused with 431.
 pub const HEADER_COUNT_MAX: usize = 128;
@@ -104,17 +102,6 @@ pub struct Asked {
     pub persistence: Persistence,
     /// The resource.
     pub route: Route,
-}
-
-/// Why a request is answered with an error and its connection closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// 400: the head or a chunk is not HTTP/1, or its framing contradicts itself.
-    Malformed,
-    /// 431: more than [`HEAD_BYTES_MAX`] bytes or [`HEADER_COUNT_MAX`] fields.
-    HeadTooLarge,
-    /// 501: a transfer coding other than `chunked`.
-    UnknownCoding,
 }
 
 /// A parsed head.

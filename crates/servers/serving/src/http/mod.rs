@@ -17,6 +17,7 @@ mod connection;
 mod event_loop;
 mod head;
 mod intake;
+mod refusal;
 mod reply;
 
 pub use crate::tickets::Ticket;

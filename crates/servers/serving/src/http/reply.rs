@@ -1,6 +1,7 @@
 //! Writing replies. Everything that does not depend on the request is rendered once.
 
-use super::head::{Asked, Method, Persistence, Refusal};
+use super::head::{Asked, Method, Persistence};
+use super::refusal::Refusal;
 
 /// What the peer is told after `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

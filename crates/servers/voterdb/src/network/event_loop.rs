@@ -4,7 +4,7 @@
 //! the sockets that take no more; a thread with enough calls under way waits for answers and for the second one only, with no
 //! system call for any connection.
 
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
 use super::counts::ConnectionCounts;
 use super::messages::Rest;
 use crate::message::Batch;
@@ -33,8 +33,6 @@ const EVENT_BATCH: usize = 512;
 const LOGIN_NS: u64 = 30_000_000_000;
 /// How long answers may take when the server stops.
 const DRAIN_NS: u64 = 2_000_000_000;
-/// Above so many bytes that wait for the peer its socket is not read.
-pub(super) const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// A buffer that was longer is given back when it is empty.
 const KEPT_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of messages that are not whole, over all connections of a thread. Room for a few of the longest.

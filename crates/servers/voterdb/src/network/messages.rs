@@ -1,8 +1,7 @@
 //! Messages: logins are answered at once, calls go where they run, and answers are written.
 
 use super::Network;
-use super::connection::{Connection, Phase};
-use super::event_loop::OUTPUT_BYTES_MAX;
+use super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
 use crate::arguments::{self, Refused, VoteArguments};
 use crate::message::{Ask, Batch, Hello, Item, Reply, Work};
 use crate::procedures::{Place, Procedure};
