@@ -77,6 +77,7 @@ fn offer<P: Protocol>(
     let plan = PlantPlan {
         base: about.plan.clone(),
         arrivals,
+        users: None,
         limits,
         connections_fixed: task.connections_fixed,
         shards: task.scenario.threads,

@@ -82,6 +82,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     let plan = PlantPlan {
         base,
         arrivals: Arrivals::Poisson,
+        users: None,
         limits: limits_ns.into_iter().map(WindowLimit::of_all).collect(),
         connections_fixed: true,
         shards,
