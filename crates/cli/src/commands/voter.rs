@@ -15,11 +15,14 @@ use crate::embedded::Embedded;
 use crate::execute::{Output, code, print_out, style, with_files, write_json};
 use crate::exit::of_record;
 use crate::keeping::Finished;
+pub use address::Database;
 use anyhow::Result;
 use clap::Args;
+pub use contact::{ping, volt_of};
 use flags::BenchFlags;
 use plimsoll_core::bench_shape::{Bench, Rhythm};
 use task::Task;
+pub use task::VOLT_DEPTH;
 
 const EXAMPLES: &str = "\
 Examples:

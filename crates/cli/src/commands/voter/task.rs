@@ -19,7 +19,7 @@ use plimsoll_workloads::voter::{
 };
 
 /// Calls under way on a connection to VoltDB where nobody limits them: the server's own back-pressure does.
-const VOLT_DEPTH: u32 = 30_000;
+pub const VOLT_DEPTH: u32 = 30_000;
 /// Connections to PostgreSQL, which has a process for each.
 const SQL_CONNECTIONS: u32 = 32;
 /// Most transactions that wait on one connection to PostgreSQL.
