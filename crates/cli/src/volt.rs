@@ -98,7 +98,7 @@ fn check(scenario: &Scenario) -> Result<()> {
         "flags of TLS are HTTP's: VoltDB is spoken to without"
     } else if scenario.queries.is_some() == scenario.body.is_some() {
         "volt:// needs calls: --queries FILE with one a line, or --body 'SELECT ...' or 'exec PROCEDURE VALUE ...'; votes \
-         are called by plimsoll voter"
+         are called by plimsoll voter and plimsoll seek"
     } else {
         return Ok(());
     };

@@ -2,6 +2,7 @@
 
 use super::address::Database;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
+use super::seeking::Search;
 use crate::prepare::{check_limits, plan_of};
 use crate::usage::usage;
 use anyhow::Result;
@@ -59,6 +60,8 @@ pub struct Task {
     pub tls: Option<Tls>,
     /// Whether somebody else prepares, and says when to start.
     pub gate: bool,
+    /// How the line is sought, if it is.
+    pub search: Search,
 }
 
 /// Connections of each process, and calls under way on each.
@@ -186,6 +189,7 @@ impl Task {
             give_up: flags.give_up,
             tls,
             gate: flags.gate,
+            search: Search::default(),
         })
     }
 
