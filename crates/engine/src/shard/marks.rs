@@ -24,6 +24,8 @@ pub struct Mark {
 /// The beginning and the end of the measured stretch, as far as they have come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
+    /// What had kept the thread from its work when it was ready to begin: a late beginning belongs to the run.
+    ready: VitalSigns,
     from: Option<Mark>,
     to: Option<Mark>,
 }
@@ -67,12 +69,22 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if now_ns >= self.next_mark_ns() {
             let mark = self.mark(now_ns);
             if self.marks.from.is_none() && self.is_measuring(now_ns) {
-                self.marks.from = Some(mark);
+                let run_delay_ns = match self.plan.warmup_ns {
+                    0 => self.marks.ready.run_delay_ns,
+                    _ => mark.signs.run_delay_ns,
+                };
+                let signs = VitalSigns { run_delay_ns, ..mark.signs };
+                self.marks.from = Some(Mark { signs, ..mark });
             }
             if now_ns >= self.end_ns {
                 self.marks.to = Some(mark);
             }
         }
+    }
+
+    /// The shard is ready and waits for the others.
+    pub(super) fn mark_ready(&mut self) {
+        self.marks.ready = self.net.vitals();
     }
 
     pub(super) fn mark(&mut self, at_ns: u64) -> Mark {
