@@ -23,13 +23,17 @@ fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
     place.file("mix.ndjson", MIX);
     let nginx = Nginx::start(&place, "", BLOCK);
     let url = format!("http://127.0.0.1:{}", nginx.port);
-    let flags = ["--queries", "mix.ndjson", "--max-rate", "60", "--budget", "60s"];
-    let of_all = search(&place, &url, &[&flags[..], &["--slo", "errors=10%"]].concat());
+    let place = &place;
+    let of = |limits: [&str; 2]| {
+        let rates = ["--start-rate", "100", "--max-rate", "200", "--budget", "30s"];
+        let slo = ["--queries", "mix.ndjson", "--slo", limits[0], "--slo", limits[1]];
+        search(place, &url, &[&slo[..], &rates].concat())
+    };
+    let of_all = of(["errors=10%", "mean=100ms"]);
     assert_eq!(found(&of_all.expect(2)).verdict(), "infeasible");
-    let of_bad = search(&place, &url, &[&flags[..], &["--slo", "errors{class=bad}=10%"]].concat());
+    let of_bad = of(["errors{class=bad}=10%", "mean=100ms"]);
     assert_eq!(found(&of_bad.expect(2)).verdict(), "infeasible", "all of them fail");
-    let limits = ["--slo", "errors{class=good}=10%", "--slo", "mean{class=good}=500ms"];
-    let record = found(&search(&place, &url, &[&flags[..], &limits].concat()));
+    let record = found(&of(["errors{class=good}=10%", "mean{class=good}=100ms"]));
     // A quarter of the requests fails at every rate, and none of those that the limits judge.
     let (failed, sent) = (record.count("/classes/bad/failed/status"), record.sent());
     assert!(failed * 5 > sent && failed * 3 < sent, "{failed} of {sent}");
@@ -38,16 +42,16 @@ fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
         assert!(point["failed"].as_u64().unwrap() > 0 || point["scheduled"].as_u64() < Some(40));
     }
     let least = record.number("/seek/verdict/never-violated/at_least_per_s");
-    assert!((50.0..=60.0).contains(&least), "{least}");
+    assert!((150.0..=200.0).contains(&least), "{least}");
 }
 
-/// Four requests of a hundred go to one server of 10 ms, and are judged by p95 <= 50 ms: by the closed form of M/M/1 they may
-/// come at 100 - ln(20) / 50 ms = 40/s, so that all come at 1,000/s. The others are answered at once: judged together, no
-/// more than 4 % can be late at any rate, and the limit would hold at the highest.
+/// One request of twenty goes to one server of 5 ms, and is judged by p95 <= 25 ms: by the closed form of M/M/1 they may
+/// come at 200 - ln(20) / 25 ms = 80/s, so that all come at 1,604/s. The others are answered at once: judged together, no
+/// more than 5 % can be late at any rate, and the limit would hold at the highest.
 #[test]
 fn a_slow_class_has_a_line_of_its_own() {
     let place = Place::alone();
-    let target = place.serve(&["queue", "--servers", "1", "--service", "exponential:10ms"]);
+    let target = place.serve(&["queue", "--servers", "1", "--service", "exponential:5ms"]);
     let block = format!(
         "location /quick {{ return 200 'hello'; }}\n\
          location /slow {{ proxy_pass {}/; proxy_http_version 1.1; }}",
@@ -56,35 +60,36 @@ fn a_slow_class_has_a_line_of_its_own() {
     let nginx = Nginx::start(&place, "", &block);
     let class = |i: usize| if i == 0 { "slow" } else { "quick" };
     let line = |i: usize| format!("{{\"path\":\"/{0}\",\"class\":\"{0}\"}}\n", class(i));
-    place.file("mix.ndjson", (0..25).map(line).collect::<String>());
-    let (own, most) = ((100.0 - 20f64.ln() / 0.05) / 0.04, 2000.0);
+    place.file("mix.ndjson", (0..20).map(line).collect::<String>());
+    let (own, most) = ((200.0 - 20f64.ln() / 0.025) * 20.0, 3200.0);
     let url = format!("http://127.0.0.1:{}", nginx.port);
-    let flags = ["--queries", "mix.ndjson", "--order", "random", "--budget", "75s"];
-    let limit = ["--slo", "p95{class=slow}=50ms", "--start-rate", "125", "--max-rate", "2000"];
+    let flags = ["--queries", "mix.ndjson", "--order", "random", "--budget", "40s"];
+    let limit = ["--slo", "p95{class=slow}=25ms", "--start-rate", "200", "--max-rate", "3200"];
     let (ended, stolen) = stolen_while(|| search(&place, &url, &[&flags[..], &limit].concat()));
     let record = found(&ended);
     assert_eq!(record.count("/classes/slow/ok") + record.count("/classes/quick/ok"), record.ok());
     let seek = &record.0["seek"];
-    let certified = seek["certified_rate_per_s"].as_f64();
-    eprintln!("{}: {certified:?}, {}", record.text("/verdict/reasons/0"), seek["interval_per_s"]);
+    let (verdict, certified) = (record.verdict(), seek["certified_rate_per_s"].as_f64());
+    eprintln!("{verdict}: certified {certified:?}, {}", seek["interval_per_s"]);
+    // A machine that stands still makes the target slower, and never faster.
+    assert!(certified.is_none_or(|certified| certified < 1.3 * own), "{certified:?}");
+    let low = seek["interval_per_s"][0].as_f64();
+    assert!(low.is_none_or(|low| low < 1.3 * own), "{low:?}");
+    if stolen > 0.02 || verdict == "generator-limited" {
+        return crate::unquiet::note(&format!("{stolen:.3} of the time was stolen, {verdict}"));
+    }
     assert!(seek["verdict"]["never-violated"].is_null(), "the limit broke");
     // Others are in time, however many there are.
-    assert!(record.number("/classes/quick/latency_ms/response/p50") < 50.0);
-    let late = |point: &serde_json::Value| point["late_share"][0].as_f64().unwrap();
-    let rate = |point: &serde_json::Value| point["rate_per_s"].as_f64().unwrap();
+    assert!(record.number("/classes/quick/latency_ms/response/p50") < 25.0);
+    let number = |point: &serde_json::Value, at: &str| point.pointer(at).unwrap().as_f64().unwrap();
     let curve = seek["curve"].as_array().unwrap();
-    let far = curve.iter().filter(|point| rate(point) > 0.8 * most);
-    assert!(far.clone().count() > 0 && far.clone().all(|point| late(point) > 0.05), "{curve:?}");
-    // A machine that stands still makes it slower, and never faster.
-    assert!(certified.is_none_or(|certified| certified < 1.2 * own), "{certified:?}");
-    let low = seek["interval_per_s"][0].as_f64();
-    assert!(low.is_none_or(|low| low < 1.25 * own), "{low:?}");
-    if stolen > 0.02 || certified.is_none() {
-        return crate::unquiet::note(&format!(
-            "{stolen:.3} of the time was stolen, and no rate was certified"
-        ));
-    }
-    assert!(certified.is_some_and(|certified| certified > 0.5 * own), "{certified:?}");
+    let far = curve.iter().filter(|point| number(point, "/rate_per_s") > 0.8 * most);
+    let late = far.map(|point| number(point, "/late_share/0")).fold(0.0, f64::max);
+    assert!(late > 0.3, "far above its line nearly all of the class is late: {late}, {curve:?}");
+    let Some(certified) = certified else {
+        return crate::unquiet::note(&format!("{verdict}, and no rate was certified"));
+    };
+    assert!(certified > 0.5 * own, "{certified}");
 }
 
 #[test]

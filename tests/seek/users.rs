@@ -13,7 +13,7 @@ fn the_line_of_users_is_that_of_their_requests() {
     let place = Place::alone();
     let target = place.serve(&QUICK_SERVERS);
     let flags = ["--users", "constant", "--user-requests", "5", "--think", "exponential 200ms"];
-    let time = ["--slo", "p95=25ms", "--budget", "60s", "--start-rate", "100"];
+    let time = ["--slo", "p95=25ms", "--budget", "45s", "--start-rate", "100"];
     let (ended, stolen) = stolen_while(|| seek(&place, &target, &[&flags[..], &time].concat()));
     let record = found(&ended);
     assert_eq!(record.count("/seek/users/requests"), 5);
@@ -24,16 +24,16 @@ fn the_line_of_users_is_that_of_their_requests() {
         let (rate, seconds) =
             (point["rate_per_s"].as_f64().unwrap(), point["seconds"].as_f64().unwrap());
         let offered = point["scheduled"].as_f64().unwrap() / seconds;
-        if rate < 0.9 * QUICK_LINE_PER_S {
+        let late = point["late_share"][0].as_f64().unwrap();
+        if rate < 0.9 * QUICK_LINE_PER_S && late < 0.2 {
             assert!((offered / rate - 1.0).abs() < 0.2, "{point}");
         }
     }
     let seek = &record.0["seek"];
     eprintln!("{}: {}, {}", record.verdict(), seek["certified_rate_per_s"], seek["users"]);
     let Some(certified) = seek["certified_rate_per_s"].as_f64().filter(|_| stolen < 0.02) else {
-        return crate::unquiet::note(&format!(
-            "{stolen:.3} of the time was stolen: nothing can be said of the line"
-        ));
+        let verdict = record.verdict();
+        return crate::unquiet::note(&format!("{stolen:.3} of the time was stolen, {verdict}"));
     };
     assert!((certified / QUICK_LINE_PER_S - 1.0).abs() < 0.3, "{certified}");
     let users = record.number("/seek/users/certified_per_s");
