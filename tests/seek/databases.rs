@@ -69,6 +69,8 @@ fn statements_and_procedures_of_voltdb_are_searched_and_loaded() {
     assert_eq!((one.ok(), one.verdict() == "infeasible"), (one.sent(), false));
     for (flags, word) in [
         (&["--queries", "calls.sql", "--slo", "p50=1s", "--http2"][..], "--http2"),
+        (&["--body", "SELECT 1", "--queries", "calls.sql", "--slo", "p50=1s"], "leave one out"),
+        (&["--feed", "calls.sql", "--slo", "p50=1s"], "over HTTP"),
         (&["--body", "exec", "--slo", "p50=1s"], "no procedure is named"),
         (&["--body", "exec Vote 'open", "--slo", "p50=1s"], "left open"),
     ] {
