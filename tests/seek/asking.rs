@@ -61,10 +61,10 @@ fn a_slow_class_has_a_line_of_its_own() {
     let class = |i: usize| if i == 0 { "slow" } else { "quick" };
     let line = |i: usize| format!("{{\"path\":\"/{0}\",\"class\":\"{0}\"}}\n", class(i));
     place.file("mix.ndjson", (0..20).map(line).collect::<String>());
-    let (own, most) = ((200.0 - 20f64.ln() / 0.025) * 20.0, 3200.0);
+    let (own, most) = ((200.0 - 20f64.ln() / 0.025) * 20.0, 6000.0);
     let url = format!("http://127.0.0.1:{}", nginx.port);
     let flags = ["--queries", "mix.ndjson", "--order", "random", "--budget", "40s"];
-    let limit = ["--slo", "p95{class=slow}=25ms", "--start-rate", "200", "--max-rate", "3200"];
+    let limit = ["--slo", "p95{class=slow}=25ms", "--start-rate", "200", "--max-rate", "6000"];
     let (ended, stolen) = stolen_while(|| search(&place, &url, &[&flags[..], &limit].concat()));
     let record = found(&ended);
     assert_eq!(record.count("/classes/slow/ok") + record.count("/classes/quick/ok"), record.ok());
