@@ -315,24 +315,58 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
 
 fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
     page.blank();
+    let goal = printable(&tuned.goal);
+    match tuned.certified_rate_per_s.zip(tuned.checks.last()) {
+        Some((rate, check)) => {
+            let text = format!(
+                "  {} calls/s hold {goal}, with {} calls in flight",
+                significant(rate),
+                count(check.under_way.into())
+            );
+            page.line(&text, Tone::Strong);
+        }
+        None => page.line("  no rate was certified", Tone::Strong),
+    }
+    page.blank();
+    for (index, check) in tuned.checks.iter().enumerate() {
+        let held = match (check.held, check.counts) {
+            (true, true) => "held",
+            (true, false) => "held, too short to count",
+            (false, _) => "MISSED",
+        };
+        let text = format!(
+            "{} in flight: {}/s, late {} of {} in {} s, {held}",
+            count(check.under_way.into()),
+            significant(check.rate_per_s),
+            percent(check.late),
+            count(check.calls),
+            significant(check.seconds)
+        );
+        let tone = if check.held { Tone::Good } else { Tone::Bad };
+        page.entry(if index == 0 { "Checked" } else { "" }, &text, tone);
+    }
     let text = match tuned.best_rate_per_s.zip(tuned.best_under_way) {
         Some((rate, under_way)) => format!(
-            "tuned to {} ({} latency): {} T/sec with {} calls under way; the limit held in {} of {} windows",
-            printable(&tuned.goal),
-            printable(&tuned.latency),
-            count(rate as u64),
+            "median of {}/s with {} in flight; {goal} held in {} of {} windows",
+            significant(rate),
             significant(under_way),
             count(tuned.windows_held),
             count(tuned.windows)
         ),
-        None => format!("tuned to {}: the limit held in no window", printable(&tuned.goal)),
+        None => format!("{goal} held in none of {} windows", count(tuned.windows)),
     };
-    page.line(&text, Tone::Strong);
+    page.entry("Tuned", &text, Tone::Plain);
+    let whose = match tuned.latency.as_str() {
+        "server" => "late by the time that the server reports",
+        _ => "late by this client's time, from when a call was due",
+    };
+    page.entry("Late", whose, Tone::Plain);
+    page.blank();
     let step = tuned.trace.len().div_ceil(TRACE_MAX).max(1);
     for point in tuned.trace.iter().step_by(step) {
         page.line(
             &format!(
-                "  at {:>7.3}sec: {:>6} under way, {:>9} T/sec, late {:>6}, {}",
+                "  at {:>7.3}sec: {:>6} in flight, {:>9} T/sec, late {:>6}, {}",
                 point.at_s,
                 count(point.under_way.into()),
                 count(point.rate_per_s as u64),
@@ -342,10 +376,7 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
             Tone::Plain,
         );
     }
-    page.note(&format!(
-        "what the limit is held against is {}; see --seek for a certified answer",
-        if tuned.latency == "server" { "what the server reports" } else { "this client's time" }
-    ));
+    page.note("see --seek for an open load, with an interval");
     page.blank();
 }
 
