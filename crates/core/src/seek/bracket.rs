@@ -294,6 +294,7 @@ impl Search<'_> {
             if saturated && measuring {
                 self.capacity = Some(Capacity { per_s, error: error_of(&trial, skip) });
                 self.looked_s = self.elapsed_s;
+                self.capacities.push((self.elapsed_s, per_s));
                 self.tell(&Event::Capacity { per_s });
                 return Ok(());
             }
@@ -387,6 +388,7 @@ impl Search<'_> {
             let per_s = seen.counts.completed as f64 / seen.seconds;
             if per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds {
                 let error = error_of(&trial, skip);
+                self.capacities.push((self.elapsed_s, per_s));
                 return Ok(Overload::Saturated(Capacity { per_s, error }));
             }
             // It can do more than it could.

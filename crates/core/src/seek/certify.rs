@@ -186,15 +186,4 @@ impl Search<'_> {
         self.tell(&Event::Certified { seen, held });
         Ok(held)
     }
-
-    /// The lowest rate above the certified one, or of all, at which a run broke a limit.
-    pub(super) fn failing(&self) -> Option<Stretch> {
-        let above = self.certified.map_or(0.0, |run| run.rate_per_s);
-        self.runs
-            .iter()
-            .chain(&self.curve)
-            .filter(|run| run.rate_per_s > above && self.excess(&run.counts) > 1.0)
-            .min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
-            .copied()
-    }
 }

@@ -29,7 +29,7 @@ const STEP_LEVEL: f64 = 0.01;
 /// Dispersion of the blocks over that of theory which no queue has.
 const RESTLESS: f64 = 6.0;
 /// Blocks that the tests need.
-const LEAST: usize = 10;
+pub(super) const LEAST: usize = 10;
 
 impl Search<'_> {
     /// A target that compiles, fills its caches or adds servers does so under load, and not at the low load of the warm-up:

@@ -2,6 +2,8 @@
 
 use super::finding::{Finding, Verdict};
 use super::fit::Fit;
+use super::goal::{Bound, Limit};
+use super::plant::Window;
 use super::search::{Search, Stop, Stretch};
 
 impl Search<'_> {
@@ -22,12 +24,19 @@ impl Search<'_> {
             let wide = |side: f64| fit.estimate_per_s * (1.0 + side * width);
             fit.interval_per_s = (low.min(wide(-1.0)), high.max(wide(1.0)));
         }
+        // Of a target that changed nobody knows which rates fail now.
+        let (failing, broke) = if is_one { self.failing(fit.as_ref()) } else { (None, None) };
         Finding {
             verdict,
             reason,
-            certified: self.certified.filter(|_| is_one).as_ref().map(|run| self.measured(run)),
+            certified: self
+                .certified
+                .filter(|_| is_one && verdict != Verdict::Interrupted)
+                .as_ref()
+                .map(|run| self.measured(run)),
             certified_last: self.certified_last,
-            failing: self.failing().as_ref().map(|run| self.measured(run)),
+            failing: failing.as_ref().map(|run| self.measured(run)),
+            broke: broke.as_ref().map(|run| self.measured(run)),
             estimate_per_s: fit.map(|fit| fit.estimate_per_s),
             interval_per_s: fit.map(|fit| fit.interval_per_s),
             confidence: self.goal.confidence,
@@ -43,6 +52,8 @@ impl Search<'_> {
             changes: self.changes.clone(),
             since_s: self.since_s,
             repeated: self.repeated,
+            basis: self.basis(fit.as_ref()),
+            notes: Vec::new(),
             watch: None,
             elapsed_s: self.elapsed_s,
         }
@@ -87,7 +98,7 @@ impl Search<'_> {
     }
 
     fn verdict_at_the_end(&self) -> (Verdict, String) {
-        let Some((fit, _)) = self.fit else {
+        let Some((fit, _)) = self.fit.filter(|_| self.is_founded()) else {
             return (Verdict::BudgetTooSmall, self.why_too_small());
         };
         if self.non_monotone {
@@ -115,7 +126,7 @@ impl Search<'_> {
 
     /// What is to be said of a certified rate that is missing, or not below the estimate.
     fn about_the_headline(&self) -> &'static str {
-        let Some((fit, _)) = self.fit else { return "" };
+        let Some((fit, _)) = self.fit.filter(|_| self.is_founded()) else { return "" };
         match &self.certified {
             None => {
                 "; no rate is certified, since no run near the line held before the time was over: \
@@ -133,24 +144,21 @@ impl Search<'_> {
         let lowest =
             self.curve.iter().filter(broke).min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
         let Some(seen) = lowest else { return "no rate holds the limits".to_owned() };
-        let (excess, limit) = self.goal.excess(&seen.counts);
-        let n = seen.counts.scheduled.max(1) as f64;
-        let failed = seen.counts.failed as f64 / n;
-        let why = if failed > self.goal.limits[limit].allowed() {
-            format!("{:.1} % of the requests fail", 100.0 * failed)
-        } else {
-            format!("requests take {:.1} ms on average", 1e3 * seen.counts.response_sum_s / n)
-        };
+        let (excess, at) = self.goal.excess(&seen.counts);
+        let limit = &self.goal.limits[at];
         format!(
-            "{} is broken {excess:.1} times over at {:.2}/s already, where {why}, and no rate that can be judged in \
-             this time holds it",
-            self.goal.limits[limit].label, seen.rate_per_s,
+            "{} is broken {excess:.1} times over at {:.2}/s already, where {}, and no rate that can be judged in this \
+             time holds it",
+            limit.label,
+            seen.rate_per_s,
+            what_happened(limit, at, &seen.counts),
         )
     }
 
     fn why_too_small(&self) -> String {
-        let known = match self.fit {
-            Some((fit, _)) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
+        let founded = self.fit.map(|(fit, _)| fit).filter(|_| self.is_founded());
+        let known = match founded {
+            Some(fit) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
             None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
                 format!(
                     "short looks put the line at {:.1} to {:.1}/s",
@@ -162,24 +170,29 @@ impl Search<'_> {
             }
             None => "nothing is known".to_owned(),
         };
-        match self.forecast {
-            Some(forecast) => format!(
-                "{known} after {:.0} s; {:.1} % would take about {:.0} s",
+        let needs_s = self.needs_s(founded.as_ref());
+        match founded {
+            Some(_) => format!(
+                "{known} after {:.0} s; {:.1} % would take about {needs_s:.0} s",
                 self.elapsed_s,
                 100.0 * self.goal.width,
-                forecast.total_s
             ),
-            None => format!(
-                "{known} after {:.0} s of {:.0} s; a search with these limits takes about {:.0} s at least",
-                self.elapsed_s,
-                self.goal.budget_s,
-                self.least_budget_s()
-            ),
+            None => {
+                let width = self.forecast.map_or(String::new(), |forecast| {
+                    let total_s = forecast.total_s.max(needs_s);
+                    format!(", and about {total_s:.0} s for {:.1} %", 100.0 * self.goal.width)
+                });
+                format!(
+                    "{known} after {:.0} s of {:.0} s; a search with these limits takes about {needs_s:.0} s at \
+                     least{width}",
+                    self.elapsed_s, self.goal.budget_s,
+                )
+            }
         }
     }
 
     /// Time of the shortest search that certifies a rate, s: all phases with blocks of full length, each once.
-    fn least_budget_s(&self) -> f64 {
+    pub(super) fn least_budget_s(&self) -> f64 {
         let limit_s = self.goal.limit_s;
         let block_s = (16.0 * limit_s).max(4.0);
         let (step_s, look_s) = ((4.0 * limit_s).max(1.0), (8.0 * limit_s).max(1.5));
@@ -231,5 +244,75 @@ impl Search<'_> {
             (block.at_s, (late - n * p) / variance.max(1.0).sqrt())
         };
         self.blocks.iter().map(residual).collect()
+    }
+}
+
+/// What became of the requests that a limit judges, at a rate at which it is broken. `at` is its place in the plant.
+fn what_happened(limit: &Limit, at: usize, counts: &Window) -> String {
+    let whose = limit.class().map_or(String::new(), |class| format!(" of class '{class}'"));
+    // Failures are counted over all classes; of a limit on errors they are what misses it.
+    let failed = match limit.class() {
+        None => counts.failed as f64 / counts.scheduled.max(1) as f64,
+        Some(_) if limit.label.starts_with("errors") => counts.late_share(at),
+        Some(_) => 0.0,
+    };
+    if failed > limit.allowed() {
+        return format!("{:.1} % of the requests{whose} fail", 100.0 * failed);
+    }
+    let mean_ms = 1e3 * counts.subject_sum_s(at) / counts.subject(at).max(1) as f64;
+    let late = match limit.bound {
+        Bound::Late { .. } => {
+            format!(
+                "{:.1} % of the requests{whose} are late, and they",
+                100.0 * counts.late_share(at)
+            )
+        }
+        Bound::Mean { .. } => format!("requests{whose}"),
+    };
+    format!("{late} take {mean_ms:.1} ms on average")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1,000 requests 100 are of the class that the second limit judges: 30 of them are late, and they take 90 ms; the
+    /// others take 10 ms. 40 requests fail.
+    fn counts() -> Window {
+        let mut counts =
+            Window { scheduled: 1000, failed: 40, response_sum_s: 18.0, ..Window::default() };
+        (counts.late[1], counts.exempt[1], counts.exempt_sum_s[1]) = (30, 900, 9.0);
+        (counts.late[0], counts.late[2], counts.exempt[2]) = (70, 30, 900);
+        counts
+    }
+
+    #[test]
+    fn a_limit_on_a_class_that_no_rate_holds_speaks_of_that_class() {
+        let of_class = Limit::late("p95{class=fuzzy}=50ms", 0.05);
+        assert_eq!(
+            what_happened(&of_class, 1, &counts()),
+            "30.0 % of the requests of class 'fuzzy' are late, and they take 90.0 ms on average"
+        );
+        let errors = Limit::late("errors{class=fuzzy}=1%", 0.01);
+        assert_eq!(
+            what_happened(&errors, 2, &counts()),
+            "30.0 % of the requests of class 'fuzzy' fail"
+        );
+        let mean = Limit::mean("mean{class=fuzzy}=50ms", 0.05);
+        assert_eq!(
+            what_happened(&mean, 1, &counts()),
+            "requests of class 'fuzzy' take 90.0 ms on average"
+        );
+    }
+
+    #[test]
+    fn a_limit_on_all_requests_says_whether_they_fail_or_are_slow() {
+        let strict = Limit::late("p99=50ms", 0.01);
+        assert_eq!(what_happened(&strict, 0, &counts()), "4.0 % of the requests fail");
+        let late = Limit::late("p95=50ms", 0.05);
+        assert_eq!(
+            what_happened(&late, 0, &counts()),
+            "7.0 % of the requests are late, and they take 18.0 ms on average"
+        );
     }
 }
