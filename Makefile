@@ -59,5 +59,5 @@ test-tools:
 
 bench-tools:
 	@./.ci/tools $(BENCH_TOOLS)
-	@./.ci/packages
+	@./.ci/packages long
 	@./.ci/clients
