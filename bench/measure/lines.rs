@@ -37,7 +37,11 @@ struct Subject {
 
 enum Kind {
     /// So many servers with this service time; `changes`: it gets faster in the middle.
-    Queue { servers: usize, service: &'static str, changes: bool },
+    Queue {
+        servers: usize,
+        service: &'static str,
+        changes: bool,
+    },
     Nginx,
     Search,
     PostgreSql,
@@ -153,8 +157,7 @@ fn row(subject: &Subject, found: &[Found], truth: f64) -> Vec<String> {
     let estimates: Vec<f64> = found.iter().filter_map(|one| one.estimate_per_s).collect();
     let intervals: Vec<(f64, f64)> = found.iter().filter_map(|one| one.interval_per_s).collect();
     let holding = intervals.iter().filter(|(low, high)| (*low..=*high).contains(&truth)).count();
-    let widths: Vec<f64> =
-        intervals.iter().map(|(low, high)| 50.0 * (high / low).ln()).collect();
+    let widths: Vec<f64> = intervals.iter().map(|(low, high)| 50.0 * (high / low).ln()).collect();
     let certified: Vec<f64> =
         found.iter().filter_map(|one| Some(one.certified_per_s? / truth)).collect();
     let mut verdicts: Vec<(&str, usize)> = Vec::new();
@@ -182,7 +185,11 @@ fn row(subject: &Subject, found: &[Found], truth: f64) -> Vec<String> {
 fn range(values: &[f64], format: impl Fn(f64) -> String) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if values.is_empty() { "-".to_owned() } else { format!("{} to {}", format(least), format(most)) }
+    if values.is_empty() {
+        "-".to_owned()
+    } else {
+        format!("{} to {}", format(least), format(most))
+    }
 }
 
 impl Subject {
