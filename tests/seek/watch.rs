@@ -17,18 +17,6 @@ fn set_speed(target: &Target, factor: &str) -> (u16, String) {
     curl(&["-s", &url])
 }
 
-/// Whether the machine had too little time for the generator to say anything of the line; then that is noted.
-fn is_unquiet(record: &Record, stolen: f64) -> bool {
-    let starved = record.number("/generator/health/starved");
-    let unquiet = stolen > 0.02 || starved > 0.1;
-    if unquiet {
-        crate::unquiet::note(&format!(
-            "{stolen:.3} of the time was stolen, and the generator waited for a processor for {starved:.3} of it"
-        ));
-    }
-    unquiet
-}
-
 fn stretches(record: &Record) -> Vec<Value> {
     record.0["seek"]["watch"].as_array().unwrap().clone()
 }
@@ -53,7 +41,7 @@ fn a_target_that_gets_faster_gives_a_curve_until_somebody_ends_it() {
     assert!(record.0["seek"]["certified_rate_per_s"].is_null(), "a curve certifies no rate");
     let watched = stretches(&record);
     eprintln!("{watched:#?}\n{}", record.text("/seek/reason"));
-    if is_unquiet(&record, stolen) {
+    if record.was_held_up(stolen) {
         return;
     }
     ended.expect(0);

@@ -10,17 +10,14 @@ use crate::schedule::Arrivals;
 pub fn notes(found: &Finding, arrivals: Arrivals) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(stationary(found));
-    notes.push(
-        match arrivals {
-            Arrivals::Poisson => {
-                "Arrivals were a Poisson process; the line is lower if requests come in bursts."
-            }
-            Arrivals::Uniform => {
-                "Arrivals were evenly spaced; the line is lower if requests come at random or in bursts."
-            }
-        }
-        .to_owned(),
-    );
+    let (were, lower) = match arrivals {
+        Arrivals::Poisson => ("Arrivals were a Poisson process", "in bursts"),
+        Arrivals::Uniform => ("Arrivals were evenly spaced", "at random or in bursts"),
+    };
+    notes.push(match found.certified.is_some() || has_line(found) {
+        true => format!("{were}; the line is lower if requests come {lower}."),
+        false => format!("{were}."),
+    });
     notes.extend(late(found));
     notes.extend(generator(&found.basis));
     notes.extend(time(found));
@@ -279,7 +276,8 @@ mod tests {
         none.verdict = Verdict::Interrupted;
         let text = notes(&none, Arrivals::Poisson).join(" ");
         assert!(text.contains("A search with these limits takes about 73 s at least."), "{text}");
-        assert!(!text.contains("stationary") && !text.contains("Near the line"), "{text}");
+        assert!(!text.contains("stationary") && !text.contains("ine is lower"), "{text}");
+        assert!(!text.contains("Near the line"), "{text}");
         none.verdict = Verdict::Drifting;
         let text = notes(&none, Arrivals::Poisson).join(" ");
         assert!(text.contains("The target was not stationary"), "{text}");

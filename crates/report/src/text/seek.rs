@@ -21,7 +21,6 @@ pub fn line(page: &mut Page<'_>, finding: &Finding) {
         watch::over_time(page, finding, watched);
         time(page, finding);
         notes(page, finding);
-        page.blank();
         return curve(page, finding);
     }
     match &finding.certified {
@@ -63,7 +62,6 @@ pub fn line(page: &mut Page<'_>, finding: &Finding) {
     }
     time(page, finding);
     notes(page, finding);
-    page.blank();
     curve(page, finding);
 }
 
@@ -156,6 +154,7 @@ fn curve(page: &mut Page<'_>, finding: &Finding) {
     if rows.is_empty() {
         return;
     }
+    page.blank();
     page.table(&columns, &rows);
     if shown < points {
         page.note(&format!("{shown} of {points} rates; the record has all"));

@@ -7,7 +7,7 @@ use crate::plain::printable;
 use plimsoll_core::bench_shape::{Bench, Shape, Verbosity};
 use plimsoll_core::clock::format_utc;
 use plimsoll_core::record::RunRecord;
-use plimsoll_core::voter::{TuneResult, VoterProcess, VoterResult, WriteCheck};
+use plimsoll_core::voter::{TunePoint, TuneResult, VoterProcess, VoterResult, WriteCheck};
 
 /// Columns that a contestant's name has, dots included.
 const NAME_WIDTH: usize = 18;
@@ -45,6 +45,7 @@ pub fn page(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     if let Some(finding) = seek::finding(record) {
         page.blank();
         seek::line(page, &finding);
+        page.blank();
     }
     if let Some(tuned) = &voter.auto_tune {
         tune(page, tuned);
@@ -313,6 +314,12 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     }
 }
 
+/// Whether the limit held in every window, so that nobody knows how far the load could have gone.
+fn grew_to_the_end(tuned: &TuneResult) -> bool {
+    let missed = |point: &TunePoint| !point.held && point.rate_per_s > 0.0;
+    tuned.windows_held == tuned.windows && !tuned.trace.iter().any(missed)
+}
+
 fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
     page.blank();
     let goal = printable(&tuned.goal);
@@ -347,20 +354,25 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
     }
     let text = match tuned.best_rate_per_s.zip(tuned.best_under_way) {
         Some((rate, under_way)) => format!(
-            "median of {}/s with {} in flight; {goal} held in {} of {} windows",
+            "median of {}/s with {} in flight; {goal} held in {} of {} windows{}",
             significant(rate),
             significant(under_way),
             count(tuned.windows_held),
-            count(tuned.windows)
+            count(tuned.windows),
+            if grew_to_the_end(tuned) {
+                "; it was never missed: a longer run may find more"
+            } else {
+                ""
+            }
         ),
         None => format!("{goal} held in none of {} windows", count(tuned.windows)),
     };
     page.entry("Tuned", &text, Tone::Plain);
     let whose = match tuned.latency.as_str() {
-        "server" => "late by the time that the server reports",
-        _ => "late by this client's time, from when a call was due",
+        "server" => "the time that the server reports",
+        _ => "this client's time, from when a call was due",
     };
-    page.entry("Late", whose, Tone::Plain);
+    page.entry("Late by", whose, Tone::Plain);
     page.blank();
     let step = tuned.trace.len().div_ceil(TRACE_MAX).max(1);
     for point in tuned.trace.iter().step_by(step) {

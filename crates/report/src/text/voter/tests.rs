@@ -138,6 +138,12 @@ fn the_head_of_a_tuned_load_is_its_last_check() {
     ] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
     }
+    assert!(!text.contains("never missed"), "{text}");
+    tuned.windows_held = tuned.windows;
+    voter.auto_tune = Some(tuned.clone());
+    let text = shown(&voter);
+    let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("60 of 60 windows; it was never missed: a longer run"), "{text}");
     tuned.checks.pop();
     tuned.certified_rate_per_s = None;
     voter.auto_tune = Some(tuned);
