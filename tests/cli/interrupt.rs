@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const SOON: Duration = Duration::from_secs(40);
+const SOON: Duration = Duration::from_secs(90);
 
 /// The only record of a place, with its folder.
 #[track_caller]
