@@ -131,6 +131,9 @@ pub struct Finding {
     pub forecast: Option<Forecast>,
     /// The first forecast, made after the pilot.
     pub forecast_first: Option<Forecast>,
+    /// A budget, s, that is enough for an interval by what is known, where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enough_s: Option<f64>,
     /// Requests per second that the overloaded target completed, if it was overloaded.
     pub capacity_per_s: Option<f64>,
     /// Mean response time at the lowest load, s.

@@ -3,8 +3,11 @@
 //! [`search::seek`] drives any [`plant::Plant`] and returns a [`finding::Finding`]; `docs/seek.md` has the method
 //! and what it was measured to be worth.
 
+mod below;
 mod bracket;
 mod certify;
+mod drift;
+mod enough;
 pub mod finding;
 pub mod fit;
 mod focus;

@@ -19,13 +19,18 @@ const SHARE: f64 = 0.06;
 const WARM: f64 = 0.05;
 const WARM_UNTIL: f64 = 0.3;
 /// From one look at the capacity to the next, as a share of the budget.
-const LOOK_EVERY: f64 = 0.18;
+pub(super) const LOOK_EVERY: f64 = 0.18;
 /// A target that has changed more often than this has no line of its own.
 const CHANGES: usize = 2;
+/// Looks at the capacity that are judged together at least; the share of itself by which it may wobble from one to the
+/// next without a meaning; and the share of stationary searches that either test of them may call changed.
+const LOOKS: usize = 3;
+const WOBBLE: f64 = 0.015;
+const LOOK_LEVEL: f64 = 0.005;
 /// Standard deviations that a trend of the residuals must have.
 const TREND: f64 = 3.0;
 /// Share of stationary searches that the test for a step may call changed.
-const STEP_LEVEL: f64 = 0.01;
+const STEP_LEVEL: f64 = 0.003;
 /// Dispersion of the blocks over that of theory which no queue has.
 const RESTLESS: f64 = 6.0;
 /// Blocks that the tests need.
@@ -41,8 +46,10 @@ impl Search<'_> {
             self.looked_s = self.elapsed_s;
             let apart = (after.per_s / before.per_s).ln().abs();
             if apart < WARM.max(2.0 * before.error.hypot(after.error)) {
+                self.looks.push((self.elapsed_s, after));
                 break;
             }
+            self.looks = vec![(self.elapsed_s, after)];
             self.capacity = Some(after);
             self.tell(&Event::Capacity { per_s: after.per_s });
             warmed = true;
@@ -54,6 +61,7 @@ impl Search<'_> {
             // What broke a limit on the way did so while it was cold.
             self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
             self.curve.clear();
+            self.holds_at_per_s = None;
             self.since_s = self.elapsed_s;
         }
         Ok(())
@@ -71,6 +79,7 @@ impl Search<'_> {
         let from_s = std::mem::replace(&mut self.looked_s, self.elapsed_s);
         if !differs(before, after) {
             // Both are of the same target. The first one stays: the interval's constants were chosen for one measurement.
+            self.looks.push((self.elapsed_s, after));
             return Ok(false);
         }
         let change = Change {
@@ -81,7 +90,7 @@ impl Search<'_> {
         };
         self.changes.push(change);
         self.tell(&Event::Changed(change));
-        if self.changes.len() > CHANGES {
+        if self.changes.len() > CHANGES || self.came_back() {
             return Err(Stop::Unstable);
         }
         self.begin_again(after)?;
@@ -96,9 +105,11 @@ impl Search<'_> {
         self.fit = None;
         self.certified = None;
         self.capacity = Some(capacity);
+        self.looks = vec![(self.elapsed_s, capacity)];
         self.width_reached = false;
         self.since_s = self.elapsed_s;
         self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
+        self.holds_at_per_s = None;
         let began = self.narrow().and_then(|()| self.pilot());
         match began {
             Err(Stop::Budget) => Err(Stop::Unstable),
@@ -106,8 +117,49 @@ impl Search<'_> {
         }
     }
 
+    /// Whether the last change undid part of the one before: what comes and goes is no state to search in.
+    fn came_back(&self) -> bool {
+        let faster = |change: &Change| change.after_per_s > change.before_per_s;
+        self.changes.windows(2).any(|pair| faster(&pair[0]) != faster(&pair[1]))
+    }
+
+    /// Looks at the capacity: when, s, logarithm, and its standard error.
+    pub(super) fn logs_of_looks(&self) -> Vec<(f64, f64, f64)> {
+        let squares: f64 = self.looks.iter().map(|(_, look)| look.long_error.powi(2)).sum();
+        let usual = (squares / self.looks.len().max(1) as f64).sqrt();
+        let log = |(at_s, look): &(f64, Capacity)| {
+            (*at_s, look.per_s.ln(), look.error.max(usual).hypot(WOBBLE))
+        };
+        self.looks.iter().map(log).collect()
+    }
+
+    /// What all looks at the capacity together say against a target that stayed the same, in words.
+    fn capacity_moved(&self) -> Option<String> {
+        let looks = self.logs_of_looks();
+        if looks.len() < LOOKS {
+            return None;
+        }
+        let (trend, uneven) = moved(&looks);
+        let limit = normal::quantile(1.0 - LOOK_LEVEL / 2.0);
+        let list: Vec<String> =
+            self.looks.iter().map(|(_, look)| format!("{:.0}", look.per_s)).collect();
+        let list = list.join(", ");
+        if trend.abs() > limit {
+            let how = if trend < 0.0 { "slower" } else { "faster" };
+            return Some(format!(
+                "the target got {how} while it was measured: under overload it completed {list}/s"
+            ));
+        }
+        (uneven > limit).then(|| {
+            format!("the target was now faster, now slower: under overload it completed {list}/s")
+        })
+    }
+
     /// What the blocks say against a target that stayed the same, in words.
     pub(super) fn unsteadiness(&self) -> Option<String> {
+        if let Some(moved) = self.capacity_moved() {
+            return Some(moved);
+        }
         let residuals = self.residuals();
         if residuals.len() < LEAST {
             return None;
@@ -151,10 +203,34 @@ pub(super) fn differs(before: Capacity, after: Capacity) -> bool {
     apart > SHARE.max(ERRORS * before.error.hypot(after.error))
 }
 
+/// Trend of looks (when, s, logarithm, standard error) over time, in standard deviations, and how uneven they are, as a
+/// standard normal variable by Wilson's and Hilferty's cube root.
+fn moved(looks: &[(f64, f64, f64)]) -> (f64, f64) {
+    let weight = |error: f64| error.powi(-2);
+    let all: f64 = looks.iter().map(|l| weight(l.2)).sum();
+    let when = looks.iter().map(|l| weight(l.2) * l.0).sum::<f64>() / all;
+    let mean = looks.iter().map(|l| weight(l.2) * l.1).sum::<f64>() / all;
+    let (mut cross, mut square, mut uneven) = (0.0, 0.0, 0.0);
+    for (at_s, log, error) in looks {
+        cross += weight(*error) * (at_s - when) * (log - mean);
+        square += weight(*error) * (at_s - when).powi(2);
+        uneven += weight(*error) * (log - mean).powi(2);
+    }
+    let freedom = looks.len() as f64 - 1.0;
+    let share = 2.0 / (9.0 * freedom);
+    let normal = ((uneven / freedom).cbrt() - (1.0 - share)) / share.sqrt();
+    (cross / square.max(1e-9).sqrt(), normal)
+}
+
 /// The mean of two measurements by their precision.
 pub(super) fn together(one: Capacity, other: Capacity) -> Capacity {
     let (w, v) = (one.error.max(1e-4).powi(-2), other.error.max(1e-4).powi(-2));
-    Capacity { per_s: (w * one.per_s + v * other.per_s) / (w + v), error: (w + v).powf(-0.5) }
+    Capacity {
+        per_s: (w * one.per_s + v * other.per_s) / (w + v),
+        error: (w + v).powf(-0.5),
+        long_error: one.long_error.hypot(other.long_error) / 2.0,
+        index: (one.index + other.index) / 2.0,
+    }
 }
 
 /// Correlation of residuals with time, in standard deviations; positive is slower.
@@ -202,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_capacity_is_another_one_when_errors_do_not_explain_it() {
-        let of = |per_s, error| Capacity { per_s, error };
+        let of = |per_s, error| Capacity { per_s, error, long_error: error, index: 1.0 };
         assert!(differs(of(200.0, 0.02), of(150.0, 0.02)));
         assert!(!differs(of(200.0, 0.02), of(190.0, 0.02)), "five percent");
         assert!(!differs(of(200.0, 0.06), of(160.0, 0.06)), "as sure as that it is not");
