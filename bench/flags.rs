@@ -11,10 +11,10 @@ const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/performa
 #[derive(Parser, Debug)]
 #[command(name = "peers")]
 pub struct Flags {
-    /// Rounds of each measure; each round runs every tool once.
+    /// Rounds of each measure; each round runs every tool once. Searches of each line, for `lines`.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub rounds: u32,
-    /// Seconds of each run within a round; a fixed rate takes half of it.
+    /// Seconds of each run within a round; a fixed rate takes half of it. Budget of a search, for `lines`.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub seconds: u32,
     /// Only these measures.
@@ -56,6 +56,10 @@ pub enum Measure {
     Feed,
     /// Votes, beside VoltDB's client for Java, VoltDB and PostgreSQL.
     Voter,
+    /// The lines that `seek` finds of queues beside the truth, `--rounds` searches of `--seconds` each; only when asked for.
+    Lines,
+    /// The same of nginx, the embedded search target and PostgreSQL.
+    ProgramLines,
 }
 
 impl Measure {
@@ -73,6 +77,8 @@ impl Measure {
             Measure::Visit => "visit",
             Measure::Feed => "feed",
             Measure::Voter => "voter",
+            Measure::Lines => "lines",
+            Measure::ProgramLines => "program-lines",
         }
     }
 }
@@ -80,7 +86,10 @@ impl Measure {
 impl Flags {
     /// The measures asked for, in the order of the document.
     pub fn measures(&self) -> Vec<Measure> {
-        let wanted = |measure: &Measure| self.only.is_empty() || self.only.contains(measure);
+        let wanted = |measure: &Measure| match self.only.is_empty() {
+            true => !matches!(measure, Measure::Lines | Measure::ProgramLines),
+            false => self.only.contains(measure),
+        };
         Measure::value_variants().iter().copied().filter(wanted).collect()
     }
 

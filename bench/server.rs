@@ -15,6 +15,8 @@ use std::time::Duration;
 /// How long a target may take until it answers, ns.
 const READY_NS: u64 = 90 * SECOND_NS;
 
+const PACKING: &str = "  gzip on;\n  gzip_comp_level 9;\n";
+
 /// A running target. Dropping it stops it.
 pub struct Server {
     child: Option<Child>,
@@ -30,17 +32,33 @@ impl Server {
     /// # Errors
     /// When it is not installed or does not answer.
     pub fn nginx(bench: &Bench) -> Result<Self> {
+        std::fs::write(bench.folder.path().join("f"), "x".repeat(1024))?;
+        Self::nginx_with(bench, "", "/f")
+    }
+
+    /// The same with 200 KB of text that it packs for each request that accepts gzip, which takes some milliseconds.
+    ///
+    /// # Errors
+    /// When it is not installed or does not answer.
+    pub fn nginx_packing(bench: &Bench) -> Result<Self> {
+        let mut rng = plimsoll_core::rng::Rng::new(1);
+        let letter = |_| char::from(b'a' + (rng.next_u64() % 16) as u8);
+        let text: String = (0..200_000).map(letter).collect();
+        std::fs::write(bench.folder.path().join("text.html"), text)?;
+        Self::nginx_with(bench, PACKING, "/text.html")
+    }
+
+    fn nginx_with(bench: &Bench, extra: &str, path: &str) -> Result<Self> {
         let folder = bench.folder.path();
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let configuration = folder.join("nginx.conf");
-        std::fs::write(&configuration, nginx_configuration(folder, port))?;
-        std::fs::write(folder.join("f"), "x".repeat(1024))?;
+        std::fs::write(&configuration, nginx_configuration(folder, port, extra))?;
         let arguments = ["-e", "error.log", "-c"].map(str::to_owned);
         let mut arguments = arguments.to_vec();
         arguments[1] = folder.join("error.log").display().to_string();
         arguments.push(configuration.display().to_string());
         let child = Child::start(&require("nginx")?, &arguments, Some(bench.cores.target))?;
-        let server = Self::at(child, format!("127.0.0.1:{port}"), "/f");
+        let server = Self::at(child, format!("127.0.0.1:{port}"), path);
         let end_ns = now_ns() + READY_NS;
         while TcpStream::connect(&server.address).is_err() {
             server.still_starting(bench, end_ns)?;
@@ -227,7 +245,7 @@ fn process_cpu_s(id: i32) -> Result<f64> {
 }
 
 /// One process that is its own worker, so that it can be pinned, timed and ended as one.
-fn nginx_configuration(folder: &Path, port: u16) -> String {
+fn nginx_configuration(folder: &Path, port: u16, extra: &str) -> String {
     let folder = folder.display();
     let scratch: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
@@ -236,7 +254,7 @@ fn nginx_configuration(folder: &Path, port: u16) -> String {
     format!(
         "master_process off;\ndaemon off;\npid {folder}/nginx.pid;\nerror_log {folder}/error.log;\n\
          events {{ worker_connections 1024; }}\n\
-         http {{\n  access_log off;\n  keepalive_requests 1000000000;\n  keepalive_timeout 600s;\n{scratch}  \
+         http {{\n  access_log off;\n  keepalive_requests 1000000000;\n  keepalive_timeout 600s;\n{scratch}{extra}  \
          server {{ listen 127.0.0.1:{port}; root {folder}; }}\n}}\n"
     )
 }

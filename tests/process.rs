@@ -337,6 +337,17 @@ impl Ended {
         self
     }
 
+    /// What it said on stderr, but for the line that says that others kept it from a processor: a test that asks
+    /// what is *not* said does not ask about the machine.
+    pub fn said(&self) -> String {
+        let held_up = self.held_up_by_others();
+        self.stderr
+            .lines()
+            .filter(|line| Some(*line) != held_up)
+            .map(|line| format!("{line}\n"))
+            .collect()
+    }
+
     /// The line that says that others kept the generator from a processor, if that is all that speaks against the run.
     fn held_up_by_others(&self) -> Option<&str> {
         let limited = "plimsoll: NOT VALID: generator-limited";

@@ -9,7 +9,6 @@ use crate::table::Table;
 use anyhow::{Context, Result, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_scan::{Case, Corpus, Found, Kernel, Metric, Pattern};
-use plimsoll_workloads::corpus::Source;
 use serde_json::{Value, json};
 
 /// Words that are asked for with four edits: short and long, frequent and rare, spelt right and wrong.
@@ -52,7 +51,7 @@ pub fn distance(bench: &Bench) -> Result<Section> {
 
 fn measured(bench: &Bench) -> Result<Section> {
     pin(bench)?;
-    let documents = engines::documents(&Source::Debian, None)?;
+    let documents = engines::documents(None)?;
     let bytes: usize = documents.iter().map(|document| document.body.len()).sum();
     let bodies: Vec<&str> = documents.iter().map(|document| document.body.as_str()).collect();
     let (automaton, worst_ms) = automaton(bench, &documents)?;

@@ -13,6 +13,8 @@ use std::io::Write;
 /// Documents of the text, and of one bulk.
 const DOCUMENTS: u64 = 60_000;
 const BULK: usize = 500;
+/// Bytes of a description in the mean at least: 400 where the long ones are known, 45 where only the first lines are.
+const LEAST_BYTES: usize = 150;
 /// Partitions of the index: what the engines of the published table had by default.
 const SHARDS: u64 = 5;
 /// Hits asked for: the published benchmark's, and what a page shows.
@@ -60,13 +62,18 @@ fn kinds() -> Vec<(&'static str, Value)> {
 /// A document of the text.
 pub type Description = plimsoll_workloads::corpus::Document;
 
-/// The first documents of a text, or all.
+/// The first descriptions of Debian's packages, or all.
 ///
 /// # Errors
-/// When it cannot be read.
-pub fn documents(source: &Source, limit: Option<u64>) -> Result<Vec<Description>> {
-    let corpus = Corpus::open(source, &CorpusOptions { limit })?;
-    Ok(corpus.documents()?.collect::<Result<_, _>>()?)
+/// When they cannot be read, or only their first lines are there: those are another text.
+pub fn documents(limit: Option<u64>) -> Result<Vec<Description>> {
+    let corpus = Corpus::open(&Source::Debian, &CorpusOptions { limit })?;
+    let documents: Vec<Description> = corpus.documents()?.collect::<Result<_, _>>()?;
+    let bytes: usize = documents.iter().map(|document| document.body.len()).sum();
+    if bytes < LEAST_BYTES * documents.len() {
+        bail!("apt knows no long descriptions of its packages; run: make bench-tools");
+    }
+    Ok(documents)
 }
 
 /// Documents as bulks.
@@ -119,7 +126,7 @@ fn install(bench: &Bench) -> Result<()> {
 /// When OpenSearch cannot be installed or started, or an engine refuses or fails at something.
 pub fn engines(bench: &Bench) -> Result<Section> {
     install(bench)?;
-    let documents = documents(&Source::Debian, Some(DOCUMENTS))?;
+    let documents = documents(Some(DOCUMENTS))?;
     let (bulks, count) = (bulks(&documents)?, documents.len());
     let about = about(&documents, &bulks);
     drop(documents);

@@ -5,6 +5,7 @@ mod distance;
 mod engines;
 mod feed;
 mod lag;
+mod lines;
 mod memory;
 mod search;
 mod speed;
@@ -137,6 +138,8 @@ impl Bench {
             Measure::Visit => visit::visit(self),
             Measure::Feed => feed::feed(self),
             Measure::Voter => voter::voter(self),
+            Measure::Lines => lines::queues(self),
+            Measure::ProgramLines => lines::programs(self),
         }
     }
 

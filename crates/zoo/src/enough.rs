@@ -23,7 +23,7 @@ const SHARES: [f64; 3] = [0.5, 1.0, 2.0];
 #[must_use]
 pub fn ask(model: &Model, goal: &Goal) -> Named {
     let (first, found) = search(model, goal);
-    let enough_s = found.enough_s.filter(|_| !first.has_interval);
+    let enough_s = Some(found.basis.needs_s).filter(|_| !first.has_interval);
     let then = SHARES.map(|share| {
         enough_s.is_some_and(|enough_s| {
             let seed = goal.seed + 500_000;

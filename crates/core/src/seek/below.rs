@@ -17,8 +17,6 @@ const WELL_BELOW: f64 = 0.85;
 /// Most looks there, and their share of the budget.
 const FLOOR_LOOKS: usize = 3;
 const FLOOR_SHARE: f64 = 0.08;
-/// So few late requests are chance where hardly any are expected.
-const LATE_LEAST: f64 = 2.5;
 /// Least allowed late requests of a look that may do with less than certainty, and what they must exceed the late ones by:
 /// this many, and this times the root of the late ones.
 const LIKELY_LEAST: f64 = 20.0;
@@ -125,11 +123,12 @@ impl Search<'_> {
         all
     }
 
-    /// Whether more requests missed a limit than so many standard deviations of independent ones explain.
+    /// Whether more requests missed a limit than so many standard deviations of independent ones explain. Where hardly any
+    /// are expected, chance explains as many as that less one.
     pub(super) fn breaks_by(&self, seen: &Stretch, deviations: f64) -> bool {
         self.goal.limits.iter().enumerate().any(|(at, limit)| {
             let (n, late, allowed) = limit.as_share(at, &seen.counts);
-            late > (allowed * n + deviations * (allowed * n).sqrt()).max(LATE_LEAST)
+            late > (allowed * n + deviations * (allowed * n).sqrt()).max(deviations - 0.5)
         })
     }
 

@@ -18,6 +18,14 @@ pub(super) struct Capacity {
     pub index: f64,
 }
 
+#[cfg(test)]
+impl Capacity {
+    /// A capacity with exponential services and this standard error.
+    pub fn of(per_s: f64, error: f64) -> Self {
+        Self { per_s, error, long_error: error, index: 1.0 }
+    }
+}
+
 /// How a look at the capacity ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Overload {
@@ -300,6 +308,7 @@ impl Search<'_> {
                 self.capacity = Some(capacity);
                 self.looks = vec![(self.elapsed_s, capacity)];
                 self.looked_s = self.elapsed_s;
+                self.capacities.push((self.elapsed_s, per_s));
                 self.tell(&Event::Capacity { per_s });
                 return Ok(());
             }
@@ -346,6 +355,7 @@ impl Search<'_> {
             }
             let per_s = seen.counts.completed as f64 / seen.seconds;
             if per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds {
+                self.capacities.push((self.elapsed_s, per_s));
                 return Ok(Overload::Saturated(measured_capacity(per_s, &trial, skip)));
             }
             // It can do more than it could.

@@ -18,19 +18,19 @@ const DEPTH: f64 = 0.6;
 const FAR: f64 = 0.10;
 const RARE: f64 = 0.01;
 /// A search that is too short for an interval certifies a rate no higher than this share of what short looks saw hold, of the
-/// capacity, and of the line that the capacity lets expect with completions that are so many times as uneven; in a run of at
-/// most so many blocks.
+/// capacity, and of the line that the capacity lets expect with completions that are so many times as uneven as they looked
+/// (the second where they are more uneven than those of exponential services); in a run of at most so many blocks.
 const MODEST: f64 = 0.8;
 const MODEST_CAPACITY: f64 = 0.75;
 const MODEST_LINE: f64 = 0.95;
-const MODEST_INDEX: f64 = 2.0;
+const MODEST_INDEX: (f64, f64) = (2.0, 3.0);
 const MODEST_BLOCKS: f64 = 4.0;
 /// How much lower the next run is when one does not hold.
 const MODEST_STEP: f64 = 0.8;
 /// Most runs.
 const RUNS: usize = 8;
 /// Where less than this share of the time for an interval is left, there will be none.
-const SHORT: f64 = 0.85;
+const SHORT: f64 = 0.95;
 
 impl Search<'_> {
     /// Blocks of a certifying run: about a twelfth of the budget.
@@ -185,11 +185,11 @@ impl Search<'_> {
 
     /// Too little time is left for an interval, but enough to show that the limits hold at a rate well below the line.
     pub(super) fn certify_modestly(&mut self) -> Result<(), Stop> {
-        let by_capacity = self.line_by_capacity(MODEST_INDEX).unwrap_or(f64::INFINITY);
-        let most = self
-            .capacity
-            .map_or(f64::INFINITY, |c| MODEST_CAPACITY * c.per_s)
-            .min(MODEST_LINE * by_capacity);
+        let heavy = self.unevenness_of_completions() > 1.0;
+        let times = if heavy { MODEST_INDEX.1 } else { MODEST_INDEX.0 };
+        let by_capacity = self.line_by_capacity(times).unwrap_or(f64::INFINITY);
+        let most = self.capacity.map_or(f64::INFINITY, |c| MODEST_CAPACITY * c.per_s);
+        let most = most.min(MODEST_LINE * by_capacity);
         let mut rate_per_s = (MODEST * self.bracket.0).min(most);
         let around_s = self.settle_s + 2.0 * self.goal.limit_s;
         while self.left_s() >= self.modest_s() && self.certified.is_none() {
@@ -228,16 +228,5 @@ impl Search<'_> {
         let seen = self.measured(&run);
         self.tell(&Event::Certified { seen, held });
         Ok(held)
-    }
-
-    /// The lowest rate above the certified one, or of all, at which a run broke a limit.
-    pub(super) fn failing(&self) -> Option<Stretch> {
-        let above = self.certified.map_or(0.0, |run| run.rate_per_s);
-        self.runs
-            .iter()
-            .chain(&self.curve)
-            .filter(|run| run.rate_per_s > above && self.excess(&run.counts) > 1.0)
-            .min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
-            .copied()
     }
 }

@@ -84,6 +84,11 @@ impl Search<'_> {
         (low, high)
     }
 
+    /// Half-width of the interval as it would be reported.
+    pub(super) fn half_width_told(&self, fit: &Fit) -> f64 {
+        Fit { interval_per_s: self.with_drift(fit), ..*fit }.half_width()
+    }
+
     /// Standard error of the line's logarithm that comes from a capacity that goes up and down.
     fn unevenness(&self) -> f64 {
         let looks = self.logs_of_looks();

@@ -37,7 +37,7 @@ impl Search<'_> {
     }
 
     /// Where the line is, as far as is known, requests per second.
-    fn guess_per_s(&self) -> Option<f64> {
+    pub(super) fn guess_per_s(&self) -> Option<f64> {
         let (low, high) = self.bracket;
         let looked = (low > 0.0 && high.is_finite()).then(|| (low * high).sqrt());
         let by_capacity = self.line_by_capacity(1.0);

@@ -19,10 +19,10 @@ pub(super) const LEAST_BLOCKS: usize = 6;
 pub(super) const LEAST_BACKLOGS: f64 = 12.0;
 /// Late requests that the blocks near a line hold at least, as many as their limit allows there.
 const LATE_LEAST: f64 = 30.0;
-/// Bursts of late requests that they hold at least where the room to capacity is larger than this: the first with
-/// completions that are more uneven than those of exponential services, the second without.
-const BURSTS: f64 = 5.0;
-const BURSTS_ROOM: (f64, f64) = (0.2, 0.35);
+/// Bursts of late requests that they hold at least where the room to capacity is larger than this: with completions that are
+/// more uneven than those of exponential services, and without.
+const BURSTS: (f64, f64) = (5.0, 0.2);
+const BURSTS_USUAL: (f64, f64) = (2.0, 0.35);
 /// Up to this room to capacity theory knows the dispersion; beyond it, late requests come from long services and not from
 /// load, and bursts are that much larger.
 const HEAVY_ROOM: f64 = 0.2;
@@ -142,7 +142,7 @@ impl Search<'_> {
     fn known_well_enough(&self, found: &Fit) -> bool {
         self.is_founded()
             && self.expected_half_width() <= PLANNED * self.goal.width
-            && found.half_width() <= PLANNED * self.goal.width
+            && self.half_width_told(found) <= PLANNED * self.goal.width
     }
 
     /// Whether there are blocks enough for an interval: in number, and in natural times of the backlog.
@@ -158,16 +158,24 @@ impl Search<'_> {
     /// that the theory of queues near saturation says little of them, s. What was seen has no part in it: few late requests
     /// in the blocks would shorten it where they are missing by chance.
     pub(super) fn least_bursts_s(&self) -> f64 {
-        let Some((fit, limit)) = self.fit else { return 0.0 };
         // An estimate that is above what heavy tails let expect may lack their bursts.
-        let rate = fit.estimate_per_s.min(self.line_by_capacity(1.0).unwrap_or(f64::INFINITY));
+        let by_capacity = self.line_by_capacity(1.0).unwrap_or(f64::INFINITY);
+        let rate = self.guess_per_s().map_or(0.0, |line| line.min(by_capacity));
+        if rate <= 0.0 {
+            return 0.0;
+        }
         let room = self.capacity.map_or(0.0, |capacity| capacity.per_s / rate - 1.0);
-        let late_per_s = self.allowed(limit) * rate * self.judged_share(limit);
-        let most =
-            if self.unevenness_of_completions() > 1.0 { BURSTS_ROOM.0 } else { BURSTS_ROOM.1 };
-        let bursts = if room > most { BURSTS } else { 0.0 };
-        let dispersion = self.prior(limit, rate).dispersion.0.max(1.0);
-        LATE_LEAST.max(bursts * dispersion) / late_per_s
+        let heavy = self.unevenness_of_completions() > 1.0;
+        let (bursts, most) = if heavy { BURSTS } else { BURSTS_USUAL };
+        let bursts = if room > most { bursts } else { 0.0 };
+        let least_s = |limit: usize| {
+            let late_per_s = self.allowed(limit) * rate * self.judged_share(limit);
+            LATE_LEAST.max(bursts * self.prior(limit, rate).dispersion.0) / late_per_s
+        };
+        match self.fit {
+            Some((_, limit)) => least_s(limit),
+            None => (0..self.goal.limits.len()).map(least_s).fold(0.0, f64::max),
+        }
     }
 
     /// Half-width that the blocks so far lead to by theory.

@@ -42,6 +42,13 @@ impl Limit {
         Self { label: label.to_owned(), bound: Bound::Mean { limit_s } }
     }
 
+    /// The class of requests that it judges, by the label `p95{class=NAME}=50ms`; none where it judges all.
+    #[must_use]
+    pub fn class(&self) -> Option<&str> {
+        let (_, rest) = self.label.split_once("{class=")?;
+        rest.rsplit_once('}').map(|(name, _)| name)
+    }
+
     /// The share that the plant's abort rule allows; a mean never aborts.
     #[must_use]
     pub fn allowed(&self) -> f64 {

@@ -3,6 +3,7 @@
 use super::bracket::Capacity;
 use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpan};
 use super::fit::Fit;
+use super::focus::LEAST_RUN;
 use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
 use crate::rng::splitmix64;
@@ -81,6 +82,10 @@ pub(super) struct Search<'a> {
     pub heated: bool,
     /// When the capacity was measured last, s.
     pub looked_s: f64,
+    /// Measurements of the capacity: when they ended, s, and requests per second.
+    pub capacities: Vec<(f64, f64)>,
+    /// The largest lag of the generator in what was judged, at its 99th percentile, s.
+    pub lag_p99_s: f64,
     pub changes: Vec<Change>,
     /// What the target completed under overload since then, and when, s.
     pub looks: Vec<(f64, Capacity)>,
@@ -95,6 +100,18 @@ pub(super) struct Search<'a> {
 
 pub(super) fn round_to(value: f64, step: f64) -> f64 {
     (value / step).round().max(1.0) * step
+}
+
+/// Length of a block, s. It holds many times the limit, because lateness comes in bursts of about its length. A budget that
+/// is too small for that is too small: shorter blocks would show a line that is not there.
+fn block_s(goal: &Goal) -> f64 {
+    (16.0 * goal.limit_s).max((goal.budget_s / 24.0).clamp(1.0, 4.0))
+}
+
+/// Length of the shortest run that certifies a rate, s.
+#[must_use]
+pub fn least_run_s(goal: &Goal) -> f64 {
+    LEAST_RUN as f64 * block_s(goal)
 }
 
 /// Searches the load line of `plant`, and tells `observe` on the way.
@@ -130,9 +147,7 @@ impl<'a> Search<'a> {
         observe: &'a mut dyn FnMut(&Event),
     ) -> Search<'a> {
         let window_s = (goal.limit_s / 2.0).clamp(0.05, 1.0);
-        // A block holds many times the limit, because lateness comes in bursts of about its length. A budget that is too
-        // small for that is too small: shorter blocks would show a line that is not there.
-        let block_s = (16.0 * goal.limit_s).max((goal.budget_s / 24.0).clamp(1.0, 4.0));
+        let block_s = block_s(goal);
         let settle_s = (2.0 * goal.limit_s).max(0.5).min(block_s / 4.0);
         Search {
             plant,
@@ -162,6 +177,8 @@ impl<'a> Search<'a> {
             non_monotone: false,
             heated: false,
             looked_s: 0.0,
+            capacities: Vec::new(),
+            lag_p99_s: 0.0,
             changes: Vec::new(),
             looks: Vec::new(),
             since_s: 0.0,
@@ -257,6 +274,7 @@ impl<'a> Search<'a> {
             allowed: self.goal.limits.iter().map(super::goal::Limit::allowed).collect(),
         });
         self.elapsed_s += trial.elapsed_s;
+        self.lag_p99_s = self.lag_p99_s.max(trial.pace.lag_p99_s);
         if trial.interrupted {
             return Err(Stop::Interrupted);
         }
@@ -273,6 +291,7 @@ impl<'a> Search<'a> {
         segments: &[Segment],
         abort: Option<Abort>,
     ) -> Result<Trial, Stop> {
+        let lag_p99_s = self.lag_p99_s;
         let mut trial = self.offer(segments, abort)?;
         let is_long = trial.elapsed_s > LONG * self.goal.budget_s;
         for _ in 1..if is_long { TRIES_LONG } else { TRIES } {
@@ -280,7 +299,12 @@ impl<'a> Search<'a> {
                 break;
             }
             self.repeated += 1;
+            self.lag_p99_s = lag_p99_s;
             trial = self.offer(segments, abort)?;
+        }
+        if self.starved(&trial) {
+            // Nothing is judged by it.
+            self.lag_p99_s = lag_p99_s;
         }
         Ok(trial)
     }
@@ -328,7 +352,12 @@ impl<'a> Search<'a> {
     /// Whether the generator sent too late to say anything of the target. What it could not send, the target did not
     /// miss; a lag below this is in the response times, which count from the intended time, and on the safe side.
     pub fn starved(&self, trial: &Trial) -> bool {
-        trial.pace.lag_p99_s > (LAG * self.goal.limit_s).max(LAG_FLOOR_S)
+        trial.pace.lag_p99_s > self.lag_tolerated_s()
+    }
+
+    /// Lag of the generator above which an offer is not judged, s.
+    pub fn lag_tolerated_s(&self) -> f64 {
+        (LAG * self.goal.limit_s).max(LAG_FLOOR_S)
     }
 
     /// The curve: stretches of the same rate together, in ascending order.

@@ -34,7 +34,7 @@ const STEP_LEVEL: f64 = 0.003;
 /// Dispersion of the blocks over that of theory which no queue has.
 const RESTLESS: f64 = 6.0;
 /// Blocks that the tests need.
-const LEAST: usize = 10;
+pub(super) const LEAST: usize = 10;
 
 impl Search<'_> {
     /// A target that compiles, fills its caches or adds servers does so under load, and not at the low load of the warm-up:
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_capacity_is_another_one_when_errors_do_not_explain_it() {
-        let of = |per_s, error| Capacity { per_s, error, long_error: error, index: 1.0 };
+        let of = Capacity::of;
         assert!(differs(of(200.0, 0.02), of(150.0, 0.02)));
         assert!(!differs(of(200.0, 0.02), of(190.0, 0.02)), "five percent");
         assert!(!differs(of(200.0, 0.06), of(160.0, 0.06)), "as sure as that it is not");

@@ -2,6 +2,8 @@
 
 use super::finding::{Finding, Verdict};
 use super::fit::Fit;
+use super::goal::{Bound, Limit};
+use super::plant::Window;
 use super::search::{Search, Stop, Stretch};
 
 /// Late requests that blocks which are judged together are expected to have.
@@ -16,10 +18,7 @@ impl Search<'_> {
         };
         // What rests on too little is not told.
         let is_one = verdict != Verdict::Drifting;
-        let mut fit = self.fit.map(|(fit, _)| fit).filter(|_| is_one && self.is_told());
-        if let Some(fit) = &mut fit {
-            fit.interval_per_s = self.with_drift(fit);
-        }
+        let mut fit = self.told().filter(|_| is_one);
         if let (Verdict::Ok, Some(fit)) = (verdict, &mut fit) {
             // A search that ends as soon as its interval is narrow picks intervals that came out too narrow. What was
             // asked for is what it says (Chow and Robbins 1965).
@@ -28,20 +27,25 @@ impl Search<'_> {
             let wide = |side: f64| fit.estimate_per_s * (1.0 + side * width);
             fit.interval_per_s = (low.min(wide(-1.0)), high.max(wide(1.0)));
         }
+        // Of a target that changed nobody knows which rates fail now.
+        let (failing, broke) = if is_one { self.failing(fit.as_ref()) } else { (None, None) };
         Finding {
             verdict,
             reason,
-            certified: self.certified.filter(|_| is_one).as_ref().map(|run| self.measured(run)),
+            certified: self
+                .certified
+                .filter(|_| is_one && verdict != Verdict::Interrupted)
+                .as_ref()
+                .map(|run| self.measured(run)),
             certified_last: self.certified_last,
-            failing: self.failing().as_ref().map(|run| self.measured(run)),
+            failing: failing.as_ref().map(|run| self.measured(run)),
+            broke: broke.as_ref().map(|run| self.measured(run)),
             estimate_per_s: fit.map(|fit| fit.estimate_per_s),
             interval_per_s: fit.map(|fit| fit.interval_per_s),
             confidence: self.goal.confidence,
             half_width: fit.map(|fit| fit.half_width()),
             forecast: self.forecast,
             forecast_first: self.forecast_first,
-            enough_s: (verdict == Verdict::BudgetTooSmall && fit.is_none())
-                .then(|| self.enough_s()),
             capacity_per_s: self.capacity.map(|capacity| capacity.per_s),
             floor_s: self.floor_s.is_finite().then_some(self.floor_s),
             binding: self.fit.map(|(_, limit)| self.goal.limits[limit].label.clone()),
@@ -51,6 +55,8 @@ impl Search<'_> {
             changes: self.changes.clone(),
             since_s: self.since_s,
             repeated: self.repeated,
+            basis: self.basis(fit.as_ref()),
+            notes: Vec::new(),
             watch: None,
             elapsed_s: self.elapsed_s,
         }
@@ -114,11 +120,12 @@ impl Search<'_> {
         if let Some(reason) = self.unsteadiness() {
             return (Verdict::Drifting, reason);
         }
-        let told = format!("the line is known to {:.1} %", 100.0 * fit.half_width());
+        let half = self.told().map_or(f64::INFINITY, |fit| fit.half_width());
+        let told = format!("the line is known to {:.1} %", 100.0 * half);
         if self.certified.is_none() {
             return (Verdict::BudgetTooSmall, told + self.about_the_headline());
         }
-        if !self.width_reached {
+        if !self.width_reached || half > self.goal.width {
             return (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline());
         }
         (Verdict::Ok, told)
@@ -144,50 +151,50 @@ impl Search<'_> {
         let lowest =
             self.curve.iter().filter(broke).min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
         let Some(seen) = lowest else { return "no rate holds the limits".to_owned() };
-        let (excess, limit) = self.goal.excess(&seen.counts);
-        let n = seen.counts.scheduled.max(1) as f64;
-        let failed = seen.counts.failed as f64 / n;
-        let why = if failed > self.goal.limits[limit].allowed() {
-            format!("{:.1} % of the requests fail", 100.0 * failed)
-        } else {
-            format!("requests take {:.1} ms on average", 1e3 * seen.counts.response_sum_s / n)
-        };
+        let (excess, at) = self.goal.excess(&seen.counts);
+        let limit = &self.goal.limits[at];
         format!(
-            "{} is broken {excess:.1} times over at {:.2}/s already, where {why}, and no rate that can be judged in \
-             this time holds it",
-            self.goal.limits[limit].label, seen.rate_per_s,
+            "{} is broken {excess:.1} times over at {:.2}/s already, where {}, and no rate that can be judged in this \
+             time holds it",
+            limit.label,
+            seen.rate_per_s,
+            what_happened(limit, at, &seen.counts),
         )
     }
 
     fn why_too_small(&self) -> String {
-        let known = match self.fit {
-            Some((fit, _)) if self.is_told() => {
-                format!("the line is known to {:.1} %", 100.0 * fit.half_width())
-            }
-            _ if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
+        let told = self.told();
+        let known = match &told {
+            Some(fit) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
+            None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
                 format!(
                     "short looks put the line at {:.1} to {:.1}/s",
                     self.bracket.0, self.bracket.1
                 )
             }
-            _ if self.bracket.0 > 0.0 => {
+            None if self.bracket.0 > 0.0 => {
                 format!("the limits held at {:.1}/s in a short look", self.bracket.0)
             }
-            _ => "nothing is known".to_owned(),
+            None => "nothing is known".to_owned(),
         };
-        match self.forecast {
-            Some(forecast) if self.is_told() => format!(
-                "{known} after {:.0} s; {:.1} % would take about {:.0} s",
+        let needs_s = self.needs_s(told.as_ref());
+        match told {
+            Some(_) => format!(
+                "{known} after {:.0} s; {:.1} % would take about {needs_s:.0} s",
                 self.elapsed_s,
                 100.0 * self.goal.width,
-                forecast.total_s
             ),
-            _ => format!(
-                "{known} after {:.0} s of {:.0} s; an interval takes about {:.0} s",
-                self.elapsed_s,
-                self.goal.budget_s,
-                self.enough_s()
-            ),
+            None => {
+                let width = self.forecast.map_or(String::new(), |forecast| {
+                    let total_s = forecast.total_s.max(needs_s);
+                    format!(", and about {total_s:.0} s for {:.1} %", 100.0 * self.goal.width)
+                });
+                format!(
+                    "{known} after {:.0} s of {:.0} s; a search with these limits takes about {needs_s:.0} s at \
+                     least{width}",
+                    self.elapsed_s, self.goal.budget_s,
+                )
+            }
         }
     }
 
@@ -195,6 +202,13 @@ impl Search<'_> {
     pub(super) fn is_told(&self) -> bool {
         let line = self.fit.map(|(fit, _)| fit.estimate_per_s);
         self.is_founded() && line.is_some_and(|line| self.doubt_below(line).is_none())
+    }
+
+    /// The line that is reported, with an interval that pays for what seems to move.
+    fn told(&self) -> Option<Fit> {
+        let (mut fit, _) = self.fit.filter(|_| self.is_told())?;
+        fit.interval_per_s = self.with_drift(&fit);
+        Some(fit)
     }
 
     /// How the capacity went up and down, in words.
@@ -259,5 +273,75 @@ impl Search<'_> {
             (block.at_s, late - n * p, n * spread * (1.0 - spread))
         };
         self.blocks.iter().map(beyond).collect()
+    }
+}
+
+/// What became of the requests that a limit judges, at a rate at which it is broken. `at` is its place in the plant.
+fn what_happened(limit: &Limit, at: usize, counts: &Window) -> String {
+    let whose = limit.class().map_or(String::new(), |class| format!(" of class '{class}'"));
+    // Failures are counted over all classes; of a limit on errors they are what misses it.
+    let failed = match limit.class() {
+        None => counts.failed as f64 / counts.scheduled.max(1) as f64,
+        Some(_) if limit.label.starts_with("errors") => counts.late_share(at),
+        Some(_) => 0.0,
+    };
+    if failed > limit.allowed() {
+        return format!("{:.1} % of the requests{whose} fail", 100.0 * failed);
+    }
+    let mean_ms = 1e3 * counts.subject_sum_s(at) / counts.subject(at).max(1) as f64;
+    let late = match limit.bound {
+        Bound::Late { .. } => {
+            format!(
+                "{:.1} % of the requests{whose} are late, and they",
+                100.0 * counts.late_share(at)
+            )
+        }
+        Bound::Mean { .. } => format!("requests{whose}"),
+    };
+    format!("{late} take {mean_ms:.1} ms on average")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1,000 requests 100 are of the class that the second limit judges: 30 of them are late, and they take 90 ms; the
+    /// others take 10 ms. 40 requests fail.
+    fn counts() -> Window {
+        let mut counts =
+            Window { scheduled: 1000, failed: 40, response_sum_s: 18.0, ..Window::default() };
+        (counts.late[1], counts.exempt[1], counts.exempt_sum_s[1]) = (30, 900, 9.0);
+        (counts.late[0], counts.late[2], counts.exempt[2]) = (70, 30, 900);
+        counts
+    }
+
+    #[test]
+    fn a_limit_on_a_class_that_no_rate_holds_speaks_of_that_class() {
+        let of_class = Limit::late("p95{class=fuzzy}=50ms", 0.05);
+        assert_eq!(
+            what_happened(&of_class, 1, &counts()),
+            "30.0 % of the requests of class 'fuzzy' are late, and they take 90.0 ms on average"
+        );
+        let errors = Limit::late("errors{class=fuzzy}=1%", 0.01);
+        assert_eq!(
+            what_happened(&errors, 2, &counts()),
+            "30.0 % of the requests of class 'fuzzy' fail"
+        );
+        let mean = Limit::mean("mean{class=fuzzy}=50ms", 0.05);
+        assert_eq!(
+            what_happened(&mean, 1, &counts()),
+            "requests of class 'fuzzy' take 90.0 ms on average"
+        );
+    }
+
+    #[test]
+    fn a_limit_on_all_requests_says_whether_they_fail_or_are_slow() {
+        let strict = Limit::late("p99=50ms", 0.01);
+        assert_eq!(what_happened(&strict, 0, &counts()), "4.0 % of the requests fail");
+        let late = Limit::late("p95=50ms", 0.05);
+        assert_eq!(
+            what_happened(&late, 0, &counts()),
+            "7.0 % of the requests are late, and they take 18.0 ms on average"
+        );
     }
 }

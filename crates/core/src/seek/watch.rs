@@ -247,3 +247,6 @@ fn how_it_went(watched: &[Watched]) -> String {
     };
     format!("the line moved from {first:.1}/s to {last:.1}/s{between}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,6 +47,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
             self.give_back(key);
         }
+        self.mark_ready();
     }
 
     /// Opens all connections, as far as they come up. A host that says nothing at all is not waited for: its

@@ -24,6 +24,8 @@ pub struct Mark {
 /// The beginning and the end of the measured stretch, as far as they have come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
+    /// What had kept the thread from its work when it was ready to begin: a late beginning belongs to the run.
+    ready: VitalSigns,
     from: Option<Mark>,
     to: Option<Mark>,
 }
@@ -40,7 +42,11 @@ impl Mark {
     /// What the shard measured of itself from `self` to `to`.
     #[must_use]
     pub fn health_until(&self, to: &Mark) -> Health {
-        let lived_ns = to.at_ns.saturating_sub(self.at_ns).max(1) as f64;
+        // A thread that ended before anything was to be measured was neither busy nor idle.
+        if to.at_ns <= self.at_ns {
+            return Health::default();
+        }
+        let lived_ns = (to.at_ns - self.at_ns) as f64;
         let signs = to.signs.since(&self.signs);
         let share = |ns: u64| (ns as f64 / lived_ns).min(1.0);
         let starved = share(signs.run_delay_ns);
@@ -67,12 +73,22 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if now_ns >= self.next_mark_ns() {
             let mark = self.mark(now_ns);
             if self.marks.from.is_none() && self.is_measuring(now_ns) {
-                self.marks.from = Some(mark);
+                let run_delay_ns = match self.plan.warmup_ns {
+                    0 => self.marks.ready.run_delay_ns,
+                    _ => mark.signs.run_delay_ns,
+                };
+                let signs = VitalSigns { run_delay_ns, ..mark.signs };
+                self.marks.from = Some(Mark { signs, ..mark });
             }
             if now_ns >= self.end_ns {
                 self.marks.to = Some(mark);
             }
         }
+    }
+
+    /// The shard is ready and waits for the others.
+    pub(super) fn mark_ready(&mut self) {
+        self.marks.ready = self.net.vitals();
     }
 
     pub(super) fn mark(&mut self, at_ns: u64) -> Mark {
@@ -88,5 +104,19 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             (Some(_), None) => self.end_ns,
             (None, None) => self.measured_from_ns().min(self.end_ns),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_measured_nothing_was_not_busy() {
+        let last = Mark { at_ns: 5_000, idle_ns: 4_000, ..Mark::default() };
+        let (from, to) = Marks::default().until(last);
+        assert_eq!(from.health_until(&to).busy, 0.0);
+        let later = Mark { at_ns: 6_000, idle_ns: 4_750, ..last };
+        assert!((last.health_until(&later).busy - 0.25).abs() < 1e-9);
     }
 }

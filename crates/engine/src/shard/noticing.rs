@@ -89,7 +89,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     #[inline]
     pub(super) fn notice_lag(&mut self, lag_ns: u64, now_ns: u64, measured: bool) {
         let in_flight = self.flights.len();
-        let is_stall = lag_ns >= STALL_NS;
+        // Clients at full speed all begin at once; whose thread begins late begins later, and holds nothing up.
+        let begins = self.plan.model.is_full_speed() && self.standing.completed() == 0;
+        let is_stall = lag_ns >= STALL_NS && !begins;
         let Some((usual, felt_until_ns)) = self.noticing.aftermath else {
             if is_stall {
                 let felt_until_ns = now_ns + lag_ns * FELT_FOR;

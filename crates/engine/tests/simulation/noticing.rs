@@ -30,6 +30,11 @@ fn open(rate_per_s: f64) -> ShardPlan {
 
 /// Runs it against a server that takes `service_ns` whatever it is asked, driven by this thread.
 fn run(plan: ShardPlan, service_ns: u64, thread: Thread) -> ShardEnd {
+    run_late(plan, service_ns, thread, 0)
+}
+
+/// The same where all were to begin `late_ns` ago.
+fn run_late(plan: ShardPlan, service_ns: u64, thread: Thread, late_ns: u64) -> ShardEnd {
     let clock = VirtualClock::new();
     clock.advance_to(START_NS);
     let server = Server::new(move |_, tag| {
@@ -48,7 +53,7 @@ fn run(plan: ShardPlan, service_ns: u64, thread: Thread) -> ShardEnd {
     });
     let asker = Box::new(Asker::default());
     let shard = Shard::new(plan, Many(1), net, clock.clone(), asker, outbox, Arc::default());
-    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
+    let mut end = shard.unwrap().run(|| clock.now_ns() - late_ns).unwrap();
     end.rest.merge(&seconds.borrow());
     end
 }
@@ -242,4 +247,21 @@ fn a_late_burst_is_refused_for_its_size() {
     };
     let (full, _, late) = refusals(&run(managed, 5 * MS, absent(395, 20, Why::Stopped)));
     assert!(full >= 4 * 35 && late == 0, "{full} refused, {late} of them late");
+}
+
+/// Clients who ask at full speed all begin together: a thread that begins late begins later and disturbs nothing.
+/// Requests that were due meanwhile, at a rate or a cycle, go out at once and do.
+#[test]
+fn a_late_beginning_at_full_speed_is_no_stall() {
+    let disturbed = |model, connections| {
+        let limits = Limits { duration_ns: SECOND_NS / 5, requests: None };
+        let plan = ShardPlan { model, limits, connections, ..plan(1, 1, None) };
+        let end = run_late(plan, 20 * MS, Thread::default(), 50 * MS);
+        assert!(end.rest.ledger.ok > 40, "{:?}", end.rest.ledger);
+        end.rest.delays.disturbed
+    };
+    let closed = |cycle_ns| LoadModel::Closed { clients: 8, think: Think::None, cycle_ns };
+    assert_eq!(disturbed(closed(0), 8), 0);
+    assert!(disturbed(closed(25 * MS), 8) > 0);
+    assert!(disturbed(LoadModel::Open { rate_per_s: 500.0, arrivals: Arrivals::Uniform }, 64) > 0);
 }

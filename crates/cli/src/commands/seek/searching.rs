@@ -92,7 +92,7 @@ fn offer<P: Protocol>(
                 .zip(finding.certified.as_ref())
                 .and_then(|(fixed, at_line)| held_by_connections(at_line, fixed));
             let own = own.into_iter().chain(repeated(finding.repeated)).collect();
-            (results(&finding), verdict_of(&finding), own)
+            (results(&finding, arrivals), verdict_of(&finding), own)
         }
         Some(rival) => {
             let (results, verdict, _) = search_as(rival, &mut plant, &task.goal);

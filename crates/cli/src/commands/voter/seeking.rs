@@ -115,7 +115,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         Some(own) if of_search.kind == VerdictKind::Valid || own.kind == VerdictKind::Void => own,
         _ => of_search,
     };
-    let mut all = results(&finding);
+    let mut all = results(&finding, Arrivals::Poisson);
     all.extend(section(&result));
     Ok(JobEnd {
         end,

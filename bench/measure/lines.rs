@@ -1,0 +1,413 @@
+//! The lines that `seek` finds on real sockets, beside the truth: of queues by long simulation, of real programs by long
+//! runs at rates around what the searches said.
+
+use super::{Bench, Section, search};
+use crate::child::Child;
+use crate::server::Server;
+use crate::statistics::{median, short, whole};
+use crate::table::Table;
+use anyhow::{Context, Result, bail};
+use plimsoll_core::clock::{SECOND_NS, now_ns};
+use plimsoll_core::rng::Rng;
+use plimsoll_targets::queue::ServiceTime;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Searches of queues that run at the same time, each with a server of its own: a queue sleeps nearly all of the time.
+const AT_ONCE: usize = 5;
+/// How much longer than its budget a search may take, s.
+const PATIENCE_S: u32 = 60;
+/// Simulated requests behind the truth of a queue.
+const SIMULATED: u32 = 4_000_000;
+/// Rates of the long runs, as shares of the middle estimate, each offered so often and for so many seconds.
+const AROUND: [f64; 5] = [0.88, 0.94, 1.0, 1.06, 1.12];
+const LONG_ROUNDS: u32 = 2;
+const LONG_S: u32 = 30;
+/// The queue that changes gets this much faster after this share of the budget.
+const FASTER: f64 = 1.5;
+const AFTER: f64 = 0.4;
+
+/// A server, and the line that is sought.
+struct Subject {
+    name: &'static str,
+    limit: &'static str,
+    kind: Kind,
+}
+
+enum Kind {
+    /// So many servers with this service time; `changes`: it gets faster in the middle.
+    Queue {
+        servers: usize,
+        service: &'static str,
+        changes: bool,
+    },
+    Nginx,
+    Search,
+    PostgreSql,
+}
+
+const QUEUES: [Subject; 5] = [
+    queue("M/M/1, 5 ms", "p95=50ms", 1, "exponential:5ms", false),
+    queue("M/M/4, 20 ms", "p95=100ms", 4, "exponential:20ms", false),
+    queue("M/D/1, 5 ms", "p95=30ms", 1, "fixed:5ms", false),
+    queue("M/lognormal/4, median 10 ms, sigma 1", "p95=150ms", 4, "lognormal:10ms,1", false),
+    queue("M/M/4, 1.5 times as fast later", "p95=100ms", 4, "exponential:20ms", true),
+];
+
+const PROGRAMS: [Subject; 3] = [
+    Subject { name: "nginx, gzip", limit: "p95=100ms", kind: Kind::Nginx },
+    Subject { name: "plimsoll serve search", limit: "p95=50ms", kind: Kind::Search },
+    Subject { name: "PostgreSQL", limit: "p95=50ms", kind: Kind::PostgreSql },
+];
+
+const fn queue(
+    name: &'static str,
+    limit: &'static str,
+    servers: usize,
+    service: &'static str,
+    changes: bool,
+) -> Subject {
+    Subject { name, limit, kind: Kind::Queue { servers, service, changes } }
+}
+
+/// How one search ended.
+struct Found {
+    verdict: String,
+    certified_per_s: Option<f64>,
+    estimate_per_s: Option<f64>,
+    interval_per_s: Option<(f64, f64)>,
+    took_s: f64,
+}
+
+/// The lines of queues, `--rounds` searches with a budget of `--seconds` each.
+///
+/// # Errors
+/// When a target does not start, or a search fails.
+pub fn queues(bench: &Bench) -> Result<Section> {
+    let note = format!(
+        "`plimsoll serve queue`, {AT_ONCE} searches at a time, each with a server of its own. The line is that of a \
+         simulation of {} requests a rate. The queue that changes gets {FASTER} times as fast after {:.0} % of the budget; \
+         its line is the later one.",
+        whole(f64::from(SIMULATED)),
+        AFTER * 100.0
+    );
+    table(bench, &QUEUES, "Lines of queues on real sockets", note)
+}
+
+/// The lines of real programs, in the same way.
+///
+/// # Errors
+/// When a target does not start, or a search fails.
+pub fn programs(bench: &Bench) -> Result<Section> {
+    let note = format!(
+        "Each program on one core: nginx packs 200 KB a request, the embedded search target answers the mix of six kinds \
+         over the bundled text, PostgreSQL adds up 20,000 numbers a statement. The line is where p95 of {} long runs of \
+         {LONG_S} s each, at rates within 12 % of the middle estimate, crosses the limit.",
+        LONG_ROUNDS as usize * AROUND.len(),
+    );
+    table(bench, &PROGRAMS, "Lines of programs on real sockets", note)
+}
+
+fn table(bench: &Bench, subjects: &[Subject], title: &str, note: String) -> Result<Section> {
+    let header = [
+        "target",
+        "limit",
+        "line/s",
+        "estimate/s",
+        "intervals with the line",
+        "half-width",
+        "certified, of the line",
+        "verdicts",
+        "took s",
+    ];
+    let mut table = Table::new(&header);
+    for subject in subjects {
+        eprintln!("searching: {}", subject.name);
+        let (found, line_per_s) = subject.measure(bench)?;
+        found.iter().for_each(Found::show);
+        table.row(row(subject, &found, line_per_s));
+    }
+    let columns = format!(
+        "{} searches of each, budget {} s. `intervals with the line`: of those that were printed; their half-width is the \
+         median. `estimate/s` and `certified, of the line`: least to most. `took s`: the median.",
+        bench.rounds, bench.seconds
+    );
+    let (title, notes) = (title.to_owned(), vec![note, columns]);
+    Ok(Section { title, tables: vec![table], claims: Vec::new(), notes })
+}
+
+impl Found {
+    fn show(&self) {
+        let shown = |value: Option<f64>| value.map_or("-".to_owned(), short);
+        let (low, high) = self.interval_per_s.unzip();
+        eprintln!(
+            "  {:<18} certified {:>7} estimate {:>7} between {} and {}, {:.0} s",
+            self.verdict,
+            shown(self.certified_per_s),
+            shown(self.estimate_per_s),
+            shown(low),
+            shown(high),
+            self.took_s
+        );
+    }
+}
+
+fn row(subject: &Subject, found: &[Found], truth: f64) -> Vec<String> {
+    let estimates: Vec<f64> = found.iter().filter_map(|one| one.estimate_per_s).collect();
+    let intervals: Vec<(f64, f64)> = found.iter().filter_map(|one| one.interval_per_s).collect();
+    let holding = intervals.iter().filter(|(low, high)| (*low..=*high).contains(&truth)).count();
+    let widths: Vec<f64> = intervals.iter().map(|(low, high)| 50.0 * (high / low).ln()).collect();
+    let certified: Vec<f64> =
+        found.iter().filter_map(|one| Some(one.certified_per_s? / truth)).collect();
+    let mut verdicts: Vec<(&str, usize)> = Vec::new();
+    for one in found {
+        match verdicts.iter_mut().find(|(verdict, _)| *verdict == one.verdict) {
+            Some((_, count)) => *count += 1,
+            None => verdicts.push((&one.verdict, 1)),
+        }
+    }
+    let took: Vec<f64> = found.iter().map(|one| one.took_s).collect();
+    let said: Vec<String> = verdicts.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect();
+    vec![
+        subject.name.to_owned(),
+        subject.limit.to_owned(),
+        short(truth),
+        range(&estimates, short),
+        format!("{holding} of {}", intervals.len()),
+        if widths.is_empty() { "-".to_owned() } else { format!("{:.1} %", median(&widths)) },
+        range(&certified, |share| format!("{share:.2}")),
+        said.join(", "),
+        format!("{:.0}", median(&took)),
+    ]
+}
+
+fn range(values: &[f64], format: impl Fn(f64) -> String) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if values.is_empty() {
+        "-".to_owned()
+    } else {
+        format!("{} to {}", format(least), format(most))
+    }
+}
+
+impl Subject {
+    /// The searches, and the line.
+    fn measure(&self, bench: &Bench) -> Result<(Vec<Found>, f64)> {
+        match self.kind {
+            Kind::Queue { servers, service, changes } => {
+                let found = self.search_queues(bench, servers, service, changes)?;
+                let faster = if changes { FASTER } else { 1.0 };
+                let truth = simulated_line(servers, service, faster, self.limit)?;
+                Ok((found, truth))
+            }
+            Kind::Nginx => {
+                let server = Server::nginx_packing(bench)?;
+                self.search_real(bench, &server, &["--header", "Accept-Encoding: gzip"])
+            }
+            Kind::Search => {
+                let server = Server::plimsoll(bench, "search", &[])?;
+                let queries = mix(bench, &server)?;
+                let queries = queries.display().to_string();
+                let flags = ["--queries", &queries, "--check", "vespa"];
+                self.search_real(bench, &server, &flags)
+            }
+            Kind::PostgreSql => {
+                let server = Server::plimsoll(bench, "postgresql", &[])?;
+                let body = "SELECT sum(i) FROM generate_series(1, 20000) AS i";
+                self.search_real(bench, &server, &["--body", body])
+            }
+        }
+    }
+
+    fn search_queues(
+        &self,
+        bench: &Bench,
+        servers: usize,
+        service: &str,
+        changes: bool,
+    ) -> Result<Vec<Found>> {
+        let servers = servers.to_string();
+        let mut found = Vec::new();
+        let seeds: Vec<u32> = (1..=bench.rounds).collect();
+        for seeds in seeds.chunks(AT_ONCE) {
+            let mut searches = Vec::new();
+            for &seed in seeds {
+                let seed_text = seed.to_string();
+                let flags = ["--servers", &servers, "--service", service, "--seed", &seed_text];
+                let server = Server::plimsoll(bench, "queue", &flags)?;
+                let child = self.seek(bench, &server, seed, &[])?;
+                searches.push((server, child));
+            }
+            if changes {
+                wait(bench, (f64::from(bench.seconds) * AFTER * 1e9) as u64)?;
+                for (server, _) in &searches {
+                    server.get_json(&format!("/_speed?factor={FASTER}"))?;
+                }
+            }
+            for (server, child) in searches {
+                found.push(read(bench, child)?);
+                drop(server);
+            }
+        }
+        Ok(found)
+    }
+
+    /// One search after the other against the same server, then long runs around what they said.
+    fn search_real(
+        &self,
+        bench: &Bench,
+        server: &Server,
+        flags: &[&str],
+    ) -> Result<(Vec<Found>, f64)> {
+        let mut found = Vec::new();
+        for seed in 1..=bench.rounds {
+            found.push(read(bench, self.seek(bench, server, seed, flags)?)?);
+        }
+        let estimates: Vec<f64> = found.iter().filter_map(|one| one.estimate_per_s).collect();
+        if estimates.is_empty() {
+            bail!("{}: no search made an estimate", self.name);
+        }
+        let line = self.by_long_runs(bench, server, flags, median(&estimates))?;
+        Ok((found, line))
+    }
+
+    fn seek(&self, bench: &Bench, server: &Server, seed: u32, flags: &[&str]) -> Result<Child> {
+        let words = format!("--budget {}s --seed {seed}", bench.seconds);
+        self.start(bench, "seek", server, &words, flags)
+    }
+
+    fn start(
+        &self,
+        bench: &Bench,
+        command: &str,
+        server: &Server,
+        words: &str,
+        flags: &[&str],
+    ) -> Result<Child> {
+        let fixed = ["--slo", self.limit, "--no-record", "--quiet", "--json", "-"];
+        let arguments: Vec<String> = [command, &server.url]
+            .into_iter()
+            .chain(words.split(' '))
+            .chain(flags.iter().copied())
+            .chain(fixed)
+            .map(str::to_owned)
+            .collect();
+        Child::start(&bench.plimsoll, &arguments, Some(bench.cores.generator))
+    }
+
+    /// Where the percentile crosses its limit, on straight lines through the logarithms of its means.
+    fn by_long_runs(
+        &self,
+        bench: &Bench,
+        server: &Server,
+        flags: &[&str],
+        middle_per_s: f64,
+    ) -> Result<f64> {
+        let mut points: Vec<(f64, f64)> =
+            AROUND.iter().map(|share| (share * middle_per_s, 0.0)).collect();
+        for round in 0..LONG_ROUNDS {
+            for (rate_per_s, excess) in &mut points {
+                let words = format!(
+                    "--rate {rate_per_s:.3} --arrivals poisson --warmup 5s --duration {LONG_S}s --seed {}",
+                    1000 + round
+                );
+                let child = self.start(bench, "load", server, &words, flags)?;
+                let ended = child.finish(LONG_S + PATIENCE_S, &bench.interrupted)?;
+                let record: Value = serde_json::from_str(&ended.output)
+                    .with_context(|| format!("a long run ended with: {}", ended.errors.trim()))?;
+                let (measured, limit) =
+                    (number(&record, "/slo/p95/measured")?, number(&record, "/slo/p95/limit")?);
+                eprintln!("  long run at {rate_per_s:.1}/s: p95 {measured:.1} of {limit:.1}");
+                *excess += (measured / limit).ln() / f64::from(LONG_ROUNDS);
+            }
+        }
+        crossing(&points).context("the long runs do not cross the limit")
+    }
+}
+
+/// The search target with the bundled text, and its queries.
+fn mix(bench: &Bench, server: &Server) -> Result<PathBuf> {
+    search::feed_bundled(bench, server, 1)?;
+    let queries = bench.folder.path().join("line-queries.ndjson");
+    let shown = queries.display().to_string();
+    let made = ["corpus", "queries", "--each", "200", "--out", &shown].map(str::to_owned);
+    let ended = Child::start(&bench.plimsoll, &made, None)?.finish(60, &bench.interrupted)?;
+    if ended.code != Some(0) {
+        bail!("making queries failed: {}", ended.errors.trim());
+    }
+    wait(bench, SECOND_NS)?;
+    Ok(queries)
+}
+
+fn wait(bench: &Bench, for_ns: u64) -> Result<()> {
+    let end_ns = now_ns() + for_ns;
+    while now_ns() < end_ns {
+        if bench.interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+fn read(bench: &Bench, child: Child) -> Result<Found> {
+    let ended = child.finish(bench.seconds + PATIENCE_S, &bench.interrupted)?;
+    let record: Value = serde_json::from_str(&ended.output)
+        .with_context(|| format!("a search ended with: {}", ended.errors.trim()))?;
+    let at = |path: &str| record.pointer(path).and_then(Value::as_f64);
+    let interval = at("/seek/interval_per_s/0").zip(at("/seek/interval_per_s/1"));
+    let verdict = record.pointer("/seek/verdict").and_then(Value::as_str).context("no verdict")?;
+    Ok(Found {
+        verdict: verdict.to_owned(),
+        certified_per_s: at("/seek/certified_rate_per_s"),
+        estimate_per_s: at("/seek/estimate_per_s"),
+        interval_per_s: interval,
+        took_s: number(&record, "/seek/elapsed_s")?,
+    })
+}
+
+/// The line of a queue without anything around it, `faster` times as fast as its service time says.
+fn simulated_line(servers: usize, service: &str, faster: f64, limit: &str) -> Result<f64> {
+    let service: ServiceTime = service.parse().map_err(anyhow::Error::msg)?;
+    let limit_ms = limit.trim_start_matches("p95=").trim_end_matches("ms");
+    let limit_s = limit_ms.parse::<f64>().context("a limit of another form")? / 1e3;
+    let capacity_per_s = servers as f64 * faster * 1e9 / service.mean_ns();
+    let (mut low, mut high) = (0.05 * capacity_per_s, capacity_per_s);
+    for _ in 0..12 {
+        let mid = f64::midpoint(low, high);
+        if late_share(servers, &service, faster, mid, limit_s) <= 0.05 {
+            low = mid;
+        } else {
+            high = mid;
+        }
+    }
+    Ok(f64::midpoint(low, high))
+}
+
+/// Share of requests that take longer than a limit: Poisson arrivals, each to the server that is free first.
+fn late_share(servers: usize, service: &ServiceTime, faster: f64, per_s: f64, limit_s: f64) -> f64 {
+    let (mut arrivals, mut services) = (Rng::new(1), Rng::new(2));
+    let mut free_s = vec![0.0_f64; servers];
+    let (mut now_s, mut late) = (0.0, 0_u32);
+    for _ in 0..SIMULATED {
+        now_s -= (1.0 - arrivals.uniform()).ln() / per_s;
+        let Some(first) = free_s.iter_mut().min_by(|a, b| a.total_cmp(b)) else { break };
+        let takes_s = service.draw_ns(&mut services) as f64 / 1e9 / faster;
+        *first = first.max(now_s) + takes_s;
+        late += u32::from(*first - now_s > limit_s);
+    }
+    f64::from(late) / f64::from(SIMULATED)
+}
+
+/// Where points that rise cross zero.
+fn crossing(points: &[(f64, f64)]) -> Option<f64> {
+    let pair = points.windows(2).find(|pair| pair[0].1 <= 0.0 && pair[1].1 > 0.0)?;
+    let ((from, below), (to, above)) = (pair[0], pair[1]);
+    Some(from + (to - from) * -below / (above - below))
+}
+
+fn number(record: &Value, path: &str) -> Result<f64> {
+    record.pointer(path).and_then(Value::as_f64).with_context(|| format!("no {path}"))
+}
