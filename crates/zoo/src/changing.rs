@@ -168,6 +168,7 @@ pub fn all() -> Vec<Changing> {
             &[mmk(4, 4.0 / 3.0)],
         ),
         plant("+33 % at 150s", Quirk::Step { at_s: 150.0, factor: 0.75 }, &[faster]),
+        plant("4x at 150s", Quirk::Step { at_s: 150.0, factor: 0.25 }, &[mmk(4, 0.25)]),
         plant("-25 % at 80s", Quirk::Step { at_s: 80.0, factor: 4.0 / 3.0 }, &[mmk(4, 4.0 / 3.0)]),
         plant(
             "compacts 5/45s",

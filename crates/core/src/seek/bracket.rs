@@ -331,16 +331,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What the target completes when it is asked for a fifth more than it could do; nothing where it was not saturated or
-    /// the generator was late.
-    pub(super) fn measure_capacity(&mut self, known_per_s: f64) -> Result<Option<Capacity>, Stop> {
-        Ok(match self.look_at_capacity(known_per_s)? {
-            Overload::Saturated(capacity) => Some(capacity),
-            Overload::Beyond(_) | Overload::Unknown => None,
-        })
-    }
-
-    /// The same, and where the target was not saturated up to what rate.
+    /// What the target completes when it is asked for a fifth more than it could do, or up to what rate it was not saturated.
     pub(super) fn look_at_capacity(&mut self, known_per_s: f64) -> Result<Overload, Stop> {
         let mut rate_per_s = 1.2 * known_per_s;
         for _ in 0..4 {

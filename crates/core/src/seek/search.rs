@@ -87,6 +87,8 @@ pub(super) struct Search<'a> {
     /// The largest lag of the generator in what was judged, at its 99th percentile, s.
     pub lag_p99_s: f64,
     pub changes: Vec<Change>,
+    /// Changes of these that warmed it before the search for the line began.
+    pub warmed: usize,
     /// What the target completed under overload since then, and when, s.
     pub looks: Vec<(f64, Capacity)>,
     /// Since when everything that is kept was measured, s.
@@ -180,6 +182,7 @@ impl<'a> Search<'a> {
             capacities: Vec::new(),
             lag_p99_s: 0.0,
             changes: Vec::new(),
+            warmed: 0,
             looks: Vec::new(),
             since_s: 0.0,
             started_over: false,

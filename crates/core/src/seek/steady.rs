@@ -6,7 +6,7 @@
 //! changes the latency and not the capacity shows in the blocks: in a trend, in a step, or in far more dispersion than the
 //! backlog of a queue has.
 
-use super::bracket::Capacity;
+use super::bracket::{Capacity, Overload};
 use super::finding::{Change, Event};
 use super::search::{Search, Stop};
 use crate::normal;
@@ -40,9 +40,18 @@ impl Search<'_> {
     /// A target that compiles, fills its caches or adds servers does so under load, and not at the low load of the warm-up:
     /// what it completes when it is overloaded is measured until it stays the same.
     pub(super) fn warm_near_capacity(&mut self) -> Result<(), Stop> {
+        let first = self.capacity.map(|capacity| (self.looked_s, capacity));
         let mut warmed = false;
         while let Some(before) = self.capacity.filter(|_| !self.non_monotone) {
-            let Some(after) = self.measure_capacity(before.per_s)? else { break };
+            let after = match self.look_at_capacity(before.per_s)? {
+                Overload::Saturated(after) => after,
+                Overload::Beyond(per_s) => {
+                    self.look_beyond(per_s)?;
+                    warmed = true;
+                    continue;
+                }
+                Overload::Unknown => break,
+            };
             self.looked_s = self.elapsed_s;
             let apart = (after.per_s / before.per_s).ln().abs();
             if apart < WARM.max(2.0 * before.error.hypot(after.error)) {
@@ -57,14 +66,32 @@ impl Search<'_> {
                 break;
             }
         }
-        if let (true, Some(capacity)) = (warmed, self.capacity) {
+        if let (true, Some(capacity), Some((from_s, first))) = (warmed, self.capacity, first) {
             // What broke a limit on the way did so while it was cold.
             self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
             self.curve.clear();
             self.holds_at_per_s = None;
             self.since_s = self.elapsed_s;
+            if differs(first, capacity) {
+                self.note_change(from_s, first.per_s, capacity.per_s);
+                self.warmed = self.changes.len();
+            }
         }
         Ok(())
+    }
+
+    fn note_change(&mut self, from_s: f64, before_per_s: f64, after_per_s: f64) {
+        let change = Change { from_s, until_s: self.elapsed_s, before_per_s, after_per_s };
+        self.changes.push(change);
+        self.tell(&Event::Changed(change));
+    }
+
+    /// Measures the capacity of a target that completed all that was offered, up to this rate.
+    fn look_beyond(&mut self, per_s: f64) -> Result<(), Stop> {
+        self.capacity = None;
+        self.bracket = (0.5 * per_s, f64::INFINITY);
+        self.ramp()?;
+        self.overload()
     }
 
     /// Measures the capacity again if that is due. Starts over when it has changed.
@@ -75,52 +102,65 @@ impl Search<'_> {
         if !now && self.elapsed_s < self.looked_s + LOOK_EVERY * self.goal.budget_s {
             return Ok(false);
         }
-        let Some(after) = self.measure_capacity(before.per_s)? else { return Ok(false) };
-        let from_s = std::mem::replace(&mut self.looked_s, self.elapsed_s);
-        if !differs(before, after) {
-            // Both are of the same target. The first one stays: the interval's constants were chosen for one measurement.
-            self.looks.push((self.elapsed_s, after));
-            return Ok(false);
-        }
-        let change = Change {
-            from_s,
-            until_s: self.elapsed_s,
-            before_per_s: before.per_s,
-            after_per_s: after.per_s,
+        let from_s = self.looked_s;
+        let after = match self.look_at_capacity(before.per_s)? {
+            Overload::Saturated(after) if !differs(before, after) => {
+                // Both are of the same target. The first one stays: the interval's constants were chosen for one measurement.
+                self.looked_s = self.elapsed_s;
+                self.looks.push((self.elapsed_s, after));
+                return Ok(false);
+            }
+            Overload::Unknown => return Ok(false),
+            other => other,
         };
-        self.changes.push(change);
-        self.tell(&Event::Changed(change));
-        if self.changes.len() > CHANGES || self.came_back() {
+        self.looked_s = self.elapsed_s;
+        self.forget_all();
+        let began = match after {
+            Overload::Saturated(after) => {
+                self.capacity = Some(after);
+                self.looks = vec![(self.elapsed_s, after)];
+                self.note_change(from_s, before.per_s, after.per_s);
+                Ok(())
+            }
+            Overload::Beyond(per_s) => self.look_beyond(per_s).map(|()| {
+                let after_per_s = self.capacity.map_or(per_s, |capacity| capacity.per_s);
+                self.note_change(from_s, before.per_s, after_per_s);
+            }),
+            Overload::Unknown => Ok(()),
+        };
+        if self.changes.len() - self.warmed > CHANGES || self.came_back() {
             return Err(Stop::Unstable);
         }
-        self.begin_again(after)?;
-        Ok(true)
+        match began.and_then(|()| self.begin_again()) {
+            Err(Stop::Budget) => Err(Stop::Unstable),
+            other => other.map(|()| true),
+        }
     }
 
-    /// Forgets what another target showed, and looks for the bracket again.
-    fn begin_again(&mut self, capacity: Capacity) -> Result<(), Stop> {
+    /// Forgets what another target showed.
+    fn forget_all(&mut self) {
         self.blocks.clear();
         self.runs.clear();
         self.curve.clear();
         self.fit = None;
         self.certified = None;
-        self.capacity = Some(capacity);
-        self.looks = vec![(self.elapsed_s, capacity)];
         self.width_reached = false;
-        self.since_s = self.elapsed_s;
-        self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
         self.holds_at_per_s = None;
-        let began = self.narrow().and_then(|()| self.pilot());
-        match began {
-            Err(Stop::Budget) => Err(Stop::Unstable),
-            other => other,
+        self.since_s = self.elapsed_s;
+    }
+
+    /// Looks for the bracket of a target that has changed.
+    fn begin_again(&mut self) -> Result<(), Stop> {
+        if let Some(capacity) = self.capacity {
+            self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
         }
+        self.narrow().and_then(|()| self.pilot())
     }
 
     /// Whether the last change undid part of the one before: what comes and goes is no state to search in.
     fn came_back(&self) -> bool {
         let faster = |change: &Change| change.after_per_s > change.before_per_s;
-        self.changes.windows(2).any(|pair| faster(&pair[0]) != faster(&pair[1]))
+        self.changes[self.warmed..].windows(2).any(|pair| faster(&pair[0]) != faster(&pair[1]))
     }
 
     /// Looks at the capacity: when, s, logarithm, and its standard error.

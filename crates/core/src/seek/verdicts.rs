@@ -16,6 +16,13 @@ impl Search<'_> {
             Some(reason) => (Verdict::Infeasible, reason),
             None => self.verdict(outcome),
         };
+        let (verdict, reason) = match verdict {
+            // Of a target that changed what was known before says nothing.
+            Verdict::BudgetTooSmall if !self.changes.is_empty() && !self.is_told() => {
+                (Verdict::Drifting, format!("{}; {reason}", self.what_changed()))
+            }
+            _ => (verdict, reason),
+        };
         // What rests on too little is not told.
         let is_one = verdict != Verdict::Drifting;
         let mut fit = self.told().filter(|_| is_one);
