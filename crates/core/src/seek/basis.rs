@@ -86,9 +86,8 @@ impl Search<'_> {
     }
 
     /// Time that the whole takes until the interval is as narrow as was asked for: its width falls with the square root of
-    /// the time near the line, and the rest takes as long as it did. Without a line, the time of the shortest search.
+    /// the time near the line, and the rest takes as long as it did. Without a line, a budget that is enough for an interval.
     pub(super) fn needs_s(&self, fit: Option<&Fit>) -> f64 {
-        let least_s = self.least_budget_s();
         match fit {
             Some(fit) => {
                 let times = (fit.half_width() / self.goal.width).powi(2).max(1.0);
@@ -97,7 +96,7 @@ impl Search<'_> {
                 self.elapsed_s + share * self.near_s() * (times - 1.0)
             }
             // Where that was not enough it takes more, though nobody knows how much.
-            None => least_s.max(MORE * self.elapsed_s),
+            None => self.enough_s().max(MORE * self.elapsed_s),
         }
     }
 }

@@ -54,7 +54,7 @@ mod tests {
         let (goal, mut observe) = (goal(300.0), |_: &_| ());
         let mut plant = Made::new(|_| (160.0, 200.0));
         let mut search = Search::new(&mut plant, &goal, &mut observe);
-        search.capacity = Some(Capacity { per_s: 200.0, error: 0.01 });
+        search.capacity = Some(Capacity::of(200.0, 0.01));
         search.certified = Some(stretch(150.0, 40));
         search.curve = curve.to_vec();
         let fit = interval.map(|interval_per_s| Fit {

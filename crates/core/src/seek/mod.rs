@@ -4,8 +4,11 @@
 //! and what it was measured to be worth.
 
 pub mod basis;
+mod below;
 mod bracket;
 mod certify;
+mod drift;
+mod enough;
 mod failing;
 pub mod finding;
 pub mod fit;

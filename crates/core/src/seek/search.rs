@@ -59,6 +59,8 @@ pub(super) struct Search<'a> {
     /// Runs at one rate that were judged as a whole.
     pub runs: Vec<Stretch>,
     pub capacity: Option<Capacity>,
+    /// The most that it completed in the search for that, requests per second.
+    pub completes_per_s: f64,
     /// Highest rate that held and lowest that did not.
     pub bracket: (f64, f64),
     /// Mean response time at the lowest load, s.
@@ -73,6 +75,8 @@ pub(super) struct Search<'a> {
     pub starved_at_per_s: f64,
     /// Orders that were offered once more because the generator was late in them.
     pub repeated: u32,
+    /// Where a look for that alone showed that the limits hold.
+    pub holds_at_per_s: Option<f64>,
     pub non_monotone: bool,
     /// Whether load was tried as a remedy for a target that no low rate holds.
     pub heated: bool,
@@ -83,9 +87,15 @@ pub(super) struct Search<'a> {
     /// The largest lag of the generator in what was judged, at its 99th percentile, s.
     pub lag_p99_s: f64,
     pub changes: Vec<Change>,
+    /// Changes of these that warmed it before the search for the line began.
+    pub warmed: usize,
+    /// What the target completed under overload since then, and when, s.
+    pub looks: Vec<(f64, Capacity)>,
     /// Since when everything that is kept was measured, s.
     pub since_s: f64,
     pub started_over: bool,
+    /// Whether the target is followed, and not searched once.
+    pub is_followed: bool,
     pub width_reached: bool,
     pub phases: Vec<PhaseSpan>,
 }
@@ -125,7 +135,7 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     if search.certified.is_none() {
         search.certify_from_before();
     }
-    if search.fit.is_some() && !search.is_founded() {
+    if search.fit.is_some() && !search.is_told() {
         search.certified = None;
     }
     search.enter(None);
@@ -155,6 +165,7 @@ impl<'a> Search<'a> {
             blocks: Vec::new(),
             runs: Vec::new(),
             capacity: None,
+            completes_per_s: 0.0,
             bracket: (0.0, f64::INFINITY),
             floor_s: f64::INFINITY,
             fit: None,
@@ -164,14 +175,18 @@ impl<'a> Search<'a> {
             certified_last: false,
             starved_at_per_s: f64::INFINITY,
             repeated: 0,
+            holds_at_per_s: None,
             non_monotone: false,
             heated: false,
             looked_s: 0.0,
             capacities: Vec::new(),
             lag_p99_s: 0.0,
             changes: Vec::new(),
+            warmed: 0,
+            looks: Vec::new(),
             since_s: 0.0,
             started_over: false,
+            is_followed: false,
             width_reached: false,
             phases: Vec::new(),
         }
@@ -187,6 +202,10 @@ impl<'a> Search<'a> {
         self.warm_near_capacity()?;
         self.enter(Some(Phase::Bracket));
         self.narrow()?;
+        if self.is_too_short() {
+            self.enter(Some(Phase::Certify));
+            return self.certify_modestly();
+        }
         self.look_below()?;
         self.enter(Some(Phase::Pilot));
         self.pilot()?;
@@ -195,6 +214,7 @@ impl<'a> Search<'a> {
         while self.look_again(true)? {
             self.focus()?;
         }
+        self.confirm_below()?;
         self.enter(Some(Phase::Certify));
         self.certify()
     }

@@ -6,6 +6,9 @@ use super::goal::{Bound, Limit};
 use super::plant::Window;
 use super::search::{Search, Stop, Stretch};
 
+/// Late requests that blocks which are judged together are expected to have.
+const EXPECTED: f64 = 4.0;
+
 impl Search<'_> {
     /// Everything that is known, with the verdict.
     pub(super) fn finding(&self, outcome: Result<(), Stop>, invalid: Option<String>) -> Finding {
@@ -13,9 +16,16 @@ impl Search<'_> {
             Some(reason) => (Verdict::Infeasible, reason),
             None => self.verdict(outcome),
         };
+        let (verdict, reason) = match verdict {
+            // Of a target that changed what was known before says nothing.
+            Verdict::BudgetTooSmall if !self.changes.is_empty() && !self.is_told() => {
+                (Verdict::Drifting, format!("{}; {reason}", self.what_changed()))
+            }
+            _ => (verdict, reason),
+        };
         // What rests on too little is not told.
         let is_one = verdict != Verdict::Drifting;
-        let mut fit = self.fit.map(|(fit, _)| fit).filter(|_| is_one && self.is_founded());
+        let mut fit = self.told().filter(|_| is_one);
         if let (Verdict::Ok, Some(fit)) = (verdict, &mut fit) {
             // A search that ends as soon as its interval is narrow picks intervals that came out too narrow. What was
             // asked for is what it says (Chow and Robbins 1965).
@@ -101,6 +111,9 @@ impl Search<'_> {
         let Some((fit, _)) = self.fit.filter(|_| self.is_founded()) else {
             return (Verdict::BudgetTooSmall, self.why_too_small());
         };
+        if let Some(doubt) = self.doubt_below(fit.estimate_per_s) {
+            return (Verdict::BudgetTooSmall, format!("no line is reported: {doubt}"));
+        }
         if self.non_monotone {
             return (
                 Verdict::NonMonotone,
@@ -114,11 +127,12 @@ impl Search<'_> {
         if let Some(reason) = self.unsteadiness() {
             return (Verdict::Drifting, reason);
         }
-        let told = format!("the line is known to {:.1} %", 100.0 * fit.half_width());
+        let half = self.told().map_or(f64::INFINITY, |fit| fit.half_width());
+        let told = format!("the line is known to {:.1} %", 100.0 * half);
         if self.certified.is_none() {
             return (Verdict::BudgetTooSmall, told + self.about_the_headline());
         }
-        if !self.width_reached {
+        if !self.width_reached || half > self.goal.width {
             return (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline());
         }
         (Verdict::Ok, told)
@@ -156,8 +170,8 @@ impl Search<'_> {
     }
 
     fn why_too_small(&self) -> String {
-        let founded = self.fit.map(|(fit, _)| fit).filter(|_| self.is_founded());
-        let known = match founded {
+        let told = self.told();
+        let known = match &told {
             Some(fit) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
             None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
                 format!(
@@ -170,8 +184,8 @@ impl Search<'_> {
             }
             None => "nothing is known".to_owned(),
         };
-        let needs_s = self.needs_s(founded.as_ref());
-        match founded {
+        let needs_s = self.needs_s(told.as_ref());
+        match told {
             Some(_) => format!(
                 "{known} after {:.0} s; {:.1} % would take about {needs_s:.0} s",
                 self.elapsed_s,
@@ -191,15 +205,17 @@ impl Search<'_> {
         }
     }
 
-    /// Time of the shortest search that certifies a rate, s: all phases with blocks of full length, each once.
-    pub(super) fn least_budget_s(&self) -> f64 {
-        let limit_s = self.goal.limit_s;
-        let block_s = (16.0 * limit_s).max(4.0);
-        let (step_s, look_s) = ((4.0 * limit_s).max(1.0), (8.0 * limit_s).max(1.5));
-        let overload_s = 1.2 * (12.0 * limit_s).max(3.0);
-        let order_s = |blocks: f64| (blocks + 1.0) * block_s + 4.0 * limit_s;
-        let finding_s = 3.0 + 8.0 * step_s + 2.0 * overload_s + 4.0 * look_s;
-        finding_s + order_s(2.0) + order_s(4.0) + order_s(2.0)
+    /// Whether the line is reported: there is enough for an interval, and the limits hold below it.
+    pub(super) fn is_told(&self) -> bool {
+        let line = self.fit.map(|(fit, _)| fit.estimate_per_s);
+        self.is_founded() && line.is_some_and(|line| self.doubt_below(line).is_none())
+    }
+
+    /// The line that is reported, with an interval that pays for what seems to move.
+    fn told(&self) -> Option<Fit> {
+        let (mut fit, _) = self.fit.filter(|_| self.is_told())?;
+        fit.interval_per_s = self.with_drift(&fit);
+        Some(fit)
     }
 
     /// How the capacity went up and down, in words.
@@ -218,32 +234,52 @@ impl Search<'_> {
         format!("the target changed while it was searched: {}", said.join("; "))
     }
 
-    /// Blocks against the fit: when, s, and the late requests beyond what their rate explains, in standard deviations.
+    /// Blocks against the fit: when, s, and the late requests beyond what their rate explains, in standard deviations. Blocks
+    /// of few requests are taken together: counts of 0 and 1 have no normal distribution.
     pub(super) fn residuals(&self) -> Vec<(f64, f64)> {
         let Some((fit, limit)) = self.fit else { return Vec::new() };
-        self.against_fit(limit, &fit, fit.dispersion)
+        let mut groups: Vec<(f64, f64, f64)> = Vec::new();
+        let mut expected = f64::INFINITY;
+        for (at_s, beyond, variance) in self.beyond_fit(limit, &fit) {
+            match groups.last_mut() {
+                Some(group) if expected < EXPECTED => {
+                    group.1 += beyond;
+                    group.2 += variance;
+                    expected += variance;
+                }
+                _ => {
+                    groups.push((at_s, beyond, variance));
+                    expected = variance;
+                }
+            }
+        }
+        let deviations = |(at_s, beyond, variance): (f64, f64, f64)| {
+            (at_s, beyond / (fit.dispersion * variance).max(1.0).sqrt())
+        };
+        groups.into_iter().map(deviations).collect()
     }
 
     /// Variance of the blocks' late counts over the binomial one.
     pub(super) fn residual_dispersion(&self) -> f64 {
         let Some((fit, limit)) = self.fit else { return 1.0 };
-        let residuals = self.against_fit(limit, &fit, 1.0);
-        let squares: f64 = residuals.iter().map(|(_, residual)| residual * residual).sum();
-        squares / (residuals.len() as f64 - 1.0).max(1.0)
+        let beyond = self.beyond_fit(limit, &fit);
+        let squares: f64 =
+            beyond.iter().map(|(_, beyond, variance)| beyond * beyond / variance.max(1.0)).sum();
+        squares / (beyond.len() as f64 - 1.0).max(1.0)
     }
 
-    fn against_fit(&self, limit: usize, fit: &Fit, dispersion: f64) -> Vec<(f64, f64)> {
+    /// Blocks: when, s, late requests beyond what their rate explains, and the variance that independent ones would have.
+    fn beyond_fit(&self, limit: usize, fit: &Fit) -> Vec<(f64, f64, f64)> {
         let bound = &self.goal.limits[limit];
         let prior = self.prior(limit, fit.estimate_per_s);
-        let residual = |block: &Stretch| {
+        let beyond = |block: &Stretch| {
             let (n, late, allowed) = bound.as_share(limit, &block.counts);
             let x = (block.rate_per_s / fit.estimate_per_s).ln();
             let p = prior.late_share(x, fit.slope, allowed);
             let spread = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
-            let variance = dispersion * n * spread * (1.0 - spread);
-            (block.at_s, (late - n * p) / variance.max(1.0).sqrt())
+            (block.at_s, late - n * p, n * spread * (1.0 - spread))
         };
-        self.blocks.iter().map(residual).collect()
+        self.blocks.iter().map(beyond).collect()
     }
 }
 

@@ -21,7 +21,7 @@ fn stretch(rate_per_s: f64, scheduled: u64, late: u64, at_s: f64) -> Stretch {
 
 #[test]
 fn a_line_below_half_of_the_capacity_needs_requests_in_time_below_it() {
-    let capacity = Some(Capacity { per_s: 200.0, error: 0.01 });
+    let capacity = Some(Capacity::of(200.0, 0.01));
     let said = |line: f64, capacity, curve: &[Stretch]| {
         on(&mut Made::new(steady), &goal(300.0), |search| {
             (search.capacity, search.curve) = (capacity, curve.to_vec());
@@ -44,7 +44,7 @@ fn a_line_below_half_of_the_capacity_needs_requests_in_time_below_it() {
 fn a_limit_that_is_broken_well_below_the_line_is_named() {
     let said = |late: u64| {
         on(&mut Made::new(steady), &goal(300.0), |search| {
-            search.capacity = Some(Capacity { per_s: 200.0, error: 0.01 });
+            search.capacity = Some(Capacity::of(200.0, 0.01));
             search.curve = vec![stretch(60.0, 400, late, 0.0), stretch(155.0, 400, 300, 0.0)];
             search.late_below(160.0)
         })
@@ -96,8 +96,8 @@ fn a_state_that_is_over_takes_its_blocks_with_it() {
             (0..10u32).map(|i| stretch(160.0, 100, 5, f64::from(i) * 10.0)).collect();
         (search.blocks, search.runs, search.curve) = (all.clone(), all.clone(), all);
         search.elapsed_s = 100.0;
-        let before = Some(Capacity { per_s: 200.0, error: 0.01 });
-        let after = Capacity { per_s: 300.0, error: 0.01 };
+        let before = Some(Capacity::of(200.0, 0.01));
+        let after = Capacity::of(300.0, 0.01);
         search.forget((70.0, 70.0), None, Known::Near(160.0));
         assert_eq!((search.blocks.len(), search.runs.len(), search.curve.len()), (3, 3, 3));
         assert_eq!((search.since_s, search.changes.len()), (70.0, 0));
