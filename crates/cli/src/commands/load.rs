@@ -34,7 +34,7 @@ Examples:
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Put load on any HTTP service, or on PostgreSQL: closed, open, bursts or a profile; one URL, a query file or NDJSON.
+/// Put load on any HTTP service, or on PostgreSQL or VoltDB: closed, open, bursts or a profile; one URL, a query file or NDJSON.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
