@@ -6,7 +6,7 @@ BIN   := target/release/plimsoll
 TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
 BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 
-.PHONY: all build run test test-engines check bench zoo sabotage golden clean test-tools bench-tools
+.PHONY: all build run test test-engines check bench seek-table zoo sabotage golden clean test-tools bench-tools
 
 all: build
 
@@ -19,7 +19,7 @@ run: build
 # The tests of the program wait for their share of the machine themselves: tests/machine.rs.
 test: export RUST_TEST_THREADS ?= 64
 test: test-tools
-	$(CARGO) test --locked --workspace
+	@CARGO=$(CARGO) ./.ci/tests
 
 # Everything with real engines, Elasticsearch 7.10.2 too, which `make test` leaves out: another 31 MB of jars.
 test-engines: test-tools
@@ -37,6 +37,10 @@ bench: build bench-tools
 # The search for the load line on plants whose line is known, rivals beside it; about ten minutes. See docs/seek.md.
 zoo:
 	$(CARGO) run --release --locked --package plimsoll-zoo -- $(or $(SEEDS),1000)
+
+# The same on real sockets, ten searches of each line; about two hours. Writes its tables into docs/seek.md.
+seek-table: build bench-tools
+	$(CARGO) bench --locked --package plimsoll --bench peers -- --only lines,program-lines --rounds 10 --seconds 120 --write docs/seek.md
 
 # What plimsoll says about itself while one thing is wrong, on real sockets and in virtual time; about twelve minutes on a
 # machine that nobody else uses. Writes its table into docs/verdicts.md. As root also quotas, few ports, and disks.

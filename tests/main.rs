@@ -6,6 +6,7 @@
 // Everything here is a test, which clippy can only tell of functions marked as such.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod asked_again;
 mod certificates;
 mod cli;
 mod dice;

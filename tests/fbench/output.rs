@@ -165,5 +165,5 @@ fn a_progress_line_does_not_reach_a_pipe() {
     let (place, server) = (Place::new(), Server::ok());
     place.file("q.txt", lines(10));
     let ended = fbench(&place, &server, &["-n", "2", "-r", "0", "-q", "q.txt"]).expect(0);
-    assert_eq!(ended.stderr, "");
+    assert_eq!(ended.said(), "");
 }

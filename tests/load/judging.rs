@@ -331,7 +331,7 @@ fn json_on_stdout_is_json_and_fits_the_schema() {
 fn the_result_is_on_stdout_and_nothing_else() {
     let (place, server) = (Place::new(), Server::ok());
     let ended = place.run(["load", &server.url(), "--clients", "2", "--requests", "20"]).expect(0);
-    assert_eq!(ended.stderr, "", "a pipe is shown no progress");
+    assert_eq!(ended.said(), "", "a pipe is shown no progress");
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
     let json = load(&place, &server.url(), &["--requests", "20", "--json", "run.json"]);
     // The last --json counts; the text is printed when the JSON goes to a file.

@@ -5,8 +5,10 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::ValueEnum;
 use plimsoll_core::interval::Interval;
+use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
+use plimsoll_core::seek::notes::notes;
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
 use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, judge};
@@ -92,9 +94,10 @@ pub fn search_as(
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
 }
 
-/// What the record holds under `seek`.
-pub fn results(finding: &Finding) -> Map<String, Value> {
-    let mut found = serde_json::to_value(finding).unwrap_or_default();
+/// What the record holds under `seek`, with what was assumed in words.
+pub fn results(finding: &Finding, arrivals: Arrivals) -> Map<String, Value> {
+    let told = Finding { notes: notes(finding, arrivals), ..finding.clone() };
+    let mut found = serde_json::to_value(told).unwrap_or_default();
     if let Some(object) = found.as_object_mut() {
         let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
         object.insert("certified_rate_per_s".to_owned(), json!(certified));

@@ -2,6 +2,7 @@
 
 use super::method::{Method, results, search_as, verdict_of};
 use crate::search_progress::SearchProgress;
+use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::Measured;
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::plant::Plant;
@@ -19,6 +20,8 @@ pub struct Quest<'a> {
     pub goal: &'a Goal,
     /// The method.
     pub method: Method,
+    /// How requests, calls or users follow each other.
+    pub arrivals: Arrivals,
     /// Whether the line is followed.
     pub watches: bool,
     /// Requests that a fixed number of connections carries at a time.
@@ -49,7 +52,7 @@ impl Quest<'_> {
             .zip(finding.certified.as_ref())
             .and_then(|(places, at_line)| held_by_connections(at_line, places));
         Sought {
-            results: results(&finding),
+            results: results(&finding, self.arrivals),
             verdict: verdict_of(&finding),
             warnings: held.into_iter().chain(repeated(finding.repeated)).collect(),
         }

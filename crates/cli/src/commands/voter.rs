@@ -10,6 +10,7 @@ mod seeking;
 mod start;
 mod stranger;
 mod task;
+mod tuning;
 
 use crate::embedded::Embedded;
 use crate::execute::{Output, code, print_out, style, with_files, write_json};

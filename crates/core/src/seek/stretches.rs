@@ -321,3 +321,6 @@ fn far_faster(before: Capacity, rate_per_s: f64) -> Shown {
     );
     over(Known::Lost(rate_per_s), note)
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,8 @@ const LEFT: f64 = 0.03;
 const SHORTEST_S: f64 = 0.1;
 /// Share of the stretch for which the process may be kept from a processor before the result is no longer the target's.
 const WITHHELD: f64 = 0.2;
+/// Smaller shares of the stretch are told in milliseconds, and only where they explain a delay.
+const SAID: f64 = 0.005;
 /// Share of p50 or p95 that may be the generator's own.
 const OWN_SHARE: f64 = 0.5;
 /// An effect below this is tolerated whatever its share, ns. The generator's own timers and a wake-up cost as much.
@@ -200,7 +202,7 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
     {
         limits.push(format!(
             "{}: the figures are those of a generator that was held up; give it a core of its own or another machine",
-            withheld(evidence)
+            withheld(evidence, evidence.measured_s * SAID)
         ));
     }
     if health.suspended_s > SUSPENDED_S {
@@ -219,8 +221,8 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
     limits
 }
 
-/// Who kept the process from a processor, in words.
-fn withheld(evidence: &Evidence<'_>) -> String {
+/// Who kept the process from a processor for `least_s` or longer, in words.
+fn withheld(evidence: &Evidence<'_>, least_s: f64) -> String {
     let health = &evidence.health;
     let parts = [
         (health.starved, "other programs had its core", "starved"),
@@ -230,8 +232,15 @@ fn withheld(evidence: &Evidence<'_>) -> String {
     ];
     let said: Vec<String> = parts
         .iter()
-        .filter(|(share, ..)| *share >= 0.005)
-        .map(|(share, what, _)| format!("{what} for {:.0} % of the time", share * 100.0))
+        .map(|(share, what, _)| (*share, share * evidence.measured_s, what))
+        .filter(|(_, time_s, _)| *time_s > 0.0 && *time_s >= least_s)
+        .map(|(share, time_s, what)| {
+            if share >= SAID {
+                format!("{what} for {:.0} % of the time", share * 100.0)
+            } else {
+                format!("{what} for {:.1} ms", time_s * 1e3)
+            }
+        })
         .collect();
     if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
 }
@@ -289,8 +298,12 @@ fn cause(evidence: &Evidence<'_>) -> String {
     } else {
         format!("p99 of its lag is {:.2} ms", lag / 1e6)
     };
-    if evidence.health.withheld() >= 0.02 {
-        said += &format!("; {}", withheld(evidence));
+    let withheld_ns = evidence.health.withheld() * evidence.measured_s * 1e9;
+    // One stall bends the figures of a short run, and is a small share of its time.
+    if evidence.health.withheld() >= 0.02 || (worst > 0.0 && withheld_ns >= worst / 2.0) {
+        let explains_s = if worst > 0.0 { worst / 4e9 } else { f64::INFINITY };
+        let least_s = (evidence.measured_s * SAID).min(explains_s);
+        said += &format!("; {}", withheld(evidence, least_s));
     } else {
         said += &format!("; busy {:.0} %", evidence.health.busy * 100.0);
     }
@@ -334,7 +347,7 @@ fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
              waited for plimsoll ({own:.0} % busy{})",
             (fastest / shown - 1.0) * 100.0,
             if evidence.health.withheld() >= 0.02 {
-                format!("; {}", withheld(evidence))
+                format!("; {}", withheld(evidence, evidence.measured_s * SAID))
             } else {
                 String::new()
             }

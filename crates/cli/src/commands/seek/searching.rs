@@ -79,6 +79,7 @@ fn offer<P: Protocol>(
     let quest = Quest {
         goal: &task.goal,
         method: task.method,
+        arrivals: task.arrivals,
         watches: task.watches,
         places: task.connections_fixed.then_some(about.plan.connections.saturating_mul(depth)),
     };

@@ -139,6 +139,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     let quest = Quest {
         goal: &goal,
         method: task.search.method,
+        arrivals: task.search.arrivals,
         watches: task.search.watches,
         places: None,
     };

@@ -275,5 +275,5 @@ fn settings(
             u8::try_from(retries).map_err(|_| usage("--retries: use a number from 0 to 255"))?
         }
     };
-    Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), retries })
+    Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), held: None, retries })
 }

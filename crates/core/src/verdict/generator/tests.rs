@@ -180,6 +180,25 @@ fn the_aftermath_of_a_stall_is_not_the_targets() {
     assert!(bounds.p95_ms[0] < 1.1 && bounds.p95_ms[1] > 39.0, "{bounds:?}");
 }
 
+/// One stall of 50 ms is 1 % of a run of five seconds and bends its p50; who had the processor meanwhile is said.
+#[test]
+fn a_stall_names_who_had_the_processor() {
+    let mut totals = run(30, 300 * MS, 10, 50 * MS);
+    totals.delays.disturbed = 20;
+    let with = |health| {
+        let verdict = judge(&Evidence { health, measured_s: 5.0, ..Evidence::of(&totals) });
+        assert_eq!(verdict.kind, VerdictKind::GeneratorLimited);
+        verdict.reasons[0].clone()
+    };
+    let starved = with(Health { starved: 0.0102, ..Health::default() });
+    assert!(starved.contains("; other programs had its core for 1 % of the time"), "{starved}");
+    let stolen = with(Health { stolen: 0.0049, starved: 0.0003, ..Health::default() });
+    assert!(stolen.contains("; the hypervisor ran other machines for 24.5 ms"), "{stolen}");
+    // What nobody else took was lost by the generator itself.
+    let itself = with(Health { starved: 0.0003, busy: 0.2, ..Health::default() });
+    assert!(itself.contains("; busy 20 %"), "{itself}");
+}
+
 #[test]
 fn requests_refused_by_a_late_generator_make_it_the_limit() {
     let mut totals = run(1000, MS, 1000, 0);
