@@ -11,7 +11,7 @@ use crate::normal;
 /// The line may move by so many standard errors more than it seems to.
 const FURTHER: f64 = 1.5;
 /// Looks at the capacity of which one is independent of the others.
-const LOOKS_A_STATE: f64 = 2.0;
+const LOOKS_A_STATE: f64 = 3.0;
 
 /// How fast the line's logarithm moves, per second, and the standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
