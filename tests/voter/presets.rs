@@ -154,6 +154,9 @@ fn a_tuned_load_is_checked(place: &Place, url: &str) {
     let record = Record::of(&short);
     assert_eq!(record.verdict(), "budget-too-small");
     assert!(record.0["voter"]["auto_tune"]["certified_rate_per_s"].is_null());
+    let few = tune("p90=100ms", &["--calls", "200", "--seed", "5"]).expect(3);
+    let reason = Record::of(&few).text("/verdict/reasons/0").to_owned();
+    assert!(reason.ends_with("leave out --calls, or give more of them"), "{reason}");
     let strict = tune("p90=1us", &["--duration", "6s", "--seed", "4"]).expect(2);
     assert_eq!(Record::of(&strict).verdict(), "infeasible");
 }

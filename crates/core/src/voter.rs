@@ -144,17 +144,17 @@ pub struct TuneResult {
     /// The headline: calls per second in the last check, if the limit held in it and it was long enough; else none.
     #[serde(default)]
     pub certified_rate_per_s: Option<f64>,
-    /// Runs with a fixed number of calls under way after tuning, the last one at the end.
+    /// Runs with a fixed number of calls in flight after tuning, the last one at the end.
     #[serde(default)]
     pub checks: Vec<TuneCheck>,
     /// How the load went, in order of time.
     pub trace: Vec<TunePoint>,
 }
 
-/// A run with a fixed number of calls under way: does the limit hold?
+/// A run with a fixed number of calls in flight: does the limit hold?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TuneCheck {
-    /// Calls under way.
+    /// Calls in flight.
     pub under_way: u32,
     /// Its length, s.
     pub seconds: f64,

@@ -198,6 +198,7 @@ impl Following {
             certified: None,
             certified_last: false,
             failing: None,
+            broke: None,
             estimate_per_s: None,
             interval_per_s: None,
             half_width: None,

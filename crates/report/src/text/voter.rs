@@ -365,6 +365,7 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
                 ""
             }
         ),
+        None if tuned.windows == 0 => "too short to settle".to_owned(),
         None => format!("{goal} held in none of {} windows", count(tuned.windows)),
     };
     page.entry("Tuned", &text, Tone::Plain);

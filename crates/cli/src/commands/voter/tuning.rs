@@ -1,4 +1,4 @@
-//! A load that keeps a limit by itself, and the check of what it came to: a run with a fixed number of calls under way.
+//! A load that keeps a limit by itself, and the check of what it came to: a run with a fixed number of calls in flight.
 
 use super::client::{Counted, Run, conclude, section, verdict, worn_out};
 use crate::keeping::{JobEnd, Keeping};
@@ -20,9 +20,9 @@ const CHECKS_MAX: u32 = 3;
 /// Shortest check that certifies a rate, in limits and in s, as of the search for the load line.
 const LEAST_LIMITS: f64 = 32.0;
 const LEAST_S: f64 = 2.0;
-/// A check must have so many calls that this many could come late.
+/// A check must have enough calls for this many late ones.
 const LEAST_LATE: f64 = 10.0;
-/// Calls under way of the first check, over those of tuning: the tuned load goes to and fro around the limit.
+/// Calls in flight of the first check, over those of tuning: the tuned load goes to and fro around the limit.
 const BELOW: f64 = 0.9;
 /// The same of each further check, over those of the one before.
 const LOWER: f64 = 0.7;
@@ -36,7 +36,7 @@ pub fn tune<P: Protocol, F: Fn() -> P + Sync>(
     goal: &TuneGoal,
     keeping: &mut Keeping<'_>,
 ) -> Result<JobEnd> {
-    let mut parts = Parts { run, goal, began_ns: now_ns(), number: 0 };
+    let mut parts = Parts { run, goal, began_ns: now_ns(), number: 0, is_out_of_calls: false };
     let least_s = LEAST_S.max(LEAST_LIMITS * goal.limit_ns as f64 / 1e9);
     let whole_s = run.plan.limits.duration_ns as f64 / 1e9;
     // Where there is no time for a check, all of it goes into tuning, and nothing is certified.
@@ -64,7 +64,14 @@ pub fn tune<P: Protocol, F: Fn() -> P + Sync>(
     }
     let certifies = |one: &&TuneCheck| one.held && one.counts && counted.trouble.is_none();
     tuned.certified_rate_per_s = tuned.checks.last().filter(certifies).map(|one| one.rate_per_s);
-    let of_tuning = judged(&tuned, goal, (least_s, end.measured_s), run.task.scenario.threads);
+    let longer = match parts.is_out_of_calls {
+        true => "leave out --calls, or give more of them".to_owned(),
+        false => {
+            let seconds = (least_s / CHECK).max(2.0 * end.measured_s).ceil();
+            format!("give --duration {seconds:.0}s or more")
+        }
+    };
+    let of_tuning = judged(&tuned, goal, (least_s, &longer), run.task.scenario.threads);
     counted.tuned = Some(tuned);
     run.before.lines.say("cool down ... check writes ...");
     let (result, trouble) = conclude(run.task, run.before, &end, counted);
@@ -86,10 +93,12 @@ struct Parts<'a, P: Protocol, F: Fn() -> P + Sync> {
     goal: &'a TuneGoal,
     began_ns: u64,
     number: u32,
+    /// Whether a run ended because its calls were made, before its time was over.
+    is_out_of_calls: bool,
 }
 
 impl<P: Protocol, F: Fn() -> P + Sync> Parts<'_, P, F> {
-    /// A share of the whole run, tuned or with so many calls under way.
+    /// A share of the whole run, tuned or with this many calls in flight.
     fn offer(
         &mut self,
         share: f64,
@@ -116,7 +125,10 @@ impl<P: Protocol, F: Fn() -> P + Sync> Parts<'_, P, F> {
             None => format!("tune to {} ...", self.goal.text()),
         };
         self.run.before.lines.say(&words);
-        self.run.calls(&plan, settings, keeping)
+        let (end, counted) = self.run.calls(&plan, settings, keeping)?;
+        let calls = end.totals.ledger.scheduled;
+        self.is_out_of_calls |= plan.limits.requests.is_some_and(|most| calls >= most);
+        Ok((end, counted))
     }
 }
 
@@ -146,7 +158,7 @@ fn checked(
 fn judged(
     tuned: &TuneResult,
     goal: &TuneGoal,
-    (least_s, whole_s): (f64, f64),
+    (least_s, longer): (f64, &str),
     threads: u32,
 ) -> Option<Verdict> {
     if tuned.certified_rate_per_s.is_some() {
@@ -180,9 +192,7 @@ fn judged(
             100.0 * check.late
         ),
     };
-    let longer =
-        format!("give --duration {:.0}s or more", (least_s / CHECK).max(2.0 * whole_s).ceil());
-    let reason = format!("no rate is certified: {why}; {longer}");
+    let reason = format!("{why}; {longer}");
     Some(Verdict::new(VerdictKind::BudgetTooSmall, vec![reason]))
 }
 
@@ -208,7 +218,7 @@ mod tests {
     }
 
     fn kind(tuned: &TuneResult) -> Option<(VerdictKind, String)> {
-        let own = judged(tuned, &goal(), (2.0, 12.0), 2)?;
+        let own = judged(tuned, &goal(), (2.0, "give --duration 24s or more"), 2)?;
         Some((own.kind, own.reasons[0].clone()))
     }
 

@@ -29,6 +29,7 @@ fn follow(plant: &mut Made, budget_s: f64) -> (Finding, Vec<Watched>) {
     }
     assert!(found.certified.is_none() && found.estimate_per_s.is_none());
     assert!(found.interval_per_s.is_none() && found.half_width.is_none());
+    assert!(found.failing.is_none() && found.broke.is_none());
     (found, watched)
 }
 

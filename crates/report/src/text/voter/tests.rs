@@ -150,6 +150,10 @@ fn the_head_of_a_tuned_load_is_its_last_check() {
     let text = shown(&voter);
     assert!(text.contains("  no rate was certified\n"), "{text}");
     assert!(!text.contains("calls/s hold"), "{text}");
+    let short = TuneResult { goal: "p99=10ms".into(), ..TuneResult::default() };
+    voter.auto_tune = Some(short);
+    let text = shown(&voter);
+    assert!(text.contains("Tuned      too short to settle\n"), "{text}");
 }
 
 #[test]
