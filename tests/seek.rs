@@ -1,6 +1,9 @@
 //! `plimsoll seek` against real servers whose line is known, and every way in which a search can end.
 
 mod asking;
+mod databases;
+mod feeding;
+mod users;
 mod watch;
 
 use crate::process::{Ended, PATIENCE, Place, Target, stolen_while};

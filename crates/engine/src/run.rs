@@ -279,6 +279,8 @@ fn assemble(
     let (mut interrupted, mut drain_cut, mut refused) = (false, false, None);
     for end in ends {
         rest.merge(&end.rest);
+        // All of one part of a run.
+        rest.phase = end.rest.phase;
         if let Some(own) = end.warmup {
             match &mut warmup {
                 Some(all) => all.merge(&own),

@@ -20,6 +20,7 @@ pub mod serve;
 mod serve_engine;
 mod serve_rank;
 mod serve_voter;
+mod sought;
 pub mod split_file;
 pub mod system_check;
 pub mod visit;

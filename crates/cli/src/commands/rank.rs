@@ -254,6 +254,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         let plant_plan = PlantPlan {
             base: plan.clone(),
             arrivals: Arrivals::Poisson,
+            users: None,
             limits: limits_ns.iter().copied().map(WindowLimit::of_all).collect(),
             connections_fixed: false,
             shards: scenario.threads,

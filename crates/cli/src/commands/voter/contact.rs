@@ -188,6 +188,19 @@ fn cluster_of(host: Host) -> (i64, [u8; 4]) {
     (host.cluster_start_ms, host.leader_address)
 }
 
+/// Logs in at every host once, and calls `@Ping` there.
+///
+/// # Errors
+/// Nobody listens (the target failed), or whoever listens does not let us in, or is no VoltDB.
+pub fn ping(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<()> {
+    for (index, target) in targets.iter().enumerate() {
+        if !targets[..index].contains(target) {
+            open_volt(address, target, limit)?;
+        }
+    }
+    Ok(())
+}
+
 /// A connection that has proved good, and whom it leads to.
 fn open_volt(
     address: &VoltAddress,
