@@ -61,7 +61,7 @@ impl Method {
     }
 }
 
-/// Searches as `rival` does. Returns what the record shall hold, the verdict, and the rate that it found.
+/// Searches as `rival` does. Returns the results for the record, the verdict, and the rate that it found.
 pub fn search_as(
     rival: Rival,
     plant: &mut dyn Plant,

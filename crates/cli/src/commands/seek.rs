@@ -82,7 +82,7 @@ pub struct SeekArgs {
     /// The interval is narrow enough when it reaches no further than this to either side.
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
     width: String,
-    /// How many of a hundred such intervals shall hold the true line.
+    /// Confidence level of the interval.
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = "Search")]
     confidence: String,
     /// Rate to begin with, requests per second.
