@@ -31,13 +31,17 @@ fn the_line_of_users_is_that_of_their_requests() {
     }
     let seek = &record.0["seek"];
     eprintln!("{}: {}, {}", record.verdict(), seek["certified_rate_per_s"], seek["users"]);
-    let Some(certified) = seek["certified_rate_per_s"].as_f64().filter(|_| stolen < 0.02) else {
-        let verdict = record.verdict();
-        return crate::unquiet::note(&format!("{stolen:.3} of the time was stolen, {verdict}"));
+    let Some(certified) = seek["certified_rate_per_s"].as_f64() else {
+        if !record.was_held_up(stolen) {
+            crate::unquiet::note(&format!("{}, and no rate was certified", record.verdict()));
+        }
+        return;
     };
-    assert!((certified / QUICK_LINE_PER_S - 1.0).abs() < 0.3, "{certified}");
     let users = record.number("/seek/users/certified_per_s");
     assert!((5.0 * users / certified - 1.0).abs() < 1e-9, "{users}");
+    // A machine that stands still makes the target slower, and never faster.
+    assert!(certified < 1.3 * QUICK_LINE_PER_S, "{certified}");
+    assert!(record.was_held_up(stolen) || certified > 0.7 * QUICK_LINE_PER_S, "{certified}");
     let page = place.run(["report"]).expect(0).stdout;
     assert!(page.contains("Users") && page.contains("users/s"), "{page}");
 }
