@@ -62,7 +62,7 @@ impl Arguments {
                 ("--budget", _) => parsed.budget_s = number()?,
                 ("--each", _) => parsed.each = true,
                 ("--tune", _) => parsed.first_seed = 0,
-                (flag, _) if flag.starts_with('-') => return Err(format!("no flag {flag}")),
+                (flag, 0 | 1) if flag.starts_with('-') => return Err(format!("no flag {flag}")),
                 (seeds, 0) => {
                     parsed.seeds = seeds.parse().map_err(|_| format!("{seeds:?}: no number"))?;
                     place = 1;

@@ -49,6 +49,10 @@ pub(super) enum Look {
 const NARROW: f64 = 1.15;
 /// A rate that broke a limit is asked again at once where the target can do this many times as much.
 const COLD: f64 = 0.4;
+/// Rates up to so many times the lowest one are low.
+const LOW: f64 = 4.0;
+/// Most steps to the capacity; a target that gets faster on the way takes more of them.
+const OVERLOADS: usize = 16;
 /// Limits that the wait for the last replies of a look takes.
 const DRAIN: f64 = 2.0;
 
@@ -204,14 +208,25 @@ impl Search<'_> {
         self.bracket = (0.0, self.goal.start_per_s);
         self.overload()?;
         self.warm_near_capacity()?;
-        self.bracket = (0.0, f64::INFINITY);
         // It may have become warm before its capacity was measured first.
-        let is_loaded = self.capacity.take().is_some();
+        let is_loaded = self.capacity.take().is_some() || self.bracket.0 > 0.0;
+        if self.bracket.0 <= 0.0 || self.bracket.1.is_infinite() {
+            self.bracket = (0.0, f64::INFINITY);
+        }
         if is_loaded {
             self.curve.clear();
             self.since_s = self.elapsed_s;
         }
         Ok(is_loaded)
+    }
+
+    /// Share of requests that fails at the lowest rates: what of them is not completed under overload is no sign of it.
+    fn share_that_fails(&self) -> f64 {
+        let lowest = self.curve.iter().map(|seen| seen.rate_per_s).fold(f64::INFINITY, f64::min);
+        let mut all = Window::default();
+        let low = self.curve.iter().filter(|seen| seen.rate_per_s <= LOW * lowest);
+        low.for_each(|seen| all.add(&seen.counts));
+        all.failed as f64 / all.scheduled.max(1) as f64
     }
 
     /// Whether failures alone break a limit at all rates so far: load is no remedy for those.
@@ -284,8 +299,9 @@ impl Search<'_> {
         let short_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
         let mut duration_s = short_s;
         let mut measuring = false;
+        let failing = self.share_that_fails();
         self.completes_per_s = 0.0;
-        for step in 0..12 {
+        for step in 0..OVERLOADS {
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             if self.starved(&trial) {
                 return Ok(());
@@ -302,7 +318,10 @@ impl Search<'_> {
                 return Ok(());
             }
             self.completes_per_s = self.completes_per_s.max(per_s);
-            let saturated = per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds;
+            let due = (1.0 - failing) * seen.counts.scheduled as f64;
+            // The first time a few requests that are still on their way at the end are no sign.
+            let chance = if measuring { 0.0 } else { seen.counts.scheduled as f64 };
+            let saturated = (seen.counts.completed as f64) < 0.93 * due - chance.sqrt();
             if saturated && measuring {
                 let capacity = measured_capacity(per_s, &trial, skip);
                 self.capacity = Some(capacity);
@@ -345,7 +364,8 @@ impl Search<'_> {
                 return Ok(Overload::Unknown);
             }
             let per_s = seen.counts.completed as f64 / seen.seconds;
-            if per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds {
+            let due = (1.0 - self.share_that_fails()) * seen.counts.scheduled as f64;
+            if (seen.counts.completed as f64) < 0.93 * due {
                 self.capacities.push((self.elapsed_s, per_s));
                 return Ok(Overload::Saturated(measured_capacity(per_s, &trial, skip)));
             }

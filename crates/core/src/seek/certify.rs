@@ -2,6 +2,7 @@
 
 use super::finding::Event;
 use super::focus::LEAST_RUN;
+use super::goal::Limit;
 use super::plant::Segment;
 use super::search::{Search, Stop, Stretch, round_to};
 use crate::normal;
@@ -208,7 +209,17 @@ impl Search<'_> {
             self.tell(&Event::Certified { seen, held });
             rate_per_s *= MODEST_STEP;
         }
-        Err(Stop::Budget)
+        Err(if self.fails_in_all_runs() { Stop::Infeasible } else { Stop::Budget })
+    }
+
+    /// Whether so many requests failed in all runs that no rate holds a limit.
+    fn fails_in_all_runs(&self) -> bool {
+        let allowed = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
+        let fails = |run: &Stretch| {
+            let may = allowed * run.counts.scheduled as f64;
+            run.counts.failed as f64 > may + 3.0 * may.sqrt()
+        };
+        !self.runs.is_empty() && self.runs.iter().all(fails)
     }
 
     /// One contiguous run. Its blocks count for the estimate whether it holds or not.

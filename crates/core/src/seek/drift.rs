@@ -8,8 +8,10 @@ use super::fit::Fit;
 use super::search::{Search, Stretch};
 use crate::normal;
 
+/// The line may move by so many standard errors more than it seems to.
+const FURTHER: f64 = 1.5;
 /// Looks at the capacity of which one is independent of the others.
-const LOOKS_A_STATE: f64 = 2.0;
+const LOOKS_A_STATE: f64 = 3.0;
 
 /// How fast the line's logarithm moves, per second, and the standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +78,7 @@ impl Search<'_> {
         (below, above) = (wider(below), wider(above));
         let (mut low, mut high) = (below * fit.estimate_per_s, above * fit.estimate_per_s);
         if let Some(drift) = self.drift() {
-            let further = drift.error * drift.per_s.signum();
+            let further = FURTHER * drift.error * drift.per_s.signum();
             let end = fit.estimate_per_s * ((drift.per_s + further) * drift.until_end_s).exp();
             low = low.min(end * below.sqrt());
             high = high.max(end * above.sqrt());

@@ -5,13 +5,11 @@ use super::finding::Phase;
 use super::focus::{FILL, HALF, LEAST_BACKLOGS, LEAST_BLOCKS, LEAST_RUN};
 use super::goal::Limit;
 use super::search::Search;
-use super::steady::LOOK_EVERY;
+use super::steady::{HEAVY, LOOK_EVERY};
 use super::traffic;
 
 /// Where the line is at most and at least when nothing but the capacity is known, as shares of it.
 const USUAL: (f64, f64) = (0.95, 0.1);
-/// Unevenness of the completions below which chance explains that they look more uneven than exponential services.
-const HEAVY_INDEX: f64 = 2.0;
 /// Doublings and halvings of the short looks that are not known yet.
 const DOUBLINGS: f64 = 5.0;
 const HALVINGS: f64 = 4.0;
@@ -29,11 +27,12 @@ impl Search<'_> {
         Some(capacity.per_s * (1.0 - idle).clamp(USUAL.1, USUAL.0))
     }
 
-    /// Variance of what the overloaded target completes over its mean: 1 for exponential services.
+    /// Variance of what the overloaded target completes over its mean: 1 for exponential services, and not more where chance
+    /// explains it.
     pub(super) fn unevenness_of_completions(&self) -> f64 {
         let looks = self.looks.iter().map(|(_, look)| look.index);
         let index = looks.sum::<f64>() / self.looks.len().max(1) as f64;
-        if index < HEAVY_INDEX { index.min(1.0) } else { index }
+        if index < HEAVY { index.min(1.0) } else { index }
     }
 
     /// Where the line is, as far as is known, requests per second.

@@ -21,7 +21,7 @@ pub(super) const LEAST_BACKLOGS: f64 = 12.0;
 const LATE_LEAST: f64 = 30.0;
 /// Bursts of late requests that they hold at least where the room to capacity is larger than this: with completions that are
 /// more uneven than those of exponential services, and without.
-const BURSTS: (f64, f64) = (5.0, 0.2);
+const BURSTS: (f64, f64) = (7.0, 0.2);
 const BURSTS_USUAL: (f64, f64) = (2.0, 0.35);
 /// Up to this room to capacity theory knows the dispersion; beyond it, late requests come from long services and not from
 /// load, and bursts are that much larger.

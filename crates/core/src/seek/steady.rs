@@ -18,6 +18,9 @@ const SHARE: f64 = 0.06;
 /// as a share of the budget.
 const WARM: f64 = 0.05;
 const WARM_UNTIL: f64 = 0.3;
+/// Unevenness of the completions from which tails are heavy, and how much larger the capacity's error is then.
+pub(super) const HEAVY: f64 = 2.0;
+const HEAVY_ERROR: f64 = 1.4;
 /// From one look at the capacity to the next, as a share of the budget.
 pub(super) const LOOK_EVERY: f64 = 0.18;
 /// A target that has changed more often than this has no line of its own.
@@ -72,7 +75,7 @@ impl Search<'_> {
             self.curve.clear();
             self.holds_at_per_s = None;
             self.since_s = self.elapsed_s;
-            if differs(first, capacity) {
+            if self.is_another(first, capacity) {
                 self.note_change(from_s, first.per_s, capacity.per_s);
                 self.warmed = self.changes.len();
             }
@@ -104,7 +107,7 @@ impl Search<'_> {
         }
         let from_s = self.looked_s;
         let after = match self.look_at_capacity(before.per_s)? {
-            Overload::Saturated(after) if !differs(before, after) => {
+            Overload::Saturated(after) if !self.is_another(before, after) => {
                 // Both are of the same target. The first one stays: the interval's constants were chosen for one measurement.
                 self.looked_s = self.elapsed_s;
                 self.looks.push((self.elapsed_s, after));
@@ -163,12 +166,23 @@ impl Search<'_> {
         self.changes[self.warmed..].windows(2).any(|pair| faster(&pair[0]) != faster(&pair[1]))
     }
 
+    /// Whether two capacities are of different targets. With heavy tails a look at the capacity misses most of the long
+    /// services, and is less exact than its own parts say.
+    fn is_another(&self, before: Capacity, after: Capacity) -> bool {
+        if self.unevenness_of_completions().max(after.index) <= HEAVY {
+            return differs(before, after);
+        }
+        let exact = |c: Capacity| Capacity { error: HEAVY_ERROR * c.error.max(c.long_error), ..c };
+        differs(exact(before), exact(after))
+    }
+
     /// Looks at the capacity: when, s, logarithm, and its standard error.
     pub(super) fn logs_of_looks(&self) -> Vec<(f64, f64, f64)> {
         let squares: f64 = self.looks.iter().map(|(_, look)| look.long_error.powi(2)).sum();
         let usual = (squares / self.looks.len().max(1) as f64).sqrt();
+        let times = if self.unevenness_of_completions() > HEAVY { HEAVY_ERROR } else { 1.0 };
         let log = |(at_s, look): &(f64, Capacity)| {
-            (*at_s, look.per_s.ln(), look.error.max(usual).hypot(WOBBLE))
+            (*at_s, look.per_s.ln(), (times * look.error.max(usual)).hypot(WOBBLE))
         };
         self.looks.iter().map(log).collect()
     }
