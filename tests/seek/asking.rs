@@ -61,10 +61,10 @@ fn a_slow_class_has_a_line_of_its_own() {
     let class = |i: usize| if i == 0 { "slow" } else { "quick" };
     let line = |i: usize| format!("{{\"path\":\"/{0}\",\"class\":\"{0}\"}}\n", class(i));
     place.file("mix.ndjson", (0..20).map(line).collect::<String>());
-    let (own, most) = ((200.0 - 20f64.ln() / 0.025) * 20.0, 3200.0);
+    let (own, most) = ((200.0 - 20f64.ln() / 0.025) * 20.0, 6000.0);
     let url = format!("http://127.0.0.1:{}", nginx.port);
     let flags = ["--queries", "mix.ndjson", "--order", "random", "--budget", "40s"];
-    let limit = ["--slo", "p95{class=slow}=25ms", "--start-rate", "200", "--max-rate", "3200"];
+    let limit = ["--slo", "p95{class=slow}=25ms", "--start-rate", "200", "--max-rate", "6000"];
     let (ended, stolen) = stolen_while(|| search(&place, &url, &[&flags[..], &limit].concat()));
     let record = found(&ended);
     assert_eq!(record.count("/classes/slow/ok") + record.count("/classes/quick/ok"), record.ok());
@@ -128,6 +128,9 @@ fn what_a_search_cannot_ask_is_refused_by_name() {
             "both limits of p95{class=all}",
         ),
         (&["--slo", "p95=1s", "--users", "constant 20/s during 1m"], "write --users constant"),
+        (&["--slo", "p95=1s", "--users", "20"], "write --users constant without a number"),
+        (&["--slo", "p95=1s", "--users", "constant", "--rate", "20"], "--start-rate"),
+        (&["--slo", "p95=1s", "volt://127.0.0.1:1"], "run them apart"),
         (&["--slo", "p95=1s", "--users", "concurrent 5 during 1m"], "plimsoll load --users"),
         (&["--slo", "p95=1s", "--think", "1s"], "--think belongs to users"),
         (&["--slo", "p95=1s", "--votes"], "write volt://"),

@@ -2,6 +2,7 @@
 
 use super::asking::search;
 use super::found;
+use crate::engines::install;
 use crate::process::Place;
 use crate::record::Record;
 
@@ -69,6 +70,8 @@ fn statements_and_procedures_of_voltdb_are_searched_and_loaded() {
     assert_eq!((one.ok(), one.verdict() == "infeasible"), (one.sent(), false));
     for (flags, word) in [
         (&["--queries", "calls.sql", "--slo", "p50=1s", "--http2"][..], "--http2"),
+        (&["--body", "SELECT 1", "--queries", "calls.sql", "--slo", "p50=1s"], "leave one out"),
+        (&["--feed", "calls.sql", "--slo", "p50=1s"], "over HTTP"),
         (&["--body", "exec", "--slo", "p50=1s"], "no procedure is named"),
         (&["--body", "exec Vote 'open", "--slo", "p50=1s"], "left open"),
     ] {
@@ -79,4 +82,27 @@ fn statements_and_procedures_of_voltdb_are_searched_and_loaded() {
     let nobody = format!("volt://127.0.0.1:{port}");
     let ended = search(&place, &nobody, &["--body", "SELECT 1", "--slo", "p50=1s"]).expect(4);
     assert!(ended.stderr.contains("nobody listens"), "{}", ended.stderr);
+}
+
+#[test]
+fn votes_and_calls_of_voltdb_itself_have_lines() {
+    install("voltdb");
+    let place = Place::busy();
+    let target = place.serve(&["voltdb", "--data", "data", "--heap", "256MiB"]);
+    let rates = ["--start-rate", "50", "--max-rate", "200", "--budget", "15s", "--seed", "3"];
+    let of = |what: &[&str]| search(&place, &target.url, &[what, &rates[..]].concat());
+    let votes = found(&of(&["--slo", "p50=500ms"]));
+    assert_ne!(votes.verdict(), "infeasible", "{:#}", votes.0["verdict"]);
+    assert_eq!(votes.text("/voter/check"), "ok", "{:#}", votes.0["voter"]);
+    assert_eq!(votes.count("/voter/rows_after"), votes.count("/voter/accepted"));
+    assert!(votes.count("/voter/accepted") > 100, "{:#}", votes.0["voter"]);
+    place.file("calls.sql", "SELECT COUNT(*) FROM contestants\nexec Nothing 1\n");
+    let classes = ["--queries", "calls.sql", "--class", "bad=Nothing"];
+    let calls = found(&of(&[&classes[..], &["--slo", "p90{class=bad}=50ms"]].concat()));
+    assert_eq!(
+        calls.verdict(),
+        "infeasible",
+        "a procedure that is not there is late at every rate"
+    );
+    assert!(calls.count("/classes/other/ok") > 20 && calls.count("/classes/bad/ok") == 0);
 }

@@ -123,8 +123,11 @@ fn check(scenario: &Scenario) -> Result<()> {
         "--rows fills HTTP requests: for postgres:// write the values into the statements, or have plimsoll search fill them"
     } else if tls || server_name.is_some() || *insecure {
         "flags of TLS are HTTP's: write postgres://.../DATABASE?sslmode=verify-full&sslrootcert=FILE"
-    } else if scenario.queries.is_some() == scenario.body.is_some() {
-        "postgres:// needs SQL: --queries FILE with one statement a line, or --body 'SELECT ...'"
+    } else if scenario.queries.is_some() && scenario.body.is_some() {
+        "--queries and --body are different requests; leave one out"
+    } else if scenario.queries.is_none() && scenario.body.is_none() {
+        "postgres:// needs SQL: --queries FILE with one statement a line, or --body 'SELECT ...'; votes are called by \
+         plimsoll voter and plimsoll seek --votes"
     } else {
         return Ok(());
     };

@@ -96,7 +96,9 @@ fn check(scenario: &Scenario) -> Result<()> {
         "--rows fills HTTP requests: for volt:// write the values into the statements"
     } else if tls || server_name.is_some() || *insecure {
         "flags of TLS are HTTP's: VoltDB is spoken to without"
-    } else if scenario.queries.is_some() == scenario.body.is_some() {
+    } else if scenario.queries.is_some() && scenario.body.is_some() {
+        "--queries and --body are different requests; leave one out"
+    } else if scenario.queries.is_none() && scenario.body.is_none() {
         "volt:// needs calls: --queries FILE with one a line, or --body 'SELECT ...' or 'exec PROCEDURE VALUE ...'; votes \
          are called by plimsoll voter and plimsoll seek"
     } else {

@@ -11,7 +11,7 @@ use plimsoll_core::seek::goal::{Bound, Goal};
 use plimsoll_core::seek::notes::notes;
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
-use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, judge};
+use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, held_up_by, judge};
 use plimsoll_engine::run::RunEnd;
 use serde_json::{Map, Value, json};
 
@@ -61,7 +61,7 @@ impl Method {
     }
 }
 
-/// Searches as `rival` does. Returns what the record shall hold, the verdict, and the rate that it found.
+/// Searches as `rival` does. Returns the results for the record, the verdict, and the rate that it found.
 pub fn search_as(
     rival: Rival,
     plant: &mut dyn Plant,
@@ -132,12 +132,19 @@ pub fn judged(totals: &Interval, interrupted: bool, health: Health) -> Verdict {
     judge(&Evidence { interrupted, health, ..Evidence::of(totals) })
 }
 
-/// The verdict of a search, unless not one request of it was answered: then the target has failed, whatever the
+/// Share of a search for which others kept the generator from a processor that is named where it could not send.
+const HELD_UP: f64 = 0.02;
+
+/// The verdict of a search, with who held the generator up if it was the limit; unless not one request of it was answered: then the target has failed, whatever the
 /// search made of that.
 pub fn unless_dead(of_search: Verdict, end: &RunEnd) -> Verdict {
     let of_all = judged(&end.totals, end.interrupted, end.health);
     if of_all.kind == VerdictKind::TargetFailed && of_search.kind != VerdictKind::Partial {
         return of_all;
+    }
+    let mut of_search = of_search;
+    if of_search.kind == VerdictKind::GeneratorLimited {
+        of_search.reasons.extend(held_up_by(&end.health, end.measured_s, HELD_UP));
     }
     of_search
 }

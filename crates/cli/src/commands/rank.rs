@@ -78,7 +78,7 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     qps: Vec<f64>,
-    /// Seconds of each fixed rate, and of the last run of a search (there at least 32 limits, and 2 to 8 s).
+    /// Seconds of each fixed rate, and of the last run of a search; that one lasts at least 32 limits, and 2 to 8 s by the budget.
     #[arg(
         short = 'd',
         long,
@@ -286,7 +286,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
     Ok(with_files(code))
 }
 
-/// Searches or runs the fixed rates; returns what the record shall hold, and the verdict.
+/// Searches or runs the fixed rates; returns the results for the record, and the verdict.
 fn measure(
     plant: &mut Plant<'_>,
     (args, goal): (&RankArgs, &Goal),

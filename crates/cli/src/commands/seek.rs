@@ -42,7 +42,8 @@ Examples:
     plimsoll seek volt://127.0.0.1:21212 --slo p99=10ms
     plimsoll seek volt://127.0.0.1:21212 --body 'SELECT count(*) FROM votes' --slo p99=10ms
   Users who ask ten requests each with pauses; how many may come a second is what is found:
-    plimsoll seek http://127.0.0.1:8080 --queries q.txt --users constant --user-requests 10 --think 'exponential 2s' --slo p95=100ms
+    plimsoll seek http://127.0.0.1:8080 --queries q.txt --users constant --user-requests 10 \
+      --think 'exponential 2s' --slo p95=100ms
   Operations on documents of a file, written again and again:
     plimsoll seek http://127.0.0.1:8080 --feed music.ndjson.zst --slo 'p99{class=put}=50ms'
   A target to try it on; its own limit is known (M/M/4, 163.04 a second):
@@ -58,11 +59,11 @@ Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no ra
 pub struct SeekArgs {
     #[command(flatten)]
     requests: RequestFlags,
-    /// Call votes, as plimsoll voter does; volt:// without --body and --queries, or postgres://.
+    /// Votes, called as plimsoll voter calls them: the default for volt:// without --body and --queries; also for postgres://.
     #[arg(long, help_heading = "Requests")]
     votes: bool,
-    /// Operations on documents (put, update, remove) for /document/v1, in the order of the file, again and again; the file is
-    /// one of plimsoll feed, of at most 256 MiB unpacked.
+    /// File of plimsoll feed, at most 256 MiB unpacked: operations on documents (put, update, remove) for /document/v1, sent in
+    /// their order, again and again.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     feed: Option<PathBuf>,
     /// With --feed: statuses that count as accepted beside 2xx: 404, 412 (condition not met).
@@ -81,7 +82,7 @@ pub struct SeekArgs {
     /// The interval is narrow enough when it reaches no further than this to either side.
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
     width: String,
-    /// How many of a hundred such intervals shall hold the true line.
+    /// Confidence level of the interval.
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = "Search")]
     confidence: String,
     /// Rate to begin with, requests per second.
@@ -101,8 +102,8 @@ pub struct SeekArgs {
     #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
     watch: bool,
 
-    /// Number of connections [default: 1.5 times the requests that can be in flight in time; 64 for postgres://; one to each
-    /// host and thread for volt://, of which --votes takes the number to each host].
+    /// Number of connections; for votes on volt:// the number to each host [default: 1.5 times the requests that can be in
+    /// flight in time; 64 for postgres://; one for each host and thread for volt://].
     #[arg(long, value_name = "N", help_heading = "Run")]
     connections: Option<u32>,
     /// Longest time from sending a request to its last byte; by default twice the longest limit, and a second more.

@@ -82,7 +82,7 @@ impl Search<'_> {
     }
 
     fn near_s(&self) -> f64 {
-        self.blocks.iter().map(|block| block.seconds).sum()
+        self.blocks.iter().fold(0.0, |all, block| all + block.seconds)
     }
 
     /// Time that the whole takes until the interval is as narrow as was asked for: its width falls with the square root of

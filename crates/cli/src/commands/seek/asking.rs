@@ -97,7 +97,9 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
 fn check_votes(args: &SeekArgs, scenario: &Scenario) -> Result<()> {
     let plain = Scenario::default();
     let is_http = |target: &String| target.starts_with("http");
-    let wrong = if scenario.targets.iter().any(is_http) {
+    let wrong = if !args.votes && !scenario.targets.iter().all(|target| volt::is_address(target)) {
+        "some targets are volt:// and some are not; run them apart"
+    } else if scenario.targets.iter().any(is_http) {
         "--votes are calls of a database; write volt://HOST:PORT or postgres://USER@HOST:PORT/DATABASE"
     } else if scenario.queries.is_some() || scenario.body.is_some() {
         "--votes and --queries or --body are different requests; leave one out"

@@ -80,17 +80,17 @@ fn check_step(text: &str) -> Result<()> {
     if text.trim().eq_ignore_ascii_case(STEP) {
         return Ok(());
     }
-    let is_constant = text.parse::<UserProfile>().is_ok_and(|profile| {
-        profile.steps().iter().all(|step| matches!(step, UserStep::Constant { .. }))
-    });
-    Err(usage(match is_constant {
+    let whole: Vec<String> = text.to_ascii_lowercase().split(',').map(str::to_owned).collect();
+    let is_rate =
+        |step: &String| step.trim().starts_with(STEP) || step.trim().parse::<f64>().is_ok();
+    Err(usage(match whole.iter().all(is_rate) {
         true => format!(
-            "--users '{text}': how many users come is what seek searches for; write --users {STEP}, and --start-rate for \
-             the rate to begin with"
+            "--users '{text}': how many users come is what seek searches for; write --users {STEP} without a number, and \
+             --start-rate for the requests per second to begin with"
         ),
         false => format!(
-            "--users '{text}': seek changes the rate at which users come, so that no other step than a rate makes sense; \
-             write --users {STEP}, or use plimsoll load --users"
+            "--users '{text}': seek changes the rate at which users come, so that only a rate can be sought; write --users \
+             {STEP}, or use plimsoll load --users for these steps"
         ),
     }))
 }
@@ -145,6 +145,8 @@ mod tests {
         assert!(flags("Constant").load(budget).unwrap().is_some());
         for (text, part) in [
             ("constant 20/s during 1m", "--start-rate"),
+            ("constant 20/s", "--start-rate"),
+            ("20", "--start-rate"),
             ("concurrent 50 during 1m", "load --users"),
             ("ramp 100 during 10s", "load --users"),
             ("constant 2/s during 1m, at once 10", "load --users"),
