@@ -187,7 +187,8 @@ impl Search<'_> {
         }
         while self.bracket.1.is_infinite() {
             if self.bracket.0 >= most {
-                return Err(Stop::NeverViolated);
+                self.judge_the_highest()?;
+                continue;
             }
             let next = (2.0 * self.bracket.0).min(most);
             match self.look(next, 0.0, self.step_s(next), true)? {
@@ -197,6 +198,26 @@ impl Search<'_> {
             }
         }
         self.tell_bracket();
+        Ok(())
+    }
+
+    /// A look held at the highest rate allowed, which chance may do: a run says whether the limits hold there. If one breaks, the
+    /// line is below.
+    fn judge_the_highest(&mut self) -> Result<(), Stop> {
+        let most = self.goal.most_per_s;
+        loop {
+            if self.run(most)? {
+                return Err(Stop::NeverViolated);
+            }
+            if self.runs.last().is_some_and(|run| self.excess(&run.counts) > 1.0) {
+                break;
+            }
+        }
+        let mut below = most / 2.0;
+        while self.look(below, 0.0, self.step_s(below), true)? != Look::Held {
+            below /= 2.0;
+        }
+        self.bracket = (below, most);
         Ok(())
     }
 
@@ -302,6 +323,7 @@ impl Search<'_> {
         let failing = self.share_that_fails();
         self.completes_per_s = 0.0;
         for step in 0..OVERLOADS {
+            rate_per_s = rate_per_s.min(self.goal.most_per_s);
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             if self.starved(&trial) {
                 return Ok(());

@@ -223,7 +223,7 @@ impl Search<'_> {
     }
 
     /// One contiguous run. Its blocks count for the estimate whether it holds or not.
-    fn run(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
+    pub(super) fn run(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
         // Load that could not certify anything is not worth its time.
         if self.left_s() < self.order_s(0) + self.least_s() {
             return Err(Stop::Budget);

@@ -125,7 +125,7 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
         return search.finding(Err(Stop::Infeasible), Some(reason));
     }
     let mut outcome = search.phases_in_order();
-    if let Err(Stop::NeverViolated | Stop::GeneratorLimited) = outcome {
+    if let Err(Stop::GeneratorLimited) = outcome {
         // That there is no time left to certify a rate does not unsay why the search ended.
         match search.certify_below(search.bracket.0) {
             Ok(()) | Err(Stop::Budget) => (),
@@ -340,7 +340,8 @@ impl<'a> Search<'a> {
         windows.iter().for_each(|window| counts.add(window));
         let began_s = self.elapsed_s - trial.elapsed_s;
         (counts.scheduled > 0).then_some(Stretch {
-            rate_per_s,
+            // What was offered: never more than may be.
+            rate_per_s: rate_per_s.min(self.goal.most_per_s),
             counts,
             seconds: windows.len() as f64 * self.window_s,
             at_s: began_s + at as f64 * self.window_s,
