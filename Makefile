@@ -6,7 +6,7 @@ BIN   := target/release/plimsoll
 TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
 BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 
-.PHONY: all build run test test-engines check bench seek-table zoo sabotage golden clean test-tools bench-tools
+.PHONY: all build run test test-fast test-engines check bench seek-table zoo sabotage golden clean test-tools bench-tools
 
 all: build
 
@@ -20,6 +20,11 @@ run: build
 test: export RUST_TEST_THREADS ?= 64
 test: test-tools
 	@CARGO=$(CARGO) ./.ci/tests
+
+# The crates alone: no server process, no Java, no downloads.
+test-fast:
+	$(CARGO) test --locked --workspace --exclude plimsoll
+	$(CARGO) test --locked --package plimsoll --bins
 
 # Everything with real engines, Elasticsearch 7.10.2 too, which `make test` leaves out: another 31 MB of jars.
 test-engines: test-tools

@@ -49,9 +49,32 @@ fn two_commands_do_all_the_set_up() {
     }
     assert!(read(".ci/run").lines().any(|line| line == "make test"));
     assert!(makefile.contains("@./.ci/clients\n"), "nobody installs Vespa's clients");
-    for program in [".ci/run", ".ci/tools", ".ci/clients"] {
+    for program in [".ci/run", ".ci/tests", ".ci/tools", ".ci/clients"] {
         let mode = std::fs::metadata(root().join(program)).unwrap().permissions().mode();
         assert!(mode & 0o111 != 0, "{program} cannot be executed");
+    }
+}
+
+/// Whoever searches for the word that the field uses finds it in the glossary, and in the chapter that explains it.
+#[test]
+fn words_of_the_field_lead_to_their_chapter() {
+    let glossary = read("docs/glossary.md").to_lowercase();
+    for (word, chapter) in [
+        ("coordinated omission", "docs/load.md"),
+        ("open model", "docs/load.md"),
+        ("closed model", "docs/load.md"),
+        ("in flight", "docs/load.md"),
+        ("backoff", "docs/load.md"),
+        ("backoff", "docs/feed.md"),
+        ("retry", "docs/load.md"),
+        ("intended start", "docs/load.md"),
+        ("virtual user", "docs/users.md"),
+        ("saturation", "docs/seek.md"),
+        ("percentile", "docs/report.md"),
+        ("histogram", "docs/run-record.md"),
+    ] {
+        assert!(glossary.contains(word), "{word}: not in docs/glossary.md");
+        assert!(read(chapter).to_lowercase().contains(word), "{word}: not in {chapter}");
     }
 }
 

@@ -224,9 +224,12 @@ impl Running {
         until(&format!("{}: a process with {word:?}", self.shown), limit, || {
             found =
                 self.descendants().iter().find(|(_, line)| line.contains(word)).map(|one| one.0);
-            found.is_some()
+            // What has ended starts nothing more.
+            found.is_some() || !lives(self.child.id())
         });
-        found.unwrap()
+        found.unwrap_or_else(|| {
+            panic!("{} ended without {word:?}\n{}", self.shown, self.stderr.text())
+        })
     }
 
     fn status_within(&mut self, limit: Duration) -> Option<ExitStatus> {
@@ -434,13 +437,15 @@ pub fn stolen_while<T>(during: impl FnOnce() -> T) -> (T, f64) {
     (done, passed[7] as f64 / passed.iter().sum::<u64>().max(1) as f64)
 }
 
+/// False once a process has ended, whether or not it was waited for.
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
 /// Waits until these processes are gone; one that has ended and was not waited for is gone, too.
 #[track_caller]
 pub fn expect_gone(processes: &[(u32, String)]) {
-    let lives = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
-    };
     for (pid, line) in processes {
         until(&format!("the end of {line}"), Duration::from_secs(10), || !lives(*pid));
     }

@@ -69,6 +69,23 @@ impl Record {
         assert_eq!(self.verdict(), "valid", "{:#}", self.0["verdict"]);
     }
 
+    /// Whether others had so much of the machine that a search says nothing of the line; then the test is named when all
+    /// have ended. `stolen` is the share of the time that the host took.
+    pub fn was_held_up(&self, stolen: f64) -> bool {
+        let starved = self.number("/generator/health/starved");
+        let reasons = self.0["verdict"]["reasons"].to_string();
+        // The target of a test shares the machine: it waits where the generator does.
+        let failed = self.verdict() != "valid" && (takes_a_processor(&reasons) || starved > 0.02);
+        let held_up = stolen > 0.02 || starved > 0.1 || failed;
+        if held_up {
+            crate::unquiet::note(&format!(
+                "{stolen:.3} of the time was stolen, the generator waited for a processor for {starved:.3} of it: nothing \
+                 can be said of the line"
+            ));
+        }
+        held_up
+    }
+
     /// Failures by class, those that are 0 left out.
     pub fn failures(&self) -> Vec<(String, u64)> {
         let failed = self.0.pointer("/ledger/failed").and_then(Value::as_object).unwrap();

@@ -1,12 +1,12 @@
 //! Ctrl-C and worse in each phase of a job, of a benchmark and of a search: a verdict, a record, nothing left behind.
 
-use crate::process::{Place, Running, expect_gone, stolen_while, until};
+use crate::process::{Place, Running, expect_gone, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const SOON: Duration = Duration::from_secs(40);
+const SOON: Duration = Duration::from_secs(90);
 
 /// The only record of a place, with its folder.
 #[track_caller]
@@ -178,26 +178,17 @@ fn a_benchmark_can_be_stopped_at_a_fixed_rate() {
 
 #[test]
 fn a_benchmark_can_be_stopped_in_its_last_run() {
-    let place = Place::alone();
-    let flags = ["--slo", "p95=100ms", "--budget", "140s", "-d", "90"];
-    let (record, stolen) = stolen_while(|| {
-        let running = place.start([&SMALL[..], &flags].concat());
-        // The search has ended by then, and the run at the certified rate goes on for a minute and a half.
-        until("the last run is under way", Duration::from_secs(240), || {
-            seconds_kept(&place) >= 155
-        });
-        interrupted(&place, running)
-    });
-    let certified = record["seek"]["certified_rate_per_s"].as_f64();
-    if stolen > 0.02 && certified.is_none() {
-        return crate::unquiet::note(&format!(
-            "{stolen:.3} of the time was stolen: no rate was found to run at"
-        ));
-    }
-    assert!(certified.is_some_and(|rate| rate > 0.0), "{}", record["seek"]);
+    // A search that finds a rate on any machine, in about a minute.
+    let place = Place::busy();
+    let flags = ["--slo", "p95=100ms", "--method", "mutilate", "-d", "90"];
+    let running = place.start([&SMALL[..], &flags].concat());
+    until("the last run is under way", Duration::from_secs(240), || seconds_kept(&place) >= 100);
+    let record = interrupted(&place, running);
     let reasons = record["verdict"]["reasons"].to_string();
     assert!(reasons.contains("the run was stopped before its end"), "{reasons}");
     assert_eq!(record["rank"]["runs"].as_array().unwrap().len(), 1);
+    // What was not checked to its end is not the headline.
+    assert!(record["seek"]["certified_rate_per_s"].is_null(), "{}", record["seek"]);
 }
 
 #[test]

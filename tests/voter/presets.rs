@@ -113,21 +113,7 @@ fn a_rate_a_tuned_load_and_the_load_line_are_counted_too() {
     expect_exact(&record);
     assert!(record.count("/ledger/scheduled") > 1_500);
 
-    let tuned = [
-        "voter",
-        &target.url,
-        "--auto-tune",
-        "p99=50ms",
-        "--duration",
-        "2s",
-        "--seed",
-        "2",
-        "--quiet",
-    ];
-    let record = run(&place, &tuned);
-    expect_exact(&record);
-    assert_eq!(record.text("/voter/auto_tune/goal"), "p99=50ms");
-    assert!(record.count("/voter/auto_tune/windows") > 0);
+    a_tuned_load_is_checked(&place, &target.url);
 
     let sought =
         ["voter", &target.url, "--seek", "p90=200ms", "--budget", "6s", "--seed", "3", "--quiet"];
@@ -136,6 +122,43 @@ fn a_rate_a_tuned_load_and_the_load_line_are_counted_too() {
     record.expect_balanced();
     assert_eq!(record.text("/voter/check"), "ok", "{:#}", record.0["voter"]);
     assert!(record.0["seek"]["curve"].as_array().is_some_and(|curve| !curve.is_empty()));
+}
+
+fn a_tuned_load_is_checked(place: &Place, url: &str) {
+    let tune = |limit: &str, more: &[&str]| {
+        let args = ["voter", url, "--auto-tune", limit, "--quiet", "--json", "-", "--no-record"];
+        place.run([&args[..], more].concat())
+    };
+    let ended = tune("p90=100ms", &["--duration", "9s", "--seed", "2"]);
+    let record = Record::of(&ended);
+    record.expect_schema();
+    record.expect_balanced();
+    assert_eq!(record.text("/voter/check"), "ok", "{:#}", record.0["voter"]);
+    let tuned = &record.0["voter"]["auto_tune"];
+    assert_eq!(tuned["goal"], "p90=100ms");
+    assert!(record.count("/voter/auto_tune/windows") > 0);
+    // The last check is the headline, and decides the exit code.
+    let last = tuned["checks"].as_array().unwrap().last().expect("a check");
+    assert!(last["seconds"].as_f64().unwrap() > 2.9, "32 limits: {last}");
+    assert!(last["under_way"].as_f64().unwrap() < tuned["best_under_way"].as_f64().unwrap());
+    assert_eq!(last["held"], last["late"].as_f64().unwrap() <= 0.1);
+    if last["held"] == true {
+        assert_eq!(tuned["certified_rate_per_s"], last["rate_per_s"]);
+        assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    } else {
+        assert!(tuned["certified_rate_per_s"].is_null(), "{tuned}");
+        ended.expect(3);
+    }
+    // No time for a check, and a limit that nothing holds.
+    let short = tune("p90=100ms", &["--duration", "1s", "--seed", "3"]).expect(3);
+    let record = Record::of(&short);
+    assert_eq!(record.verdict(), "budget-too-small");
+    assert!(record.0["voter"]["auto_tune"]["certified_rate_per_s"].is_null());
+    let few = tune("p90=100ms", &["--calls", "200", "--seed", "5"]).expect(3);
+    let reason = Record::of(&few).text("/verdict/reasons/0").to_owned();
+    assert!(reason.ends_with("leave out --calls, or give more of them"), "{reason}");
+    let strict = tune("p90=1us", &["--duration", "6s", "--seed", "4"]).expect(2);
+    assert_eq!(Record::of(&strict).verdict(), "infeasible");
 }
 
 #[test]

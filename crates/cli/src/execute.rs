@@ -7,6 +7,7 @@ use crate::postgres;
 use crate::prepare::{Prepared, http_of, prepare};
 use crate::progress::Progress;
 use crate::usage::usage;
+use crate::volt;
 use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::RunRecord;
@@ -14,6 +15,7 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_report::RecordError;
+use plimsoll_wire::{Protocol, Sessions};
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
@@ -114,6 +116,9 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     if scenario.targets.iter().any(|target| postgres::is_address(target)) {
         return postgres::run_and_print(scenario, output);
     }
+    if scenario.targets.iter().any(|target| volt::is_address(target)) {
+        return volt::run_and_print(scenario, output);
+    }
     let prepared = prepare(scenario)?;
     output.check()?;
     reach(&prepared.plan.targets, scenario.connect_timeout)?;
@@ -121,6 +126,33 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     let mut scenario = scenario.clone();
     scenario.load.clone_from(&prepared.plan.model);
     let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
+}
+
+/// A run of calls in another protocol than HTTP, ready to start: runs it, prints the result, and gives the exit code.
+///
+/// # Errors
+/// A program failure.
+pub fn run_calls<P: Protocol>(
+    scenario: &Scenario,
+    about: &About<'_>,
+    sessions: Vec<Box<dyn Sessions<P> + Send>>,
+    protocol: impl Fn() -> P + Sync,
+    output: &Output,
+) -> Result<u8> {
+    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let finished = carry_out(scenario, about, output, |keeping| {
+        let mut show = |second: &Interval| progress.show(second);
+        let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
+        progress.done();
+        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
+    });
+    progress.done();
+    let finished = finished?;
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;

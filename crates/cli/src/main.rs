@@ -23,6 +23,7 @@ mod throughput;
 mod url;
 mod usage;
 mod vespa_tls;
+mod volt;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ErrorKind};

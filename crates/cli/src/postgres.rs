@@ -7,16 +7,13 @@ mod security;
 pub use address::Address;
 pub use login::{NoLogin, log_in, settle};
 
-use crate::execute::{Output, code, print_out, style, write_json};
-use crate::keeping::{About, JobEnd, carry_out};
+use crate::execute::{Output, run_calls};
+use crate::keeping::About;
 use crate::prepare::{check_classes, check_limits, check_users, order_of, plan_of, script_of};
-use crate::progress::Progress;
 use crate::usage::{unreachable, usage};
 use anyhow::Result;
-use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::LoadModel;
-use plimsoll_engine::run::run;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_wire::Sessions;
@@ -26,7 +23,6 @@ use plimsoll_workloads::http::{Order, Troubles, Way, shuffled};
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::script::Script;
 use plimsoll_workloads::sql::{STATEMENTS_BYTES_MAX, SqlMode, SqlSessions, SqlSet};
-use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,22 +106,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     let sql = open(scenario)?;
     output.check()?;
     let sessions = sql.sessions(&sql.scenario)?;
-    let progress =
-        Progress::new(sql.scenario.expected_length(), sql.scenario.requests, output.quiet);
-    let finished = carry_out(&sql.scenario, &sql.about(), output, |keeping| {
-        let mut show = |second: &Interval| progress.show(second);
-        let protocol = || sql.protocol.clone();
-        let end = run(&sql.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
-        progress.done();
-        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
-    });
-    progress.done();
-    let finished = finished?;
-    if !write_json(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
+    run_calls(&sql.scenario, &sql.about(), sessions, || sql.protocol.clone(), output)
 }
 
 /// Refuses what makes no sense for SQL, before anything is sent.
@@ -142,8 +123,11 @@ fn check(scenario: &Scenario) -> Result<()> {
         "--rows fills HTTP requests: for postgres:// write the values into the statements, or have plimsoll search fill them"
     } else if tls || server_name.is_some() || *insecure {
         "flags of TLS are HTTP's: write postgres://.../DATABASE?sslmode=verify-full&sslrootcert=FILE"
-    } else if scenario.queries.is_some() == scenario.body.is_some() {
-        "postgres:// needs SQL: --queries FILE with one statement a line, or --body 'SELECT ...'"
+    } else if scenario.queries.is_some() && scenario.body.is_some() {
+        "--queries and --body are different requests; leave one out"
+    } else if scenario.queries.is_none() && scenario.body.is_none() {
+        "postgres:// needs SQL: --queries FILE with one statement a line, or --body 'SELECT ...'; votes are called by \
+         plimsoll voter and plimsoll seek --votes"
     } else {
         return Ok(());
     };
@@ -174,7 +158,11 @@ fn statements(scenario: &Scenario, classes: &mut Classes) -> Result<SqlSet> {
     }
 }
 
-fn read(path: &Path) -> Result<String, String> {
+/// The text of a file of statements.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read(path: &Path) -> Result<String, String> {
     let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
     if length > STATEMENTS_BYTES_MAX {
         return Err("is longer than 64 MiB; split it".to_owned());
@@ -209,22 +197,31 @@ fn sessions(
 ) -> Result<Vec<Box<dyn Sessions<Postgres> + Send>>> {
     if let Some(script) = script {
         let one = |_| {
-            let own = SqlSessions::of_users(set.clone(), script.clone());
+            let own = SqlSessions::of_users(set.clone(), script.of_part(scenario.seed));
             Box::new(own) as Box<dyn Sessions<Postgres> + Send>
         };
         return Ok((0..scenario.threads).map(one).collect());
     }
+    let one =
+        |way| Box::new(SqlSessions::new(set.clone(), way)) as Box<dyn Sessions<Postgres> + Send>;
+    Ok(ways(scenario, set.len())?.into_iter().map(one).collect())
+}
+
+/// The way of every shard through so many requests in memory, without an end.
+///
+/// # Errors
+/// An order that is none.
+pub fn ways(scenario: &Scenario, length: usize) -> Result<Vec<Way>> {
     let order = order_of(scenario)?;
-    let permutation = (order == Order::Shuffle).then(|| shuffled(set.len(), scenario.seed));
+    let permutation = (order == Order::Shuffle).then(|| shuffled(length, scenario.seed));
     let shards = u64::from(scenario.threads);
     let one = |shard| {
-        let mut way = Way::new(0..set.len(), shard, shards, Passes::Unlimited);
-        if let Some(order) = &permutation {
-            way = way.shuffled(order.clone());
-        } else if order == Order::Random {
-            way = way.random(scenario.seed, shard);
+        let way = Way::new(0..length, shard, shards, Passes::Unlimited);
+        match (&permutation, order) {
+            (Some(order), _) => way.shuffled(order.clone()),
+            (None, Order::Random) => way.random(scenario.seed, shard),
+            (None, _) => way,
         }
-        Box::new(SqlSessions::new(set.clone(), way)) as Box<dyn Sessions<Postgres> + Send>
     };
     Ok((0..shards).map(one).collect())
 }

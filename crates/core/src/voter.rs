@@ -141,8 +141,33 @@ pub struct TuneResult {
     pub windows: u64,
     /// Windows after settling in which the limit held.
     pub windows_held: u64,
+    /// The headline: calls per second in the last check, if the limit held in it and it was long enough; else none.
+    #[serde(default)]
+    pub certified_rate_per_s: Option<f64>,
+    /// Runs with a fixed number of calls in flight after tuning, the last one at the end.
+    #[serde(default)]
+    pub checks: Vec<TuneCheck>,
     /// How the load went, in order of time.
     pub trace: Vec<TunePoint>,
+}
+
+/// A run with a fixed number of calls in flight: does the limit hold?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TuneCheck {
+    /// Calls in flight.
+    pub under_way: u32,
+    /// Its length, s.
+    pub seconds: f64,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Share of these that came later than the limit, 0 to 1.
+    pub late: f64,
+    /// Calls answered a second.
+    pub rate_per_s: f64,
+    /// Whether the limit held.
+    pub held: bool,
+    /// Whether it was as long as a check must be, and came to its end.
+    pub counts: bool,
 }
 
 /// A stretch of a load that adapts itself.

@@ -3,6 +3,10 @@
 //! Each order of the search is a part of one run: a profile of steps whose requests are counted by when they were
 //! due. The parts' totals are merged, so that the run's books hold every request of the search.
 
+mod users;
+
+pub use users::PlantUsers;
+
 use crate::run::{RunEnd, RunError, run};
 use crate::shard::{Part, ShardPlan};
 use crate::windows::{WindowCounts, WindowLimit};
@@ -10,7 +14,7 @@ use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Sink;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::schedule::{Arrivals, LoadModel, Step};
+use plimsoll_core::schedule::{Arrivals, LoadModel, ModelError, Step};
 use plimsoll_core::seek::plant::{Order, Pace, Plant, Segment, Trial, Window};
 use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Protocol, Sessions};
@@ -36,8 +40,10 @@ pub struct PlantPlan {
     /// Targets, timeouts and the like; model, seed, limits, part and, unless they are fixed, connections are the
     /// order's.
     pub base: ShardPlan,
-    /// How requests follow each other.
+    /// How requests follow each other, or users.
     pub arrivals: Arrivals,
+    /// Users who come at the order's rate over the requests of each; none: the requests come by themselves.
+    pub users: Option<PlantUsers>,
     /// The limits that requests are counted by.
     pub limits: Vec<WindowLimit>,
     /// Whether the base's number of connections is to be kept.
@@ -93,6 +99,8 @@ pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
     stop: Arc<AtomicBool>,
     began_ns: u64,
     parts: u32,
+    /// Mean response time of the last part, at most the longest limit, ns.
+    answer_ns: u64,
     end: Option<RunEnd>,
     /// Where a part that is looked at by itself is kept meanwhile.
     apart: Option<(Interval, Health)>,
@@ -119,6 +127,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
             stop,
             began_ns,
             parts: 0,
+            answer_ns: 0,
             end: None,
             apart: None,
             error: None,
@@ -158,7 +167,11 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         (first, needed(self.plan.base.timeouts.request_ns).max(first))
     }
 
-    fn part_of(&self, order: &Order, counts: &[Arc<WindowCounts>]) -> ShardPlan {
+    fn part_of(
+        &self,
+        order: &Order,
+        counts: &[Arc<WindowCounts>],
+    ) -> Result<ShardPlan, ModelError> {
         let mut plan = self.plan.base.clone();
         let window_ns = ns(order.window_s);
         let steps: Vec<Step> = order
@@ -172,8 +185,16 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
             .collect();
         plan.limits.duration_ns = steps.iter().map(|step| step.duration_ns).sum();
         plan.limits.requests = None;
-        plan.model = LoadModel::Profile { steps, arrivals: self.plan.arrivals };
         plan.seed = order.seed;
+        let mut users_before = None;
+        plan.model = match &self.plan.users {
+            None => LoadModel::Profile { steps, arrivals: self.plan.arrivals },
+            Some(users) => {
+                let before = users.before(self.answer_ns);
+                users_before = Some(before);
+                users.model(&steps, self.plan.arrivals, order.seed, before)?
+            }
+        };
         let (first, most) = self.connections(order);
         plan.connections = most;
         plan.warm_connections = (first < most).then_some(first);
@@ -184,9 +205,10 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
             // Late anyway: by the end of an order they have waited for a connection longer than their limit.
             drop_backlog: true,
             end_early: order.abort.map(|_| Arc::new(AtomicBool::new(false))),
+            users_before,
             ..Part::default()
         };
-        plan
+        Ok(plan)
     }
 
     /// Offers one rate for a while and keeps what was recorded apart, beside adding it to the whole.
@@ -239,6 +261,13 @@ fn sum_of(counts: &[Arc<WindowCounts>], windows: usize) -> Vec<Window> {
     sums
 }
 
+/// Mean response time of all requests, ns.
+fn answer_ns(windows: &[Window]) -> u64 {
+    let mut all = Window::default();
+    windows.iter().for_each(|window| all.add(window));
+    ns(all.response_sum_s / all.scheduled.max(1) as f64)
+}
+
 /// Looks at an order while it runs, and ends it when its abort rule says so. Returns how many windows were known
 /// then.
 fn watch(
@@ -281,7 +310,13 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
         let counts: Vec<_> = (0..self.plan.shards)
             .map(|_| Arc::new(WindowCounts::new(window_ns, windows, &self.plan.limits)))
             .collect();
-        let plan = self.part_of(order, &counts);
+        let plan = match self.part_of(order, &counts) {
+            Ok(plan) => plan,
+            Err(error) => {
+                self.error.get_or_insert(error.into());
+                return Trial { interrupted: true, ..Trial::default() };
+            }
+        };
         let sessions = (self.sessions)(order.seed);
         let limit_ns = self.plan.longest_ns();
         let done = AtomicBool::new(false);
@@ -304,6 +339,10 @@ impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
             }
         };
         let mut sums = sum_of(&counts, windows);
+        self.answer_ns = answer_ns(&sums).min(limit_ns);
+        if self.plan.users.is_some() {
+            users::count_held_up(&mut sums, order, limit_ns as f64 / 1e9);
+        }
         let interrupted = end.interrupted;
         if let Some(known) = aborted_at {
             sums.truncate(known);

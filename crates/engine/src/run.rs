@@ -110,11 +110,11 @@ impl RunEnd {
         self.slowest.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns()));
         self.slowest.truncate(SLOWEST_MAX);
         self.network = later.network.or(self.network);
+        self.health.followed_by(self.measured_s, &later.health, later.measured_s);
         self.measured_s += later.measured_s;
         self.client_elapsed_ns += later.client_elapsed_ns;
         self.clients_measured = self.clients_measured.max(later.clients_measured);
         self.cpu_s += later.cpu_s;
-        self.health.absorb(&later.health);
         self.since_success = later.since_success;
         self.connections = self.connections.max(later.connections);
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
@@ -279,6 +279,8 @@ fn assemble(
     let (mut interrupted, mut drain_cut, mut refused) = (false, false, None);
     for end in ends {
         rest.merge(&end.rest);
+        // All of one part of a run.
+        rest.phase = end.rest.phase;
         if let Some(own) = end.warmup {
             match &mut warmup {
                 Some(all) => all.merge(&own),

@@ -137,12 +137,23 @@ fn feedsim(rank: &Map<String, Value>, record: &RunRecord) -> Map<String, Value> 
     let merged = (record.latency_ms.response.count > 0).then_some(record.latency_ms.response.p95);
     let summed = |index: usize| (count > 0).then(|| sums[index]);
     let mean = (count > 0).then(|| sums[2] / count as f64);
+    // A search that certified no rate has no final one; what it offered on its way is none.
+    let certified =
+        record.job_results.get("seek").and_then(|seek| seek.get("certified_rate_per_s"));
+    let figures = match certified {
+        Some(Value::Null) => [None; 3],
+        _ => [
+            own[2].or(merged).or(mean),
+            own[1].or(summed(1)).or(Some(record.rate.achieved_per_s)),
+            own[0].or(summed(0)).or(Some(record.rate.offered_per_s)),
+        ],
+    };
     metrics.insert(
         "overall".to_owned(),
         json!({
-            "average_latency_msec": own[2].or(merged).or(mean),
-            "final_achieved_qps": own[1].or(summed(1)).or(Some(record.rate.achieved_per_s)),
-            "final_requested_qps": own[0].or(summed(0)).or(Some(record.rate.offered_per_s)),
+            "average_latency_msec": figures[0],
+            "final_achieved_qps": figures[1],
+            "final_requested_qps": figures[2],
         }),
     );
     metrics.insert("spawned_instances".to_owned(), json!(count.max(1)));
@@ -191,6 +202,21 @@ mod tests {
         assert_eq!(value["metrics"].get("score"), None);
         let text = render(&[record.clone(), record]);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap().as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_search_that_certified_no_rate_has_no_final_figures() {
+        let mut record = samples::good();
+        let overall = json!({"requested_per_s": 40.0, "achieved_per_s": 39.0, "p95_ms": 900.0});
+        record.job_results.insert("rank".to_owned(), json!({"instances": [], "overall": overall}));
+        record.job_results.insert("seek".to_owned(), json!({"certified_rate_per_s": 40.0}));
+        let figure =
+            |record: &RunRecord, name: &str| export(record)["metrics"]["overall"][name].clone();
+        assert_eq!(figure(&record, "final_achieved_qps"), 39.0);
+        record.job_results.insert("seek".to_owned(), json!({"certified_rate_per_s": null}));
+        for name in ["final_achieved_qps", "final_requested_qps", "average_latency_msec"] {
+            assert!(figure(&record, name).is_null(), "{name}");
+        }
     }
 
     #[test]

@@ -42,13 +42,15 @@ impl CatalogueEntry {
         serde_json::from_value(record.job_results.get(KEY)?.clone()).ok()
     }
 
-    /// Takes the first of `metrics` that the record has as a number, and makes the score of it.
+    /// Takes the first of `metrics` that the record has as a number, and makes the score of it. One that is null ends the
+    /// search: that run has no result, as of a search that certified no rate.
     pub fn measure(&mut self, record: &Value, metrics: &[String]) {
-        let found = metrics
-            .iter()
-            .find_map(|pointer| Some((pointer, record.pointer(pointer).and_then(Value::as_f64)?)));
-        if let Some((pointer, value)) = found {
-            self.metric = Some(pointer.clone());
+        let there = |pointer: &String| match record.pointer(pointer)? {
+            Value::Null => Some((pointer.clone(), None)),
+            value => Some((pointer.clone(), Some(value.as_f64()?))),
+        };
+        if let Some((pointer, Some(value))) = metrics.iter().find_map(there) {
+            self.metric = Some(pointer);
             self.value = Some(value);
         }
         let baseline = self.baseline.filter(|baseline| *baseline > 0.0);
@@ -80,6 +82,15 @@ mod tests {
         let mut none = CatalogueEntry { baseline: Some(0.0), ..CatalogueEntry::default() };
         none.measure(&record, &metrics);
         assert_eq!((none.value, none.score), (Some(114.0), None));
+    }
+
+    #[test]
+    fn a_search_that_certified_nothing_has_no_figure_and_no_score() {
+        let record = json!({"rate": {"ok_per_s": 114.0}, "seek": {"certified_rate_per_s": null}});
+        let metrics = ["/seek/certified_rate_per_s", "/rate/ok_per_s"].map(str::to_owned);
+        let mut entry = CatalogueEntry { baseline: Some(57.0), ..CatalogueEntry::default() };
+        entry.measure(&record, &metrics);
+        assert_eq!((entry.metric, entry.value, entry.score), (None, None, None));
     }
 
     #[test]

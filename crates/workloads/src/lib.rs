@@ -8,6 +8,7 @@
 pub mod checks;
 pub mod classes;
 pub mod corpus;
+pub mod course;
 pub mod edit_distance;
 pub mod error;
 pub mod feed;
@@ -25,4 +26,5 @@ pub mod script;
 pub mod search;
 pub mod sql;
 pub mod visit;
+pub mod volt_calls;
 pub mod voter;

@@ -34,6 +34,8 @@ pub struct Script {
     /// Requests of each user.
     requests: u32,
     seed: u64,
+    /// Number that the first user counts as in the order of the file.
+    first: u64,
 }
 
 impl Script {
@@ -65,7 +67,16 @@ impl Script {
             UserOrder::Block | UserOrder::Shuffle | UserOrder::Random => Some(blocks(repeats)),
         };
         let requests = if requests == 0 { length as u32 } else { requests };
-        Ok(Self { order, pass, length, requests, seed: derive_seed(seed, "script") })
+        Ok(Self { order, pass, length, requests, seed: derive_seed(seed, "script"), first: 0 })
+    }
+
+    /// The same for another part of a run, with a seed of its own: other orders, and another place in the file to begin at.
+    /// With the seed that the script was made with it is the script itself.
+    #[must_use]
+    pub fn of_part(&self, seed: u64) -> Self {
+        let own = derive_seed(seed, "script");
+        let first = if own == self.seed { 0 } else { u64::from(splitmix64(own) as u32) };
+        Self { seed: own, first, ..self.clone() }
     }
 
     /// How many requests each user asks.
@@ -83,7 +94,8 @@ impl Script {
         let place = match self.order {
             UserOrder::Block | UserOrder::Interleaved => place,
             UserOrder::File => {
-                let before = turn.user.wrapping_mul(u64::from(self.requests));
+                let user = turn.user.wrapping_add(self.first);
+                let before = user.wrapping_mul(u64::from(self.requests));
                 before.wrapping_add(step) % self.length
             }
             UserOrder::Shuffle => {
@@ -157,6 +169,19 @@ mod tests {
         );
         let whole = script(UserOrder::File, &[1; 3], 0);
         assert_eq!((asked(&whole, 0), asked(&whole, 7)), (vec![0, 1, 2], vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn each_part_of_a_run_begins_elsewhere() {
+        let file = script(UserOrder::File, &[1; 1000], 3);
+        assert_eq!(asked(&file.of_part(5), 7), asked(&file, 7), "the seed that it has");
+        let (one, other) = (file.of_part(6), file.of_part(7));
+        assert_ne!(asked(&one, 0), asked(&other, 0));
+        // Users of a part still go through the file together.
+        let last = asked(&one, 0)[2];
+        assert_eq!(asked(&one, 1)[0], (last + 1) % 1000);
+        let shuffle = script(UserOrder::Shuffle, &[1; 20], 0);
+        assert_ne!(asked(&shuffle.of_part(6), 0), asked(&shuffle, 0));
     }
 
     #[test]

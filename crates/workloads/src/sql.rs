@@ -3,6 +3,7 @@
 //! The file holds one statement a line; empty lines and lines that begin with `--` are passed over.
 
 use crate::classes::{ClassError, Classes};
+use crate::course::Course;
 use crate::http::Way;
 use crate::script::Script;
 use plimsoll_core::outcome::{Failure, Outcome};
@@ -139,41 +140,27 @@ pub struct SqlSessions {
     course: Course,
 }
 
-/// How the next statement is found.
-enum Course {
-    /// By the number of those before it, whoever asked them.
-    Way(Way),
-    /// By whose turn it is, in models of users.
-    Users(Script, UserTurn),
-}
-
 impl SqlSessions {
     /// Asks the statements of `set` in the order of `way`.
     #[must_use]
     pub fn new(set: Arc<SqlSet>, way: Way) -> Self {
-        Self { set, course: Course::Way(way) }
+        Self { set, course: Course::new(way) }
     }
 
     /// Lets each user ask the statements of `set` by `script`.
     #[must_use]
     pub fn of_users(set: Arc<SqlSet>, script: Script) -> Self {
-        Self { set, course: Course::Users(script, UserTurn::default()) }
+        Self { set, course: Course::of_users(script) }
     }
 }
 
 impl Sessions<Postgres> for SqlSessions {
     fn user(&mut self, _client: u32, turn: UserTurn) {
-        if let Course::Users(_, own) = &mut self.course {
-            *own = turn;
-        }
+        self.course.user(turn);
     }
 
     fn next(&mut self, _client: u32, _target: u32, request: &mut Request) -> Turn {
-        let index = match &mut self.course {
-            Course::Way(way) => way.next_index(),
-            Course::Users(script, turn) => Some(script.index(*turn)),
-        };
-        let Some(index) = index else { return Turn::Exhausted };
+        let Some(index) = self.course.next_index() else { return Turn::Exhausted };
         request.copy_from(&self.set.requests[index]);
         // What a statement changes nobody knows: it is not asked a second time.
         let class = u16::from(self.set.classes[index]);

@@ -3,8 +3,10 @@
 use crate::draw::Draw;
 use crate::oracles::{line, mmk_late};
 use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use crate::table::{quantile, rival_answer};
 use plimsoll_core::seek::finding::{Finding, Verdict};
 use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::rivals::Rival;
 use plimsoll_core::seek::search::seek;
 
 /// Limit of all of them, s, for 95 % of the requests.
@@ -55,13 +57,16 @@ impl Changing {
         let mut plant = QueuePlant::new(self.queue, &[LIMIT_S], seed.wrapping_mul(0x9e37_79b9) + 7);
         let goal = Goal { width: 0.05, ..Goal::late(0.05, LIMIT_S, budget_s, seed) };
         let found = seek(&mut plant, &goal, &mut |_| ());
-        let is = |rate: f64| self.lines_per_s.iter().any(|line| (rate / line - 1.0).abs() <= NEAR);
-        let holds = |(low, high): (f64, f64)| {
-            self.lines_per_s.iter().any(|line| low <= *line && *line <= high)
-        };
+        // A plant that too few requests have warmed is not the one that it would become.
+        let mut lines_per_s = self.lines_per_s.clone();
+        lines_per_s
+            .extend(plant.warmth().filter(|slower| *slower > 1.0).map(|slower| mmk(4, slower)));
+        let is = |rate: f64| lines_per_s.iter().any(|line| (rate / line - 1.0).abs() <= NEAR);
+        let holds =
+            |(low, high): (f64, f64)| lines_per_s.iter().any(|line| low <= *line && *line <= high);
         let certified = found.certified.as_ref().map(|run| run.rate_per_s);
         let covers = found.interval_per_s.is_some_and(holds);
-        let highest = self.lines_per_s.iter().copied().fold(0.0, f64::max);
+        let highest = lines_per_s.iter().copied().fold(0.0, f64::max);
         let is_safe = certified.is_none_or(|rate| rate <= highest * (1.0 + NEAR));
         let outcome = Outcome {
             is_unstable: matches!(found.verdict, Verdict::Drifting),
@@ -72,6 +77,67 @@ impl Changing {
         };
         (outcome, found)
     }
+}
+
+/// A method on a plant that changes: how often it names a line, how often one far above, and its time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compared {
+    /// Its rate, or plimsoll's estimate, is near a line that may be named.
+    pub is_near: bool,
+    /// It is far above all of them.
+    pub is_above: bool,
+    /// It says that the target changed, or names no rate.
+    pub says_so: bool,
+    /// Time it took, s.
+    pub elapsed_s: f64,
+}
+
+impl Changing {
+    fn compared(&self, rate_per_s: Option<f64>, elapsed_s: f64) -> Compared {
+        let lines = &self.lines_per_s;
+        let rate = rate_per_s.filter(|rate| *rate > 0.0);
+        let is_near =
+            rate.is_some_and(|rate| lines.iter().any(|line| (rate / line - 1.0).abs() <= NEAR));
+        let highest = lines.iter().copied().fold(0.0, f64::max);
+        let is_above = rate.is_some_and(|rate| rate > highest * (1.0 + NEAR));
+        Compared { is_near, is_above, says_so: rate.is_none(), elapsed_s }
+    }
+
+    /// What a rival makes of it.
+    #[must_use]
+    pub fn rival(&self, rival: Rival, seed: u64) -> Compared {
+        let answer = rival_answer(rival, (self.queue, LIMIT_S, 0.05), seed);
+        self.compared(Some(answer.rate_per_s), answer.elapsed_s)
+    }
+
+    /// What plimsoll makes of it.
+    #[must_use]
+    pub fn ours(&self, seed: u64, budget_s: f64) -> Compared {
+        let found = self.search(seed, budget_s).1;
+        self.compared(found.estimate_per_s, found.elapsed_s)
+    }
+}
+
+/// The table's head for [`compared_line()`].
+pub const COMPARED_HEAD: &str =
+    "method and plant            | a line  far above  none  other % | time med/p95 s";
+
+/// One line of the table of all methods.
+#[must_use]
+pub fn compared_line(name: &str, of: &[Compared]) -> String {
+    let share = |holds: &dyn Fn(&Compared) -> bool| {
+        100.0 * of.iter().filter(|one| holds(one)).count() as f64 / of.len().max(1) as f64
+    };
+    let time = |share| quantile(of.iter().map(|one| one.elapsed_s), share);
+    format!(
+        "{name:27} | {:6.1} {:10.1} {:5.1} {:7.1} | {:5.0} {:5.0}",
+        share(&|one| one.is_near),
+        share(&|one| one.is_above),
+        share(&|one| one.says_so),
+        share(&|one| !one.is_near && !one.is_above && !one.says_so),
+        time(0.5),
+        time(0.95)
+    )
 }
 
 fn mmk(servers: usize, slower: f64) -> f64 {
@@ -102,6 +168,7 @@ pub fn all() -> Vec<Changing> {
             &[mmk(4, 4.0 / 3.0)],
         ),
         plant("+33 % at 150s", Quirk::Step { at_s: 150.0, factor: 0.75 }, &[faster]),
+        plant("4x at 150s", Quirk::Step { at_s: 150.0, factor: 0.25 }, &[mmk(4, 0.25)]),
         plant("-25 % at 80s", Quirk::Step { at_s: 80.0, factor: 4.0 / 3.0 }, &[mmk(4, 4.0 / 3.0)]),
         plant(
             "compacts 5/45s",

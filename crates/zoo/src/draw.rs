@@ -30,6 +30,13 @@ pub enum Draw {
         /// Shape, above 1.
         shape: f64,
     },
+    /// Lognormal with this mean; `sigma` is the standard deviation of the logarithm.
+    Lognormal {
+        /// Mean, s.
+        mean_s: f64,
+        /// Above 0.
+        sigma: f64,
+    },
 }
 
 impl Draw {
@@ -40,7 +47,8 @@ impl Draw {
             Self::Fixed(mean) | Self::Exponential(mean) => mean,
             Self::Gamma { mean_s, .. }
             | Self::Hyper { mean_s, .. }
-            | Self::Pareto { mean_s, .. } => mean_s,
+            | Self::Pareto { mean_s, .. }
+            | Self::Lognormal { mean_s, .. } => mean_s,
         }
     }
 
@@ -61,6 +69,9 @@ impl Draw {
             }
             Self::Pareto { mean_s, shape } => {
                 mean_s * (shape - 1.0) * ((1.0 - rng.uniform()).powf(-1.0 / shape) - 1.0)
+            }
+            Self::Lognormal { mean_s, sigma } => {
+                mean_s * (sigma * normal(rng) - 0.5 * sigma * sigma).exp()
             }
         }
     }

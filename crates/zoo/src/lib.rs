@@ -2,7 +2,10 @@
 
 pub mod adversaries;
 pub mod changing;
+pub mod classes;
 pub mod draw;
+pub mod enough;
+pub mod floors;
 pub mod models;
 pub mod oracles;
 pub mod parallel;

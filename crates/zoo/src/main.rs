@@ -5,14 +5,17 @@ use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::Rival;
 use plimsoll_zoo::adversaries;
 use plimsoll_zoo::changing;
+use plimsoll_zoo::classes;
+use plimsoll_zoo::enough;
+use plimsoll_zoo::floors;
 use plimsoll_zoo::models::{self, Model};
 use plimsoll_zoo::parallel::map;
 use plimsoll_zoo::table::{self, Outcome};
 use plimsoll_zoo::watching;
 use std::process::ExitCode;
 
-const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|changing|watching|rivals|adversaries|all] [MODEL] \
-                     [--width PERCENT] [--budget SECONDS] [--each]";
+const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|slow|classes|floors|enough|changing|watching|rivals|adversaries|all] [MODEL] \
+                     [--width PERCENT] [--budget SECONDS] [--each] [--tune]";
 
 /// Seeds of the held-out set begin here.
 const HELD_OUT_SEEDS: u64 = 1_000_000;
@@ -29,6 +32,8 @@ struct Arguments {
     budget_s: f64,
     /// Whether every search is a line of its own.
     each: bool,
+    /// Seeds of the slow set, of classes and of plants that change begin here.
+    first_seed: u64,
 }
 
 impl Arguments {
@@ -40,6 +45,7 @@ impl Arguments {
             width: 0.03,
             budget_s: 300.0,
             each: false,
+            first_seed: HELD_OUT_SEEDS,
         };
         let mut place = 0;
         while let Some(argument) = given.next() {
@@ -55,14 +61,15 @@ impl Arguments {
                 ("--width", _) => parsed.width = number()? / 100.0,
                 ("--budget", _) => parsed.budget_s = number()?,
                 ("--each", _) => parsed.each = true,
-                (flag, _) if flag.starts_with('-') => return Err(format!("no flag {flag}")),
+                ("--tune", _) => parsed.first_seed = 0,
+                (flag, 0 | 1) if flag.starts_with('-') => return Err(format!("no flag {flag}")),
                 (seeds, 0) => {
                     parsed.seeds = seeds.parse().map_err(|_| format!("{seeds:?}: no number"))?;
                     place = 1;
                 }
                 (
-                    "tuning" | "held-out" | "changing" | "watching" | "rivals" | "adversaries"
-                    | "all",
+                    "tuning" | "held-out" | "slow" | "classes" | "floors" | "enough" | "changing"
+                    | "watching" | "rivals" | "adversaries" | "all",
                     1,
                 ) => {
                     (parsed.part, place) = (argument, 2);
@@ -119,7 +126,7 @@ impl Arguments {
             changing::HEAD
         );
         for plant in changing::all().iter().filter(|plant| plant.name.starts_with(&self.model)) {
-            let found = map(self.seeds, |seed| plant.search(seed, self.budget_s));
+            let found = map(self.seeds, |seed| plant.search(self.first_seed + seed, self.budget_s));
             if self.each {
                 for (seed, (outcome, found)) in found.iter().enumerate() {
                     let ended = if outcome.is_right() { "right" } else { "wrong" };
@@ -137,6 +144,55 @@ impl Arguments {
             let outcomes: Vec<changing::Outcome> =
                 found.into_iter().map(|(outcome, _)| outcome).collect();
             println!("{}", changing::line_of(plant.name, &outcomes));
+        }
+        println!();
+    }
+}
+
+impl Arguments {
+    fn classes(&self, first_seed: u64) {
+        println!(
+            "Two classes, a limit on each, {} seeds a plant, width {:.1} %, budget {:.0} s\n{}",
+            self.seeds,
+            100.0 * self.width,
+            self.budget_s,
+            table::HEAD
+        );
+        for plant in classes::all().iter().filter(|plant| plant.name.starts_with(&self.model)) {
+            let goal =
+                |seed| Goal { width: self.width, ..plant.goal(first_seed + seed, self.budget_s) };
+            let searches = map(self.seeds, |seed| plant.search(&goal(seed)));
+            if self.each {
+                for (seed, (outcome, found)) in searches.iter().enumerate() {
+                    println!("{}", table::each(first_seed + seed as u64, outcome, found));
+                }
+            }
+            let outcomes: Vec<Outcome> = searches.into_iter().map(|(outcome, _)| outcome).collect();
+            println!("{}", table::line(plant.name, &outcomes, self.budget_s));
+        }
+        println!();
+    }
+
+    fn floors(&self) {
+        println!("Failures at every rate, {} seeds each\n{}", self.seeds, floors::HEAD);
+        for floor in floors::all() {
+            println!("{}", floors::line_of(&floor, self.budget_s, self.first_seed, self.seeds));
+        }
+        println!();
+    }
+
+    fn enough(&self, first_seed: u64) {
+        println!(
+            "Budgets that are named as enough, {} seeds a model\n{}",
+            self.seeds,
+            enough::HEAD
+        );
+        let all = models::tuning().into_iter().chain(models::held_out()).chain(models::slow());
+        for model in self.chosen(all.collect()) {
+            println!(
+                "{}",
+                enough::line_of(&model, self.budget_s, self.width, first_seed, self.seeds)
+            );
         }
         println!();
     }
@@ -171,6 +227,24 @@ fn rivals(models: &[Model], seeds: u64) {
             let outcomes = map(seeds, |seed| table::rival(rival, model, seed));
             let name = format!("{rival:?} {}", model.name).to_lowercase();
             println!("{}", table::rival_line(&name, &outcomes));
+        }
+    }
+    println!();
+}
+
+/// All methods on plants that change: the share of searches that name a line, or none.
+fn compared(model: &str, (first_seed, seeds, budget_s): (u64, u64, f64)) {
+    println!(
+        "All methods on plants that change, {seeds} seeds each, plimsoll with {budget_s:.0} s\n{}",
+        changing::COMPARED_HEAD
+    );
+    for plant in changing::all().iter().filter(|plant| plant.name.starts_with(model)) {
+        let ours = map(seeds, |seed| plant.ours(first_seed + seed, budget_s));
+        println!("{}", changing::compared_line(&format!("plimsoll {}", plant.name), &ours));
+        for rival in Rival::ALL {
+            let theirs = map(seeds, |seed| plant.rival(rival, first_seed + seed));
+            let name = format!("{} {}", format!("{rival:?}").to_lowercase(), plant.name);
+            println!("{}", changing::compared_line(&name, &theirs));
         }
     }
     println!();
@@ -211,6 +285,18 @@ fn main() -> ExitCode {
     if arguments.has("held-out") {
         arguments.ours("Held-out set", models::held_out(), HELD_OUT_SEEDS);
     }
+    if arguments.has("slow") {
+        arguments.ours("Slow set", models::slow(), arguments.first_seed);
+    }
+    if arguments.has("classes") {
+        arguments.classes(arguments.first_seed);
+    }
+    if arguments.has("floors") {
+        arguments.floors();
+    }
+    if arguments.has("enough") {
+        arguments.enough(arguments.first_seed);
+    }
     if arguments.has("changing") {
         arguments.changing();
     }
@@ -219,7 +305,10 @@ fn main() -> ExitCode {
     }
     let few = arguments.seeds / RIVAL_SHARE;
     if arguments.has("rivals") {
-        rivals(&arguments.chosen(models::tuning()), few.clamp(1, 200));
+        let all = models::tuning().into_iter().chain(models::slow());
+        rivals(&arguments.chosen(all.collect()), few.clamp(1, 200));
+        let seeds = (arguments.first_seed, few.clamp(1, 200), arguments.budget_s);
+        compared(&arguments.model, seeds);
     }
     if arguments.has("adversaries") {
         quirks(few.clamp(1, 100), arguments.each);

@@ -1,7 +1,7 @@
 //! The plants of the zoo and their lines.
 
 use crate::draw::Draw;
-use crate::oracles::{dmk_late, line, md1_late, mmk_late};
+use crate::oracles::{bisect_in, dmk_late, line, lognormal_tail, md1_late, mg1_late, mmk_late};
 use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::plant::{Order, Plant, Segment};
@@ -117,6 +117,25 @@ pub fn held_out() -> Vec<Model> {
     ]
 }
 
+/// Models that take longer than most people wait: heavy tails, and few requests per second.
+#[must_use]
+pub fn slow() -> Vec<Model> {
+    let lognormal = |servers, mean_s| queue(servers, Draw::Lognormal { mean_s, sigma: 1.5 }, 0.0);
+    let single = bisect_in(40, 5.0, 49.0, |rate| {
+        let tail = |t: f64| lognormal_tail(0.02, 1.5, t);
+        mg1_late(0.02, tail, tail, rate, 0.5) <= 0.05
+    });
+    vec![
+        Model { simulated: false, ..simulated("M/LN1.5/1", lognormal(1, 0.02), 0.5, single, None) },
+        simulated("M/LN1.5/4", lognormal(4, 0.02), 0.2, LOGNORMAL_4, None),
+        mmk("M/M/1 4/s", (1, 0.2, 0.0), (0.05, 3.0), None),
+        mmk("M/M/4 4/s", (4, 0.8, 0.0), (0.05, 3.6), None),
+    ]
+}
+
+/// Line of M/LN1.5/4, requests per second, by long simulation.
+const LOGNORMAL_4: f64 = 144.4;
+
 /// Share of requests later than a limit in one long run of `requests`.
 #[must_use]
 pub fn long_run_late(queue: Queue, limit_s: f64, rate: f64, requests: f64, seed: u64) -> f64 {
@@ -161,7 +180,9 @@ mod tests {
     #[ignore = "takes minutes: 2e8 simulated requests for each line"]
     fn committed_lines_are_those_of_long_simulations() {
         let mut right = true;
-        for model in tuning().iter().chain(&held_out()).filter(|model| model.simulated) {
+        for model in
+            tuning().iter().chain(&held_out()).chain(&slow()).filter(|model| model.simulated)
+        {
             let line = simulated_line(model, 2.5e7, 77);
             let off = line / model.line_per_s - 1.0;
             eprintln!("{} {line}, off by {off}", model.name);

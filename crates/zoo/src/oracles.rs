@@ -70,6 +70,68 @@ pub fn dmk_late(servers: usize, service_s: f64, rate_per_s: f64, t: f64) -> f64 
     wait_and_service(waits, k * mu * (1.0 - sigma), mu, t)
 }
 
+/// Probability that a standard normal variable exceeds `z`, to 1e-7 of itself (Press et al., Numerical Recipes, erfcc).
+#[must_use]
+pub fn normal_tail(z: f64) -> f64 {
+    const SERIES: [f64; 10] = [
+        -1.265_512_23,
+        1.000_023_68,
+        0.374_091_96,
+        0.096_784_18,
+        -0.186_288_06,
+        0.278_868_07,
+        -1.135_203_98,
+        1.488_515_87,
+        -0.822_152_23,
+        0.170_872_77,
+    ];
+    let x = z.abs() / std::f64::consts::SQRT_2;
+    let t = 1.0 / (1.0 + 0.5 * x);
+    let sum = SERIES.iter().rev().fold(0.0, |sum, c| sum * t + c);
+    let tail = 0.5 * t * (sum - x * x).exp();
+    if z < 0.0 { 1.0 - tail } else { tail }
+}
+
+/// Probability that a lognormal service takes longer than `t`, s.
+#[must_use]
+pub fn lognormal_tail(mean_s: f64, sigma: f64, t: f64) -> f64 {
+    if t <= 0.0 { 1.0 } else { normal_tail((t / mean_s).ln() / sigma + 0.5 * sigma) }
+}
+
+/// Share of requests of M/G/1 that take longer than `t`, s. `tail` gives the probability that a service is longer than
+/// so many seconds, `own` that of the class that is asked about.
+///
+/// The wait's tail solves Pollaczek's and Khinchine's renewal equation `W(t) = u E(t) + u (W * e)(t)` with the busy share u
+/// and the residual service E, here by the trapezoidal rule.
+#[must_use]
+pub fn mg1_late(
+    mean_s: f64,
+    tail: impl Fn(f64) -> f64,
+    own: impl Fn(f64) -> f64,
+    rate_per_s: f64,
+    t: f64,
+) -> f64 {
+    const STEPS: usize = 1200;
+    let step = t / STEPS as f64;
+    let busy = rate_per_s * mean_s;
+    let residual: Vec<f64> = (0..=STEPS).map(|i| tail(i as f64 * step) / mean_s).collect();
+    let mut longer = 1.0;
+    let mut waits: Vec<f64> = vec![busy];
+    for i in 1..=STEPS {
+        longer -= 0.5 * step * (residual[i - 1] + residual[i]);
+        let within: f64 = (1..i).map(|j| waits[i - j] * residual[j]).sum();
+        let known = busy * (longer + step * (within + 0.5 * waits[0] * residual[i]));
+        waits.push(known / (1.0 - 0.5 * busy * step * residual[0]));
+    }
+    let served: f64 = (0..STEPS)
+        .map(|i| {
+            let share = own(i as f64 * step) - own((i + 1) as f64 * step);
+            share * 0.5 * (waits[STEPS - i] + waits[STEPS - i - 1])
+        })
+        .sum();
+    own(t) + served
+}
+
 /// Where a condition that holds at `low` stops holding, below `high`.
 pub fn bisect(low: f64, high: f64, holds: impl FnMut(f64) -> bool) -> f64 {
     bisect_in(200, low, high, holds)
@@ -116,6 +178,23 @@ mod tests {
             let capacity = servers as f64 / service_s;
             let line = line(capacity, 0.05, |rate| mmk_late(servers, service_s, rate, limit_s));
             assert!((line / published - 1.0).abs() < 2e-4, "{servers}: {line}");
+        }
+    }
+
+    #[test]
+    fn the_renewal_equation_gives_the_closed_forms() {
+        let exponential = |u: f64| (-u / 0.02).exp();
+        let late = mg1_late(0.02, exponential, exponential, 44.0, 0.5);
+        assert!((late / mmk_late(1, 0.02, 44.0, 0.5) - 1.0).abs() < 1e-2, "{late}");
+        let lognormal = |u: f64| lognormal_tail(0.02, 1.5, u);
+        let late = mg1_late(0.02, lognormal, lognormal, 25.0, 0.5);
+        let service = Draw::Lognormal { mean_s: 0.02, sigma: 1.5 };
+        let (arrivals, quirk) = (Arrivals::Poisson, Quirk::None);
+        let queue = Queue { servers: 1, service, delay_s: 0.0, arrivals, quirk };
+        let simulated = long_run_late(queue, 0.5, 25.0, 4e6, 3);
+        assert!((late / simulated - 1.0).abs() < 0.06, "{late} for {simulated}");
+        for (z, tail) in [(0.0, 0.5), (1.96, 0.024_998), (-1.0, 0.841_345), (4.0, 3.167e-5)] {
+            assert!((normal_tail(z) / tail - 1.0).abs() < 1e-3, "{z}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::draw::Draw;
 use plimsoll_core::rng::Rng;
-use plimsoll_core::seek::plant::{Abort, Order, Pace, Plant, Trial, Window};
+use plimsoll_core::seek::plant::{Order, Pace, Plant, Trial, Window};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -105,6 +105,19 @@ pub enum Quirk {
         /// Most requests under way.
         cap: usize,
     },
+    /// A share of requests fails at every rate, without occupying a server.
+    Fails {
+        /// Share of requests that fail, 0 to 1.
+        share: f64,
+    },
+    /// A share of requests belongs to a second class, whose services are `factor` times as long. The first limit judges
+    /// the first class, the second limit the second one.
+    Classes {
+        /// Share of the second class, 0 to 1.
+        share: f64,
+        /// How many times as long.
+        factor: f64,
+    },
     /// Everything fails from this time on.
     Dies {
         /// When, s.
@@ -187,6 +200,8 @@ struct Changing {
     /// Work and beginning of the stretch over which a plant that scales looks at itself.
     looked: (f64, f64),
     servers: usize,
+    /// Class of the request that was served last.
+    class: usize,
 }
 
 impl QueuePlant {
@@ -213,6 +228,13 @@ impl QueuePlant {
         self.changing.servers
     }
 
+    /// How many times as long services take now, in a plant that warms with its requests.
+    #[must_use]
+    pub fn warmth(&self) -> Option<f64> {
+        let Quirk::Warms { factor, requests } = self.queue.quirk else { return None };
+        Some(factor + (1.0 - factor) * (self.changing.served / requests).min(1.0))
+    }
+
     /// How many times as long a service takes that is asked for at `at_s`.
     fn slower(&mut self, at_s: f64) -> f64 {
         let served = self.changing.served;
@@ -225,6 +247,10 @@ impl QueuePlant {
             }
             Quirk::Step { at_s: from_s, factor } if at_s >= from_s => factor,
             Quirk::Compacts { every_s, for_s, factor } if at_s % every_s < for_s => factor,
+            Quirk::Classes { share, factor } => {
+                self.changing.class = usize::from(self.rng.uniform() < share);
+                if self.changing.class == 1 { factor } else { 1.0 }
+            }
             Quirk::Throttles { busy_s, factor } if self.changing.work_s > busy_s => factor,
             Quirk::Neighbour { share, mean_s } => {
                 while self.changing.until_s < at_s {
@@ -265,6 +291,11 @@ impl QueuePlant {
         }
         if let Quirk::Dies { at_s: end_s } = self.queue.quirk
             && at_s >= end_s
+        {
+            return None;
+        }
+        if let Quirk::Fails { share } = self.queue.quirk
+            && self.rng.uniform() < share
         {
             return None;
         }
@@ -312,10 +343,17 @@ impl QueuePlant {
         window.scheduled += 1;
         window.failed += u64::from(response_s.is_none());
         let response_s = response_s.unwrap_or(f64::INFINITY);
-        for (late, limit_s) in window.late.iter_mut().zip(&self.limits_s) {
-            *late += u64::from(response_s > *limit_s);
+        let finite_s = if response_s.is_finite() { response_s } else { 0.0 };
+        let has_classes = matches!(self.queue.quirk, Quirk::Classes { .. });
+        for (limit, limit_s) in self.limits_s.iter().enumerate() {
+            if has_classes && limit != self.changing.class {
+                window.exempt[limit] += 1;
+                window.exempt_sum_s[limit] += finite_s;
+            } else {
+                window.late[limit] += u64::from(response_s > *limit_s);
+            }
         }
-        window.response_sum_s += if response_s.is_finite() { response_s } else { 0.0 };
+        window.response_sum_s += finite_s;
     }
 
     /// Closes the batch that is being collected; it starts at `at_s`.
@@ -377,25 +415,6 @@ fn window_of(since_s: f64, window_s: f64, windows: usize) -> usize {
     ((since_s / window_s) as usize).min(windows - 1)
 }
 
-/// Whether the last windows are so bad that the order asks to end.
-fn gives_up(abort: Abort, windows: &[Window], allowed: &[f64]) -> bool {
-    let mut sum = Window::default();
-    for window in windows.iter().rev() {
-        sum.add(window);
-        for (late, allowed) in sum.late.iter().zip(allowed) {
-            if *late >= abort.late_min
-                && *late as f64 > abort.excess * allowed * sum.scheduled as f64
-            {
-                return true;
-            }
-        }
-        if sum.scheduled > 20 * abort.late_min {
-            break;
-        }
-    }
-    false
-}
-
 impl Plant for QueuePlant {
     fn run(&mut self, order: &Order) -> Trial {
         let mut arrivals = Rng::new(order.seed);
@@ -439,7 +458,7 @@ impl Plant for QueuePlant {
                     let known = (known_s / order.window_s) as usize;
                     if known_s > 0.0 && known > judged {
                         judged = known;
-                        if gives_up(abort, &windows[..known], &order.allowed) {
+                        if abort.is_due(&windows[..known], &order.allowed) {
                             windows.truncate(known);
                             aborted = true;
                             break 'all;

@@ -1,7 +1,7 @@
 //! Many searches of one model, as a line of the table.
 
 use crate::models::Model;
-use crate::plant::QueuePlant;
+use crate::plant::{Queue, QueuePlant};
 use plimsoll_core::seek::finding::{Finding, Verdict};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::{self, RATIOS, Rival, Task};
@@ -37,13 +37,19 @@ pub struct Outcome {
 pub fn search(model: &Model, goal: &Goal) -> (Outcome, Finding) {
     let mut plant = model.plant(plant_seed(goal.seed));
     let found = seek(&mut plant, goal, &mut |_| ());
-    let off = |rate: Option<f64>| rate.unwrap_or(f64::NAN) / model.line_per_s - 1.0;
-    let outcome = Outcome {
+    (outcome(model.line_per_s, &found), found)
+}
+
+/// What is kept of a finding, against the line.
+#[must_use]
+pub fn outcome(line_per_s: f64, found: &Finding) -> Outcome {
+    let off = |rate: Option<f64>| rate.unwrap_or(f64::NAN) / line_per_s - 1.0;
+    Outcome {
         error: off(found.estimate_per_s),
         certified_error: off(Some(found.certified.as_ref().map_or(f64::NAN, |run| run.rate_per_s))),
         covers: found
             .interval_per_s
-            .is_some_and(|(low, high)| low <= model.line_per_s && model.line_per_s <= high),
+            .is_some_and(|(low, high)| low <= line_per_s && line_per_s <= high),
         has_interval: found.interval_per_s.is_some(),
         is_ok: found.verdict == Verdict::Ok,
         is_unstable: matches!(found.verdict, Verdict::Drifting | Verdict::NonMonotone),
@@ -51,8 +57,7 @@ pub fn search(model: &Model, goal: &Goal) -> (Outcome, Finding) {
         elapsed_s: found.elapsed_s,
         forecast_s: found.forecast_first.map_or(f64::INFINITY, |f| f.measuring_s),
         forecast_last_s: found.forecast.map_or(f64::INFINITY, |f| f.measuring_s),
-    };
-    (outcome, found)
+    }
 }
 
 /// One search in a line: seed, errors, interval, certified run and how it ended, to find the odd ones.
@@ -78,23 +83,24 @@ pub fn each(seed: u64, outcome: &Outcome, found: &Finding) -> String {
     )
 }
 
+/// Lets a rival search a queue with one seed.
+#[must_use]
+pub fn rival_answer(
+    rival: Rival,
+    (queue, limit_s, allowed): (Queue, f64, f64),
+    seed: u64,
+) -> rivals::Answer {
+    let limits_s = RATIOS.map(|ratio| ratio * limit_s);
+    let mut plant = QueuePlant::new(queue, &limits_s, plant_seed(seed));
+    let (start_per_s, most_per_s) = (8.0, 1e6);
+    let task = Task { allowed, limit: 1, limit_s, seed, start_per_s, most_per_s };
+    rivals::search(rival, &mut plant, task)
+}
+
 /// Lets a rival search a model with one seed.
 #[must_use]
 pub fn rival(rival: Rival, model: &Model, seed: u64) -> Outcome {
-    let limits_s = RATIOS.map(|ratio| ratio * model.limit_s);
-    let mut plant = QueuePlant::new(model.queue, &limits_s, plant_seed(seed));
-    let answer = rivals::search(
-        rival,
-        &mut plant,
-        Task {
-            allowed: model.allowed,
-            limit: 1,
-            limit_s: model.limit_s,
-            seed,
-            start_per_s: 8.0,
-            most_per_s: 1e6,
-        },
-    );
+    let answer = rival_answer(rival, (model.queue, model.limit_s, model.allowed), seed);
     let error = answer.rate_per_s / model.line_per_s - 1.0;
     Outcome { error, certified_error: error, elapsed_s: answer.elapsed_s, ..Outcome::default() }
 }

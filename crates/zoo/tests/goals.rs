@@ -112,6 +112,29 @@ fn the_budget_is_kept_however_small() {
     }
 }
 
+/// One look at the highest rate holds by chance now and then; a run does not, where the limit breaks.
+#[test]
+fn a_highest_rate_above_the_line_is_not_said_to_hold() {
+    for seed in 0..40 {
+        // The line of M/M/4 with 20 ms and p95 <= 100 ms is 163.04/s.
+        let goal = Goal { most_per_s: 1.15 * 163.04, ..Goal::late(0.05, 0.1, 60.0, seed) };
+        let found = search(mm4(), &[0.1], &goal);
+        assert!(
+            !matches!(found.verdict, Verdict::NeverViolated { .. }),
+            "{seed}: {}",
+            found.reason
+        );
+        assert!(found.curve.iter().all(|seen| seen.rate_per_s <= goal.most_per_s), "{seed}");
+    }
+    for seed in 0..10 {
+        let goal = Goal { most_per_s: 0.7 * 163.04, ..Goal::late(0.05, 0.1, 60.0, seed) };
+        let found = search(mm4(), &[0.1], &goal);
+        let is_certified = found.certified.is_some_and(|run| run.rate_per_s == goal.most_per_s);
+        let is_held = matches!(found.verdict, Verdict::NeverViolated { .. });
+        assert!(is_held && is_certified, "{seed}: {:?}, {}", found.verdict, found.reason);
+    }
+}
+
 #[test]
 fn a_rate_of_a_million_and_a_goal_of_nothing_end_in_a_sentence() {
     let fast = Queue { servers: 64, service: Draw::Fixed(1e-6), ..mm4() };

@@ -1,21 +1,18 @@
 //! The files that a job needs: made once, and removed again by `clean`.
 
-use super::child::{End, follow, plimsoll};
 use super::plan::Plan;
+use super::step::{Done, Step};
 use crate::execute::note;
 use crate::signals::Stopped;
 use crate::usage::usage;
 use anyhow::{Result, bail};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 /// The file by which a folder is known as one of ours: the commands that made its content.
 const MARKER: &str = "installed-by-plimsoll.txt";
 /// Longest run of one command.
 const LIMIT: Duration = Duration::from_secs(1800);
-/// How long a command may take to end in order.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,17 +45,21 @@ pub fn install(plan: &Plan, data: &Path, force: bool) -> Result<Installed> {
     })?;
     // Marked from the first moment, so that a broken installation can be cleaned; complete with the last line.
     std::fs::write(&marker, "not complete\n")?;
+    let record = data.join("installed.json");
     for arguments in &plan.install {
         let shown = arguments.join(" ");
         note(&format!("plimsoll: {}: plimsoll {shown}", plan.job.name));
-        let mut child = plimsoll(arguments)?.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-        match follow(&mut child, LIMIT, PATIENCE) {
-            End::Exit(Some(0)) => {}
-            End::Stopped => {
+        let step = Step { arguments, processors: None, limit: LIMIT, shows_progress: true };
+        match step.carry_out(&record)? {
+            Done::Whole => {}
+            Done::Stopped => {
                 return Err(Stopped { during: "while its files were made".to_owned() }.into());
             }
-            end => bail!("installing {} failed ({end:?}): plimsoll {shown}", plan.job.name),
+            Done::Failed(end, _) => {
+                bail!("installing {} failed ({end}): plimsoll {shown}", plan.job.name)
+            }
         }
+        let _ = std::fs::remove_file(&record);
     }
     std::fs::write(&marker, made_by)?;
     Ok(Installed::Now)

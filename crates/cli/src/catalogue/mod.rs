@@ -7,6 +7,7 @@ pub mod job;
 pub mod near_miss;
 pub mod plan;
 pub mod runner;
+mod step;
 pub mod vars;
 
 use crate::usage::usage;

@@ -4,6 +4,7 @@ use super::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
 use super::hooks::{FOLDER, Hooks};
 use super::install::install;
 use super::plan::Plan;
+use super::step::{Done, Step};
 use crate::engines::Engine;
 use crate::execute::{Output, note, print_out, put_result, style, with_files, write_json};
 use crate::keeping::{Finished, nothing_measured};
@@ -11,10 +12,7 @@ use crate::signals::Stopped;
 use crate::{exit, signals};
 use anyhow::{Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::ledger::Ledger;
-use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::verdict::VerdictKind;
 use plimsoll_report::RecordError;
 use plimsoll_report::catalogue::HOOKS_KEY;
 use plimsoll_report::folder::{RECORDS_FOR, RECORDS_TO, amend};
@@ -22,7 +20,7 @@ use plimsoll_report::text::number::significant;
 use plimsoll_report::window::measured;
 use rustix::process::Signal;
 use rustix::thread::CpuSet;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -215,53 +213,19 @@ fn start_target(
     Ok(Some(target))
 }
 
-/// A step before the command: its figures are nobody's, so only its failures are told.
+/// Runs a command that prepares the target; a load must have no failures.
 fn prepare(arguments: &[String], staging: &Staging, processors: Option<CpuSet>) -> Result<()> {
-    let shown = arguments.join(" ");
     let mut all = arguments.to_vec();
-    let record = staging.path.join("prepared.json");
-    let is_load = arguments.first().is_some_and(|word| word == "load");
-    if is_load {
+    if arguments.first().is_some_and(|word| word == "load") {
         all.extend(["--no-record", "--quiet", "--slo", "errors=0%"].map(str::to_owned));
     }
-    let is_copy = arguments.first().is_some_and(|word| word == "feed" || word == "visit");
-    if (is_load || is_copy) && !arguments.iter().any(|word| word.starts_with("--json")) {
-        all.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
-    }
-    let mut command = plimsoll(&all)?;
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = spawn_on(&mut command, processors)?;
-    match follow(&mut child, PREPARE_LIMIT, PATIENCE) {
-        End::Exit(Some(0)) => Ok(()),
-        // "Not valid" is said of the figures; whether the work is done, the books tell.
-        End::Exit(Some(3)) if all_was_done(&record) => Ok(()),
-        End::Stopped => Err(Stopped { during: "while preparing".to_owned() }.into()),
-        end => {
-            let mut said = String::new();
-            if let Some(mut stderr) = child.stderr.take() {
-                let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
-            }
-            bail!("preparing failed ({end:?}): plimsoll {shown}: {}", said.trim())
+    let step = Step { arguments: &all, processors, limit: PREPARE_LIMIT, shows_progress: false };
+    match step.carry_out(&staging.path.join("prepared.json"))? {
+        Done::Whole => Ok(()),
+        Done::Stopped => Err(Stopped { during: "while preparing".to_owned() }.into()),
+        Done::Failed(end, said) => {
+            bail!("preparing failed ({end}): plimsoll {}: {said}", arguments.join(" "))
         }
-    }
-}
-
-/// True if each request of a load succeeded, or if a feed or a visit is complete, even though the figures are
-/// not the target's: a load whose generator was the limit has fed what a load of fewer requests a second would have fed.
-fn all_was_done(record: &Path) -> bool {
-    let text = std::fs::read(record).unwrap_or_default();
-    let Ok(record) = serde_json::from_slice::<RunRecord>(&text) else { return false };
-    is_done(record.verdict.kind, &record.job_results, &record.ledger)
-}
-
-fn is_done(verdict: VerdictKind, results: &Map<String, Value>, books: &Ledger) -> bool {
-    if matches!(verdict, VerdictKind::Partial | VerdictKind::Void) {
-        return false;
-    }
-    let copied = ["feed", "visit"].into_iter().find_map(|job| results.get(job));
-    match copied.map(|copied| &copied["complete"]) {
-        Some(complete) => *complete == Value::Bool(true),
-        None => books.scheduled > 0 && books.ok == books.scheduled,
     }
 }
 
@@ -384,26 +348,4 @@ fn finish(
             exit::NOT_VALID
         }
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_preparation_is_done_when_all_is_there_whoever_set_its_speed() {
-        let limited = VerdictKind::GeneratorLimited;
-        let mut results = Map::new();
-        let books = |scheduled, ok| Ledger { scheduled, ok, ..Ledger::default() };
-        assert!(!is_done(limited, &results, &books(0, 0)), "nothing was asked");
-        assert!(!is_done(limited, &results, &books(10, 9)));
-        assert!(is_done(limited, &results, &books(10, 10)));
-        assert!(!is_done(VerdictKind::Partial, &results, &books(10, 10)));
-        // A feed asks again what was refused for the moment: its books have failures, and it may be complete.
-        for complete in [true, false] {
-            results.insert("feed".to_owned(), serde_json::json!({"complete": complete}));
-            assert_eq!(is_done(limited, &results, &books(10, 9)), complete);
-        }
-        assert!(!all_was_done(Path::new("/no/such/file")));
-    }
 }

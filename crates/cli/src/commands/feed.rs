@@ -25,7 +25,7 @@ use shown::FeedProgress;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-pub use task::Task;
+pub use task::{Task, forms_of};
 
 const EXAMPLES: &str = "\
 Examples:

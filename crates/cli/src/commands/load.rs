@@ -34,7 +34,7 @@ Examples:
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Put load on any HTTP service, or on PostgreSQL: closed, open, bursts or a profile; one URL, a query file or NDJSON.
+/// Put load on any HTTP service, or on PostgreSQL or VoltDB: closed, open, bursts or a profile; one URL, a query file or NDJSON.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
@@ -51,7 +51,7 @@ pub struct LoadArgs {
     /// Closed: time from one intended start of a client to its next; a late client catches up.
     #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
     cycle: Option<Span>,
-    /// Requests per second, whatever the answers do (the open model).
+    /// Requests per second, whatever the answers do (the open model: free of coordinated omission).
     #[arg(long, value_name = "PER_S", help_heading = "Load model (one of them)")]
     rate: Option<f64>,
     /// Open and profile: how requests follow each other.
@@ -66,7 +66,7 @@ pub struct LoadArgs {
     /// Rates over time: RATE:TIME or FROM-TO:TIME, one after the other.
     #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
     profile: Option<String>,
-    /// Users who come, ask and leave: 'at once 10', 'ramp 100 during 10s', 'constant 20/s during 1m randomized',
+    /// Virtual users who come, ask and leave: 'at once 10', 'ramp 100 during 10s', 'constant 20/s during 1m randomized',
     /// 'concurrent 50 during 1m' ...; several steps, parted by commas (docs/users.md).
     #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
     users: Option<String>,

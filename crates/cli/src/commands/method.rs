@@ -5,11 +5,13 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::ValueEnum;
 use plimsoll_core::interval::Interval;
+use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
+use plimsoll_core::seek::notes::notes;
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
-use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, judge};
+use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, held_up_by, judge};
 use plimsoll_engine::run::RunEnd;
 use serde_json::{Map, Value, json};
 
@@ -59,7 +61,7 @@ impl Method {
     }
 }
 
-/// Searches as `rival` does. Returns what the record shall hold, the verdict, and the rate that it found.
+/// Searches as `rival` does. Returns the results for the record, the verdict, and the rate that it found.
 pub fn search_as(
     rival: Rival,
     plant: &mut dyn Plant,
@@ -92,9 +94,10 @@ pub fn search_as(
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
 }
 
-/// What the record holds under `seek`.
-pub fn results(finding: &Finding) -> Map<String, Value> {
-    let mut found = serde_json::to_value(finding).unwrap_or_default();
+/// What the record holds under `seek`, with what was assumed in words.
+pub fn results(finding: &Finding, arrivals: Arrivals) -> Map<String, Value> {
+    let told = Finding { notes: notes(finding, arrivals), ..finding.clone() };
+    let mut found = serde_json::to_value(told).unwrap_or_default();
     if let Some(object) = found.as_object_mut() {
         let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
         object.insert("certified_rate_per_s".to_owned(), json!(certified));
@@ -129,12 +132,19 @@ pub fn judged(totals: &Interval, interrupted: bool, health: Health) -> Verdict {
     judge(&Evidence { interrupted, health, ..Evidence::of(totals) })
 }
 
-/// The verdict of a search, unless not one request of it was answered: then the target has failed, whatever the
+/// Share of a search for which others kept the generator from a processor that is named where it could not send.
+const HELD_UP: f64 = 0.02;
+
+/// The verdict of a search, with who held the generator up if it was the limit; unless not one request of it was answered: then the target has failed, whatever the
 /// search made of that.
 pub fn unless_dead(of_search: Verdict, end: &RunEnd) -> Verdict {
     let of_all = judged(&end.totals, end.interrupted, end.health);
     if of_all.kind == VerdictKind::TargetFailed && of_search.kind != VerdictKind::Partial {
         return of_all;
+    }
+    let mut of_search = of_search;
+    if of_search.kind == VerdictKind::GeneratorLimited {
+        of_search.reasons.extend(held_up_by(&end.health, end.measured_s, HELD_UP));
     }
     of_search
 }

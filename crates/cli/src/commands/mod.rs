@@ -17,6 +17,7 @@ pub mod run;
 pub mod search;
 pub mod seek;
 pub mod serve;
+mod sought;
 pub mod split_file;
 pub mod system_check;
 pub mod visit;

@@ -28,7 +28,7 @@ use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use plimsoll_workloads::rank::{RankSessions, payload};
 use runs::{Plant, Row, csv};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -78,7 +78,7 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     qps: Vec<f64>,
-    /// Seconds of each fixed rate, and of the final run of a search.
+    /// Seconds of each fixed rate, and of the last run of a search; that one lasts at least 32 limits, and 2 to 8 s by the budget.
     #[arg(
         short = 'd',
         long,
@@ -254,6 +254,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         let plant_plan = PlantPlan {
             base: plan.clone(),
             arrivals: Arrivals::Poisson,
+            users: None,
             limits: limits_ns.iter().copied().map(WindowLimit::of_all).collect(),
             connections_fixed: false,
             shards: scenario.threads,
@@ -271,7 +272,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         progress.done();
         let end =
             plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
-        let verdict = runs::verdict(verdict, &rows, &end, &goal);
+        let verdict = runs::verdict(verdict, &rows, &end, &goal, !args.qps.is_empty());
         job.insert("rank".to_owned(), runs::record(&rows, instances.urls.len()));
         Ok(JobEnd { end, results: job, verdict: Some(verdict), warnings: Vec::new() })
     });
@@ -285,7 +286,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
     Ok(with_files(code))
 }
 
-/// Searches or runs the fixed rates; returns what the record shall hold, and the verdict.
+/// Searches or runs the fixed rates; returns the results for the record, and the verdict.
 fn measure(
     plant: &mut Plant<'_>,
     (args, goal): (&RankArgs, &Goal),
@@ -305,14 +306,20 @@ fn measure(
         }
         return (found, verdict);
     }
-    let finding = seek(plant, goal, &mut |event| progress.event(event));
+    let mut observe = |event: &_| progress.event(event);
+    let found = seek(plant, goal, &mut observe);
     // A short search may know the line and have had no time to certify a rate: then its lower end is tried.
-    let certified = finding.certified.as_ref().map(|run| run.rate_per_s);
-    let rate_per_s = certified.or(finding.interval_per_s.map(|(low, _)| low));
+    let certified = found.certified.as_ref().map(|run| run.rate_per_s);
+    let rate_per_s = certified.or(found.interval_per_s.map(|(low, _)| low));
     if let Some(rate_per_s) = rate_per_s.filter(|_| !is_stopped()) {
-        *rows = runs::final_run(plant, rate_per_s, f64::from(args.seconds), goal);
+        *rows = runs::final_run(plant, rate_per_s, f64::from(args.seconds), goal, &mut observe);
     }
-    (results(&finding), verdict_of(&finding))
+    let finding = runs::checked(found, rows, goal);
+    let mut results = results(&finding, Arrivals::Poisson);
+    if let Some(Value::Object(found)) = results.get_mut("seek") {
+        found.insert("searched_rate_per_s".to_owned(), json!(rate_per_s));
+    }
+    (results, verdict_of(&finding))
 }
 
 fn print(finished: &Finished, output: &crate::execute::Output) -> Result<u8> {

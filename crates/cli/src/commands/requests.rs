@@ -10,18 +10,19 @@ use std::path::PathBuf;
 /// Addresses, requests and what makes a reply a success.
 #[derive(Args, Debug)]
 pub struct RequestFlags {
-    /// http://, https:// or postgres:// addresses; connections are dealt out to them in turn.
+    /// http://, https://, postgres:// or volt:// addresses; connections are dealt out to them in turn.
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
     /// File of requests: URLs, one a line; with --post URLs and bodies; or NDJSON of
-    /// {"method","path","headers","body","class"}. May be gzip. With postgres:// SQL, one statement a line.
+    /// {"method","path","headers","body","class"}. May be gzip. With postgres:// and volt:// SQL, one statement a line; with volt:// also
+    /// exec PROCEDURE VALUE ...
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     queries: Option<PathBuf>,
     /// The query file holds URLs followed by the lines of their bodies.
     #[arg(long, help_heading = "Requests")]
     post: bool,
-    /// In which order requests are asked: file, shuffle (each once, seeded) or random (with replacement); of users of load
+    /// In which order requests are asked: file, shuffle (each once, seeded) or random (with replacement); of users
     /// also block and interleaved.
     #[arg(long, value_name = "ORDER", default_value = "file", help_heading = "Requests")]
     order: String,
@@ -90,7 +91,7 @@ pub struct RowsFlags {
     /// Which row comes next (default circular).
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Requests")]
     rows_order: Option<RowsOrderFlag>,
-    /// What has a row of its own: request (the default), or user with --users of load.
+    /// What has a row of its own: request (the default), or user with --users.
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Requests")]
     rows_per: Option<RowsPerFlag>,
 }

@@ -1,17 +1,18 @@
 //! `plimsoll seek`: the highest rate that holds the limits.
 
+mod asking;
+mod feeding;
 mod searching;
+mod users;
 
 use super::common::{ArrivalsFlag, OutputFlags};
 use super::goal::{Wish, timeout};
 use super::method::Method;
 use super::requests::RequestFlags;
-use crate::contact::reach;
 use crate::execute::{Output, code, print_out, style, write_json};
-use crate::keeping::{About, Finished};
-use crate::postgres;
-use crate::prepare::{http_of, open};
+use crate::keeping::Finished;
 use crate::usage::usage;
+use crate::{postgres, volt};
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::scenario::{RowOrder, Scenario};
@@ -20,7 +21,8 @@ use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::windows::WindowLimit;
-use searching::{Subject, search};
+use std::path::PathBuf;
+use users::UserFlags;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +38,14 @@ Examples:
       --slo 'p95{class=fuzzy}=200ms' --slo p99=1s
   One SQL statement of PostgreSQL (password: PGPASSWORD):
     plimsoll seek postgres://me@127.0.0.1:5432/db --body 'SELECT 1' --slo p95=20ms
+  Votes of VoltDB, each a transaction; or one statement, or one procedure (password: VOLTDB_PASSWORD):
+    plimsoll seek volt://127.0.0.1:21212 --slo p99=10ms
+    plimsoll seek volt://127.0.0.1:21212 --body 'SELECT count(*) FROM votes' --slo p99=10ms
+  Users who ask ten requests each with pauses; how many may come a second is what is found:
+    plimsoll seek http://127.0.0.1:8080 --queries q.txt --users constant --user-requests 10 \
+      --think 'exponential 2s' --slo p95=100ms
+  Operations on documents of a file, written again and again:
+    plimsoll seek http://127.0.0.1:8080 --feed music.ndjson.zst --slo 'p99{class=put}=50ms'
   A target to try it on; its own limit is known (M/M/4, 163.04 a second):
     plimsoll serve queue --servers 4 --service exponential:20ms --port 8080
 
@@ -44,12 +54,23 @@ Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no ra
 /// Find the highest rate that holds limits on latency and errors, with an interval.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
-#[command(mut_arg("rows_per", |flag| flag.hide(true)))]
 #[command(mut_arg("order", |flag| flag.help(ORDER_HELP)))]
 #[command(mut_arg("rows_order", |flag| flag.help(ROWS_ORDER_HELP).hide_possible_values(true)))]
 pub struct SeekArgs {
     #[command(flatten)]
     requests: RequestFlags,
+    /// Votes, called as plimsoll voter calls them: the default for volt:// without --body and --queries; also for postgres://.
+    #[arg(long, help_heading = "Requests")]
+    votes: bool,
+    /// File of plimsoll feed, at most 256 MiB unpacked: operations on documents (put, update, remove) for /document/v1, sent in
+    /// their order, again and again.
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    feed: Option<PathBuf>,
+    /// With --feed: statuses that count as accepted beside 2xx: 404, 412 (condition not met).
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', help_heading = "Judging")]
+    accept: Vec<u16>,
+    #[command(flatten)]
+    users: UserFlags,
 
     /// A limit to hold: p95=500ms, p99=2s, mean=50ms or errors=0.1%; of one class 'p95{class=fuzzy}=50ms'; may be
     /// repeated.
@@ -61,7 +82,7 @@ pub struct SeekArgs {
     /// The interval is narrow enough when it reaches no further than this to either side.
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
     width: String,
-    /// How many of a hundred such intervals shall hold the true line.
+    /// Confidence level of the interval.
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = "Search")]
     confidence: String,
     /// Rate to begin with, requests per second.
@@ -81,7 +102,8 @@ pub struct SeekArgs {
     #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
     watch: bool,
 
-    /// Number of connections [default: 1.5 times the requests that can be in flight in time; 64 for postgres://].
+    /// Number of connections; for votes on volt:// the number to each host [default: 1.5 times the requests that can be in
+    /// flight in time; 64 for postgres://; one for each host and thread for volt://].
     #[arg(long, value_name = "N", help_heading = "Run")]
     connections: Option<u32>,
     /// Longest time from sending a request to its last byte; by default twice the longest limit, and a second more.
@@ -101,14 +123,10 @@ pub struct SeekArgs {
     spin: Span,
     #[command(flatten)]
     output: OutputFlags,
-
-    /// A flag of load, to say why it is none of seek.
-    #[arg(long, hide = true, value_name = "STEPS")]
-    users: Option<String>,
 }
 
 const ORDER_HELP: &str = "In which order requests are asked: file (one order a part of the search, drawn anew), shuffle (the same) or \
-                          random (with replacement)";
+                          random (with replacement); of users also block and interleaved";
 const ROWS_ORDER_HELP: &str = "Which row comes next: circular (the default) or random; both are drawn with replacement, anew for each part of \
                                the search";
 
@@ -119,18 +137,13 @@ struct Task {
     method: Method,
     /// Whether the line is followed.
     watches: bool,
+    arrivals: Arrivals,
     limits_ns: Vec<u64>,
     connections_fixed: bool,
 }
 
 impl SeekArgs {
     fn check(&self) -> Result<()> {
-        if self.users.is_some() {
-            return Err(usage(
-                "--users: how many users come is a load of its own, and seek offers a rate that it changes; leave it \
-                 out, or use plimsoll load --users",
-            ));
-        }
         if !(self.start_rate > 0.0 && self.start_rate <= self.max_rate) {
             return Err(usage(
                 "--start-rate: use a rate above 0 and at most --max-rate, in requests per second",
@@ -169,7 +182,11 @@ impl SeekArgs {
             ArrivalsFlag::Uniform => Arrivals::Uniform,
         };
         scenario.job = "seek".to_owned();
-        scenario.load = LoadModel::Open { rate_per_s: self.start_rate, arrivals };
+        scenario.load = match self.users.load(self.budget)? {
+            Some(users) => users,
+            None => LoadModel::Open { rate_per_s: self.start_rate, arrivals },
+        };
+        scenario.repeat = self.users.repeats();
         scenario.duration = Some(self.budget);
         scenario.connections = self.connections;
         scenario.timeout = self.timeout.unwrap_or(timeout(&goal));
@@ -178,10 +195,12 @@ impl SeekArgs {
         scenario.seed = self.seed;
         scenario.spin = self.spin;
         scenario.slo.clone_from(&self.slo);
-        let is_sql = scenario.targets.iter().any(|target| postgres::is_address(target));
-        let connections_fixed = is_sql || self.connections.is_some();
+        let is_database =
+            |target: &String| postgres::is_address(target) || volt::is_address(target);
+        let connections_fixed =
+            self.connections.is_some() || scenario.targets.iter().any(is_database);
         let (method, watches) = (self.strategy, self.watch);
-        Ok(Task { scenario, goal, method, watches, limits_ns, connections_fixed })
+        Ok(Task { scenario, goal, method, watches, arrivals, limits_ns, connections_fixed })
     }
 }
 
@@ -207,15 +226,13 @@ impl Task {
         self.limits_ns.iter().enumerate().map(limit).collect()
     }
 
-    /// The scenario of one part of the search: a seed of its own, so that no two parts ask the same requests in the
-    /// same order, or with the same rows. `length` is the number of requests, where they can be asked in any order.
-    fn part(&self, seed: u64, length: Option<usize>) -> Scenario {
-        let mut part = self.scenario.clone();
-        part.seed = seed;
-        if part.order == "file" && length.is_some_and(|length| length > 1) {
-            part.order = "shuffle".to_owned();
+    /// Learns how many requests each user has, which is known when they have been read.
+    fn know_users(&mut self, load: &LoadModel) {
+        if let LoadModel::Users { .. } = load {
+            let (start_per_s, random) = (self.goal.start_per_s, self.arrivals == Arrivals::Poisson);
+            self.scenario.load =
+                users::recorded(load.clone(), start_per_s, self.scenario.length(), random);
         }
-        part
     }
 }
 
@@ -227,38 +244,25 @@ pub fn run(args: &SeekArgs) -> Result<u8> {
     let task = args.task()?;
     let output = args.output.output();
     let targets = &task.scenario.targets;
-    if targets.iter().any(|target| postgres::is_address(target)) {
-        return print(&of_sql(task, &output)?, &output);
-    }
-    print(&of_http(&task, &output)?, &output)
-}
-
-fn of_http(task: &Task, output: &Output) -> Result<Finished> {
-    let (plan, form) = open(&task.scenario)?;
-    let prepared = form.prepared(&task.scenario, plan)?;
-    let limits = task.limits(&prepared.class_names, |class| form.has_class(class))?;
-    output.check()?;
-    reach(&prepared.plan.targets, task.scenario.connect_timeout)?;
-    let about = About {
-        plan: &prepared.plan,
-        class_names: prepared.class_names,
-        distinct_requests: prepared.distinct_requests,
-        troubles: prepared.troubles,
+    let has = |is: fn(&str) -> bool| targets.iter().any(|target| is(target));
+    let (is_sql, is_volt) = (has(postgres::is_address), has(volt::is_address));
+    let says_requests = task.scenario.queries.is_some() || task.scenario.body.is_some();
+    let finished = if let Some(file) = &args.feed {
+        feeding::of_feed(task, file, &args.accept, args.votes, &output)?
+    } else if !args.accept.is_empty() {
+        return Err(usage(
+            "--accept goes with --feed; for other requests write --check status=...",
+        ));
+    } else if args.votes || (is_volt && !says_requests) {
+        asking::of_votes(args, &task, &output)?
+    } else if is_volt {
+        asking::of_calls(task, &output)?
+    } else if is_sql {
+        asking::of_sql(task, &output)?
+    } else {
+        asking::of_http(task, &output)?
     };
-    let http = http_of(&task.scenario);
-    let mut sessions = |seed| form.sessions(&task.part(seed, form.length()));
-    let subject = Subject { about: &about, limits, sessions: &mut sessions };
-    search(task, subject, output, || http)
-}
-
-fn of_sql(mut task: Task, output: &Output) -> Result<Finished> {
-    let sql = postgres::open(&task.scenario)?;
-    let limits = task.limits(sql.set.class_names(), |class| sql.set.has_class(class))?;
-    output.check()?;
-    task.scenario.clone_from(&sql.scenario);
-    let mut sessions = |seed| sql.sessions(&task.part(seed, Some(sql.set.len())));
-    let subject = Subject { about: &sql.about(), limits, sessions: &mut sessions };
-    search(&task, subject, output, || sql.protocol.clone())
+    print(&finished, &output)
 }
 
 fn print(finished: &Finished, output: &Output) -> Result<u8> {

@@ -10,16 +10,24 @@ mod seeking;
 mod start;
 mod stranger;
 mod task;
+mod tuning;
 
 use crate::embedded::Embedded;
 use crate::execute::{Output, code, print_out, style, with_files, write_json};
 use crate::exit::of_record;
 use crate::keeping::Finished;
+use crate::prepare::check_classes;
+use crate::usage::usage;
+pub use address::Database;
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, Parser};
+pub use contact::{ping, volt_of};
 use flags::BenchFlags;
 use plimsoll_core::bench_shape::{Bench, Rhythm};
+use plimsoll_core::slo::ClassSlo;
+pub use seeking::Search;
 use task::Task;
+pub use task::VOLT_DEPTH;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,6 +76,41 @@ pub fn run(args: &VoterArgs) -> Result<u8> {
 /// As [`run`].
 pub fn hello(args: &HelloArgs) -> Result<u8> {
     bench(&args.flags, Bench::Hello)
+}
+
+/// The flags of a search of another command, as words.
+#[derive(Parser, Debug)]
+struct Words {
+    #[command(flatten)]
+    flags: BenchFlags,
+}
+
+/// Searches the line of votes for `plimsoll seek`: `words` are flags of `plimsoll voter` with its targets, `slo` the limits.
+///
+/// # Errors
+/// As [`run`].
+pub fn seek_votes(
+    words: &[String],
+    slo: &[ClassSlo],
+    search: Search,
+    output: &Output,
+) -> Result<Finished> {
+    let words = [&["seek".to_owned(), "--seek=p50=1s".to_owned()], words].concat();
+    let flags = Words::try_parse_from(words).map_err(|error| usage(error.to_string()))?.flags;
+    let (shape, targets) = flags.shape(Bench::Voter)?;
+    flags.check(&shape, &targets)?;
+    output.check()?;
+    let mut task = Task::new(&flags, shape, &targets)?;
+    let goals: Vec<String> = slo.iter().map(ToString::to_string).collect();
+    task.shape.rhythm = Rhythm::Sought { goal: goals.join(" and ") };
+    task.scenario.job = "seek".to_owned();
+    task.scenario.slo = slo.to_vec();
+    task.search = search;
+    check_classes(&task.scenario, &[task.class()])?;
+    seeking::goal(&task)?;
+    crate::signals::stop_flag()?;
+    task.settle()?;
+    client::run(&task, output, &|| Ok(None))
 }
 
 fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {

@@ -79,7 +79,9 @@ impl SessionForm {
     /// When the source cannot be read in the order that is asked for.
     pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http> + Send>>> {
         let Self { source, forms, judge, troubles, parks, script, filling } = self;
-        let order = match script {
+        // Each part of a run has a seed of its own.
+        let script = script.as_ref().map(|script| script.of_part(scenario.seed));
+        let order = match &script {
             Some(_) => Order::File,
             None => order_of(scenario)?,
         };
@@ -102,7 +104,7 @@ impl SessionForm {
         let mut all: Vec<Box<dyn Sessions<Http> + Send>> = Vec::new();
         for (shard, park) in (0..shards).zip(parks) {
             let range = ByteRange { index: shard, of: shards };
-            let cursor = match (&source.kind, script) {
+            let cursor = match (&source.kind, &script) {
                 (SourceKind::Rendered(rendered), Some(script)) => {
                     Cursor::Users(rendered.clone(), script.clone())
                 }

@@ -138,6 +138,14 @@ impl Schedule {
         })
     }
 
+    /// Has users begun so much earlier than the run, ns: those are there who would be, had each answer before the start
+    /// taken `answer_ns`. To be called before the first [`Schedule::next`]; makes no difference in other models.
+    pub fn begin_before(&mut self, before_ns: u64, answer_ns: u64) {
+        if let Schedule::Users(users) = self {
+            users.begin_before(before_ns, answer_ns);
+        }
+    }
+
     /// What is due at `now_ns`.
     #[inline]
     pub fn next(&mut self, now_ns: u64) -> Next {

@@ -12,6 +12,18 @@ pub(super) struct Capacity {
     pub per_s: f64,
     /// Standard error as a share.
     pub error: f64,
+    /// The same from a few long parts: completions of one part that are missing in the next make it larger.
+    pub long_error: f64,
+    /// Variance of the completions in a long part over their mean: near 1 for exponential services, more for heavy tails.
+    pub index: f64,
+}
+
+#[cfg(test)]
+impl Capacity {
+    /// A capacity with exponential services and this standard error.
+    pub fn of(per_s: f64, error: f64) -> Self {
+        Self { per_s, error, long_error: error, index: 1.0 }
+    }
 }
 
 /// How a look at the capacity ended.
@@ -35,10 +47,14 @@ pub(super) enum Look {
 
 /// The ratio at which short looks stop: nearer to each other they say nothing.
 const NARROW: f64 = 1.15;
-/// Where requests that are late without load are looked for, as shares of the bracket's lower end, and how many late ones
-/// a look there shall find where a limit is just held.
-const BELOW: [f64; 2] = [0.6, 0.2];
-const FLOOR_LATE: f64 = 30.0;
+/// A rate that broke a limit is asked again at once where the target can do this many times as much.
+const COLD: f64 = 0.4;
+/// Rates up to so many times the lowest one are low.
+const LOW: f64 = 4.0;
+/// Most steps to the capacity; a target that gets faster on the way takes more of them.
+const OVERLOADS: usize = 16;
+/// Limits that the wait for the last replies of a look takes.
+const DRAIN: f64 = 2.0;
 
 impl Search<'_> {
     /// Low load until the response times of its second half are no longer below those of its first.
@@ -66,7 +82,7 @@ impl Search<'_> {
         }
     }
 
-    fn note_floor(&mut self, stretch: &Stretch) {
+    pub(super) fn note_floor(&mut self, stretch: &Stretch) {
         let mean_s = stretch.counts.response_sum_s / stretch.counts.scheduled.max(1) as f64;
         if stretch.counts.scheduled >= 10 && stretch.counts.failed < stretch.counts.scheduled {
             self.floor_s = self.floor_s.min(mean_s);
@@ -130,13 +146,6 @@ impl Search<'_> {
         self.breaks_by(seen, 2.0)
     }
 
-    fn breaks_by(&self, seen: &Stretch, deviations: f64) -> bool {
-        self.goal.limits.iter().enumerate().any(|(at, limit)| {
-            let (n, late, allowed) = limit.as_share(at, &seen.counts);
-            late > allowed * n + deviations * (allowed * n).sqrt()
-        })
-    }
-
     pub(super) fn step_s(&self, rate_per_s: f64) -> f64 {
         let requests_s = (30.0 / rate_per_s).min(self.goal.budget_s / 30.0);
         (4.0 * self.goal.limit_s).max(1.0).max(requests_s)
@@ -178,7 +187,8 @@ impl Search<'_> {
         }
         while self.bracket.1.is_infinite() {
             if self.bracket.0 >= most {
-                return Err(Stop::NeverViolated);
+                self.judge_the_highest()?;
+                continue;
             }
             let next = (2.0 * self.bracket.0).min(most);
             match self.look(next, 0.0, self.step_s(next), true)? {
@@ -191,18 +201,53 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// No low rate holds: a target that is still cold may, once it has been under load. Says whether it got faster.
+    /// A look held at the highest rate allowed, which chance may do: a run says whether the limits hold there. If one breaks, the
+    /// line is below.
+    fn judge_the_highest(&mut self) -> Result<(), Stop> {
+        let most = self.goal.most_per_s;
+        loop {
+            if self.run(most)? {
+                return Err(Stop::NeverViolated);
+            }
+            if self.runs.last().is_some_and(|run| self.excess(&run.counts) > 1.0) {
+                break;
+            }
+        }
+        let mut below = most / 2.0;
+        while self.look(below, 0.0, self.step_s(below), true)? != Look::Held {
+            below /= 2.0;
+        }
+        self.bracket = (below, most);
+        Ok(())
+    }
+
+    /// No low rate holds: a target that is still cold may, once it has been under load. Says whether it was.
     fn heat(&mut self) -> Result<bool, Stop> {
         if std::mem::replace(&mut self.heated, true) || self.fails_too_often() {
             return Ok(false);
         }
-        let since_s = self.since_s;
         self.bracket = (0.0, self.goal.start_per_s);
         self.overload()?;
         self.warm_near_capacity()?;
-        self.bracket = (0.0, f64::INFINITY);
-        self.capacity = None;
-        Ok(self.since_s > since_s)
+        // It may have become warm before its capacity was measured first.
+        let is_loaded = self.capacity.take().is_some() || self.bracket.0 > 0.0;
+        if self.bracket.0 <= 0.0 || self.bracket.1.is_infinite() {
+            self.bracket = (0.0, f64::INFINITY);
+        }
+        if is_loaded {
+            self.curve.clear();
+            self.since_s = self.elapsed_s;
+        }
+        Ok(is_loaded)
+    }
+
+    /// Share of requests that fails at the lowest rates: what of them is not completed under overload is no sign of it.
+    fn share_that_fails(&self) -> f64 {
+        let lowest = self.curve.iter().map(|seen| seen.rate_per_s).fold(f64::INFINITY, f64::min);
+        let mut all = Window::default();
+        let low = self.curve.iter().filter(|seen| seen.rate_per_s <= LOW * lowest);
+        low.for_each(|seen| all.add(&seen.counts));
+        all.failed as f64 / all.scheduled.max(1) as f64
     }
 
     /// Whether failures alone break a limit at all rates so far: load is no remedy for those.
@@ -272,9 +317,13 @@ impl Search<'_> {
     pub(super) fn overload(&mut self) -> Result<(), Stop> {
         let limit_s = self.goal.limit_s;
         let mut rate_per_s = 1.15 * self.bracket.1;
-        let mut duration_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
+        let short_s = round_to((3.0 * limit_s).max(1.0), self.window_s);
+        let mut duration_s = short_s;
         let mut measuring = false;
-        for step in 0..12 {
+        let failing = self.share_that_fails();
+        self.completes_per_s = 0.0;
+        for step in 0..OVERLOADS {
+            rate_per_s = rate_per_s.min(self.goal.most_per_s);
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
             if self.starved(&trial) {
                 return Ok(());
@@ -290,10 +339,17 @@ impl Search<'_> {
             if per_s <= 0.0 || rate_per_s >= self.goal.most_per_s {
                 return Ok(());
             }
-            let saturated = per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds;
+            self.completes_per_s = self.completes_per_s.max(per_s);
+            let due = (1.0 - failing) * seen.counts.scheduled as f64;
+            // The first time a few requests that are still on their way at the end are no sign.
+            let chance = if measuring { 0.0 } else { seen.counts.scheduled as f64 };
+            let saturated = (seen.counts.completed as f64) < 0.93 * due - chance.sqrt();
             if saturated && measuring {
-                self.capacity = Some(Capacity { per_s, error: error_of(&trial, skip) });
+                let capacity = measured_capacity(per_s, &trial, skip);
+                self.capacity = Some(capacity);
+                self.looks = vec![(self.elapsed_s, capacity)];
                 self.looked_s = self.elapsed_s;
+                self.capacities.push((self.elapsed_s, per_s));
                 self.tell(&Event::Capacity { per_s });
                 return Ok(());
             }
@@ -303,11 +359,12 @@ impl Search<'_> {
                 self.ramp()?;
                 rate_per_s = rate_per_s.max(self.bracket.1);
             }
+            // Once it is saturated, a little more than it can is enough, and quickly worked off again, also where it got
+            // faster since. Where it is still far away, the limit breaks for another reason than load.
+            let more = if step < 3 || measuring { 1.5 } else { 2.0 };
             measuring = saturated;
-            // Once it is saturated, a little more than it can is enough, and quickly worked off again.
-            // Where it is still far away, the limit breaks for another reason than load.
-            let more = if step < 3 { 1.5 } else { 2.0 };
             rate_per_s = if saturated { 1.2 * per_s } else { more * rate_per_s };
+            duration_s = short_s;
             if saturated {
                 duration_s = round_to(self.overload_s(per_s), self.window_s);
             }
@@ -315,63 +372,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Looks whether more requests are late, or fail, than a limit allows at rates far below the bracket: then no rate holds
-    /// it, however the short looks came out, and no line is told.
-    pub(super) fn look_below(&mut self) -> Result<(), Stop> {
-        let top = self.bracket.0;
-        // Of a target that collects work into batches it is known that low rates break.
-        if self.non_monotone || self.holds_below(top) {
-            return Ok(());
-        }
-        for share in BELOW {
-            let rate_per_s = (share * top).min(self.goal.most_per_s);
-            let strictest = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
-            let most_s = (0.08 * self.goal.budget_s).max(self.block_s);
-            let wanted_s = (FLOOR_LATE / strictest / rate_per_s).clamp(self.block_s, most_s);
-            let duration_s = round_to(wanted_s + self.settle_s, self.window_s);
-            let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
-            let skip = self.windows_in(self.settle_s);
-            let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
-                return Ok(());
-            };
-            self.curve.push(seen);
-            self.note_floor(&seen);
-            let held = !self.breaks_by(&seen, 3.0);
-            let told = self.measured(&seen);
-            self.tell(&Event::Probed { seen: told, held });
-            if held {
-                if rate_per_s < 0.5 * top {
-                    // What broke in between belongs to load.
-                    self.bracket = (rate_per_s, BELOW[0] * top);
-                    return self.narrow();
-                }
-                return Ok(());
-            }
-        }
-        Err(Stop::Infeasible)
-    }
-
-    /// Whether what was measured well below a rate leaves no doubt that the limits hold there.
-    pub(super) fn holds_below(&self, rate_per_s: f64) -> bool {
-        let mut all = Window::default();
-        let below = self.curve.iter().filter(|seen| seen.rate_per_s < 0.85 * rate_per_s);
-        below.for_each(|seen| all.add(&seen.counts));
-        self.goal.limits.iter().enumerate().all(|(at, limit)| {
-            let (n, late, allowed) = limit.as_share(at, &all);
-            late + 3.0 + 2.0 * late.sqrt() <= allowed * n
-        })
-    }
-
-    /// What the target completes when it is asked for a fifth more than it could do; nothing where it was not saturated or
-    /// the generator was late.
-    pub(super) fn measure_capacity(&mut self, known_per_s: f64) -> Result<Option<Capacity>, Stop> {
-        Ok(match self.look_at_capacity(known_per_s)? {
-            Overload::Saturated(capacity) => Some(capacity),
-            Overload::Beyond(_) | Overload::Unknown => None,
-        })
-    }
-
-    /// The same, and where the target was not saturated up to what rate.
+    /// What the target completes when it is asked for a fifth more than it could do, or up to what rate it was not saturated.
     pub(super) fn look_at_capacity(&mut self, known_per_s: f64) -> Result<Overload, Stop> {
         let mut rate_per_s = 1.2 * known_per_s;
         for _ in 0..4 {
@@ -385,9 +386,10 @@ impl Search<'_> {
                 return Ok(Overload::Unknown);
             }
             let per_s = seen.counts.completed as f64 / seen.seconds;
-            if per_s < 0.93 * seen.counts.scheduled as f64 / seen.seconds {
-                let error = error_of(&trial, skip);
-                return Ok(Overload::Saturated(Capacity { per_s, error }));
+            let due = (1.0 - self.share_that_fails()) * seen.counts.scheduled as f64;
+            if (seen.counts.completed as f64) < 0.93 * due {
+                self.capacities.push((self.elapsed_s, per_s));
+                return Ok(Overload::Saturated(measured_capacity(per_s, &trial, skip)));
             }
             // It can do more than it could.
             rate_per_s = (1.4 * rate_per_s).min(self.goal.most_per_s);
@@ -409,14 +411,29 @@ impl Search<'_> {
         }
         self.bracket.0 = self.bracket.0.min(0.8 * self.bracket.1);
         let duration_s = (8.0 * limit_s).max(1.5);
-        let ceiling = self.capacity.map_or(0.0, |capacity| capacity.per_s);
+        let ceiling = self.capacity.map_or(self.completes_per_s, |capacity| capacity.per_s);
         let mut broke = false;
+        if self.bracket.1 < COLD * ceiling {
+            // What broke a limit so far below what the target can did so while it was cold, or for another reason than load.
+            let rate = self.bracket.1;
+            match self.look(rate, limit_s, duration_s, true)? {
+                Look::Held => self.bracket = (rate, ceiling),
+                Look::Broke => broke = true,
+                Look::Starved => return self.narrow_below_starvation(rate),
+            }
+        }
         loop {
             let far = self.bracket.1 / self.bracket.0 > NARROW;
             // A rate that broke a limit once and is far below what the target can is asked again: the target may
             // have been cold.
             let again = !far && !broke && self.bracket.1 < 0.8 * ceiling;
             if !far && !again {
+                return Ok(());
+            }
+            // A bracket is no use to anybody when there is no time left to offer blocks in it.
+            if self.is_too_short()
+                && self.left_s() < self.modest_s() + limit_s + duration_s + DRAIN * limit_s
+            {
                 return Ok(());
             }
             let mid = (self.bracket.0 * self.bracket.1).sqrt();
@@ -432,10 +449,23 @@ impl Search<'_> {
     }
 }
 
-/// Standard error of the completions per window, as a share of their mean.
-fn error_of(trial: &Trial, skip: usize) -> f64 {
-    let counts: Vec<f64> =
-        trial.windows[skip..].iter().map(|w: &Window| w.completed as f64).collect();
+/// Parts of an overload that its long error comes from.
+const PARTS: usize = 8;
+
+fn measured_capacity(per_s: f64, trial: &Trial, skip: usize) -> Capacity {
+    let windows = &trial.windows[skip..];
+    let whole = windows.len() / PARTS;
+    let long = if whole > 1 { error_of(&windows[..whole * PARTS], whole) } else { 0.0 };
+    let error = error_of(windows, 1);
+    let completed: f64 = windows.iter().map(|window| window.completed as f64).sum();
+    let long_error = long.max(error);
+    Capacity { per_s, error, long_error, index: 0.5 * (long * long + error * error) * completed }
+}
+
+/// Standard error of the completions, as a share of their mean, from parts of so many windows.
+fn error_of(windows: &[Window], part: usize) -> f64 {
+    let sum = |part: &[Window]| part.iter().map(|w| w.completed as f64).sum::<f64>();
+    let counts: Vec<f64> = windows.chunks(part).map(sum).collect();
     let n = counts.len() as f64;
     let mean = counts.iter().sum::<f64>() / n;
     let variance = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);

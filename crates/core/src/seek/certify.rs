@@ -2,7 +2,9 @@
 
 use super::finding::Event;
 use super::focus::LEAST_RUN;
-use super::search::{Search, Stop, Stretch};
+use super::goal::Limit;
+use super::plant::Segment;
+use super::search::{Search, Stop, Stretch, round_to};
 use crate::normal;
 
 /// How far below the estimate the first run is, as a share.
@@ -16,8 +18,20 @@ const DEPTH: f64 = 0.6;
 /// A certified rate is not further above the line than this, but for rare cases.
 const FAR: f64 = 0.10;
 const RARE: f64 = 0.01;
+/// A search that is too short for an interval certifies a rate no higher than this share of what short looks saw hold, of the
+/// capacity, and of the line that the capacity lets expect with completions that are so many times as uneven as they looked
+/// (the second where they are more uneven than those of exponential services); in a run of at most so many blocks.
+const MODEST: f64 = 0.8;
+const MODEST_CAPACITY: f64 = 0.75;
+const MODEST_LINE: f64 = 0.95;
+const MODEST_INDEX: (f64, f64) = (2.0, 3.0);
+const MODEST_BLOCKS: f64 = 4.0;
+/// How much lower the next run is when one does not hold.
+const MODEST_STEP: f64 = 0.8;
 /// Most runs.
 const RUNS: usize = 8;
+/// Where less than this share of the time for an interval is left, there will be none.
+const SHORT: f64 = 0.95;
 
 impl Search<'_> {
     /// Blocks of a certifying run: about a twelfth of the budget.
@@ -84,16 +98,8 @@ impl Search<'_> {
     /// Whether a run held every limit, and was long enough to say so. Without an interval that says where the line is, the
     /// requests of the run alone must make it unlikely that a limit is missed in the long run.
     fn holds(&self, run: &Stretch) -> bool {
-        let is_sure = self.fit.is_some() || self.surely_holds(run);
+        let is_sure = self.fit.is_some() || self.surely_holds(&run.counts);
         run.seconds >= self.least_s() && self.excess(&run.counts) <= 1.0 && is_sure
-    }
-
-    /// Whether so few late ones are unlikely (one time in 40 for independent requests) if more were allowed.
-    fn surely_holds(&self, run: &Stretch) -> bool {
-        self.goal.limits.iter().enumerate().all(|(at, limit)| {
-            let (n, late, allowed) = limit.as_share(at, &run.counts);
-            late + 3.0 + 2.0 * late.sqrt() <= allowed * n
-        })
     }
 
     /// The highest rate closely below the estimate, and not contradicted by the interval, at which a run held that
@@ -168,8 +174,56 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Whether what is left of the budget is not enough for an interval. A target that is followed has time.
+    pub(super) fn is_too_short(&self) -> bool {
+        !self.is_followed && self.left_s() < SHORT * self.rest_s(self.block_s)
+    }
+
+    /// Time of the shortest run well below the line, s.
+    pub(super) fn modest_s(&self) -> f64 {
+        self.settle_s + LEAST_RUN as f64 * self.block_s + 2.0 * self.goal.limit_s
+    }
+
+    /// Too little time is left for an interval, but enough to show that the limits hold at a rate well below the line.
+    pub(super) fn certify_modestly(&mut self) -> Result<(), Stop> {
+        let heavy = self.unevenness_of_completions() > 1.0;
+        let times = if heavy { MODEST_INDEX.1 } else { MODEST_INDEX.0 };
+        let by_capacity = self.line_by_capacity(times).unwrap_or(f64::INFINITY);
+        let most = self.capacity.map_or(f64::INFINITY, |c| MODEST_CAPACITY * c.per_s);
+        let most = most.min(MODEST_LINE * by_capacity);
+        let mut rate_per_s = (MODEST * self.bracket.0).min(most);
+        let around_s = self.settle_s + 2.0 * self.goal.limit_s;
+        while self.left_s() >= self.modest_s() && self.certified.is_none() {
+            let longest_s = (self.left_s() - around_s).min(MODEST_BLOCKS * self.block_s);
+            let blocks = (longest_s / self.block_s).floor().max(LEAST_RUN as f64);
+            let duration_s = round_to(self.settle_s + blocks * self.block_s, self.window_s);
+            let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
+            let skip = self.windows_in(self.settle_s);
+            let Some(run) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else { break };
+            self.curve.push(run);
+            self.runs.push(run);
+            let held = !self.starved(&trial) && self.holds(&run);
+            self.certified = held.then_some(run);
+            self.certified_last = held;
+            let seen = self.measured(&run);
+            self.tell(&Event::Certified { seen, held });
+            rate_per_s *= MODEST_STEP;
+        }
+        Err(if self.fails_in_all_runs() { Stop::Infeasible } else { Stop::Budget })
+    }
+
+    /// Whether so many requests failed in all runs that no rate holds a limit.
+    fn fails_in_all_runs(&self) -> bool {
+        let allowed = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
+        let fails = |run: &Stretch| {
+            let may = allowed * run.counts.scheduled as f64;
+            run.counts.failed as f64 > may + 3.0 * may.sqrt()
+        };
+        !self.runs.is_empty() && self.runs.iter().all(fails)
+    }
+
     /// One contiguous run. Its blocks count for the estimate whether it holds or not.
-    fn run(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
+    pub(super) fn run(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
         // Load that could not certify anything is not worth its time.
         if self.left_s() < self.order_s(0) + self.least_s() {
             return Err(Stop::Budget);
@@ -185,16 +239,5 @@ impl Search<'_> {
         let seen = self.measured(&run);
         self.tell(&Event::Certified { seen, held });
         Ok(held)
-    }
-
-    /// The lowest rate above the certified one, or of all, at which a run broke a limit.
-    pub(super) fn failing(&self) -> Option<Stretch> {
-        let above = self.certified.map_or(0.0, |run| run.rate_per_s);
-        self.runs
-            .iter()
-            .chain(&self.curve)
-            .filter(|run| run.rate_per_s > above && self.excess(&run.counts) > 1.0)
-            .min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
-            .copied()
     }
 }

@@ -1,5 +1,6 @@
 //! What a search ends with, and what it tells on the way.
 
+use super::basis::Basis;
 use super::plant::{LIMITS_MAX, Window};
 use super::watch::Watched;
 use serde::{Deserialize, Serialize};
@@ -117,8 +118,12 @@ pub struct Finding {
     pub certified: Option<Measured>,
     /// Whether that run was the search's last; an earlier one is taken if time was over before a last one held.
     pub certified_last: bool,
-    /// The lowest rate above it at which a run was measured that broke a limit.
+    /// The lowest rate above it that surely breaks a limit: above the interval, or beyond what the target completes.
     pub failing: Option<Measured>,
+    /// The lowest rate above it, and below `failing`, at which a limit was broken in a look or a run that may have been
+    /// bad luck.
+    #[serde(default)]
+    pub broke: Option<Measured>,
     /// Best estimate of the line, requests per second.
     pub estimate_per_s: Option<f64>,
     /// The interval that holds the line with the wanted confidence, requests per second.
@@ -152,6 +157,12 @@ pub struct Finding {
     /// Parts of the search that were offered once more because the generator was late in them.
     #[serde(default)]
     pub repeated: u32,
+    /// The evidence behind the line.
+    #[serde(default)]
+    pub basis: Basis,
+    /// What was assumed, what was seen, and what would narrow the interval, one sentence each: [`super::notes::notes`].
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// The line over time, where the target was followed; there is no certified rate and no one estimate then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Vec<Watched>>,

@@ -23,8 +23,10 @@ pub struct Block {
     /// Its length, s.
     pub seconds: f64,
     /// Requests due in it.
-    pub scheduled: f64,
-    /// Late ones, for one limit.
+    pub arrivals: f64,
+    /// Those that one limit judges.
+    pub judged: f64,
+    /// Late ones of these.
     pub late: f64,
 }
 
@@ -123,6 +125,8 @@ const MOST: f64 = 5.0;
 const ROOM_ERRORS: f64 = 1.8;
 /// How much of the second order is taken.
 const BEND: f64 = 0.6;
+/// Neighbours of a block that may share a burst with it.
+const LAGS: usize = 4;
 /// Grid of the line's logarithm.
 const LINES: usize = 81;
 /// Grid of slopes.
@@ -147,8 +151,7 @@ fn ln_logistic(z: f64) -> f64 {
 
 /// Blocks of nearly the same rate together, as (ln rate, scheduled, late).
 fn cells(blocks: &[Block]) -> Vec<(f64, f64, f64)> {
-    let mut points: Vec<_> =
-        blocks.iter().map(|b| (b.rate_per_s.ln(), b.scheduled, b.late)).collect();
+    let mut points: Vec<_> = blocks.iter().map(|b| (b.rate_per_s.ln(), b.judged, b.late)).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut cells: Vec<(f64, f64, f64)> = Vec::new();
     for (x, scheduled, late) in points {
@@ -201,7 +204,7 @@ pub fn fit(blocks: &[Block], allowed: f64, prior: &Prior) -> Fit {
 /// Logarithm of the arrivals that were counted over those that the rates mean.
 fn counted_over_planned(blocks: &[Block]) -> f64 {
     let planned: f64 = blocks.iter().map(|b| b.rate_per_s * b.seconds).sum();
-    let counted: f64 = blocks.iter().map(|b| b.scheduled).sum();
+    let counted: f64 = blocks.iter().map(|b| b.arrivals).sum();
     if planned > 0.0 && counted > 0.0 { (counted / planned).ln() } else { 0.0 }
 }
 
@@ -215,13 +218,20 @@ fn pooled_dispersion(blocks: &[Block], allowed: f64, line: f64, slope: f64, prio
                     + (-(logit(allowed) + slope * prior.bent(block.rate_per_s.ln() - line))).exp());
             // A burst at a rate where the model expects next to nothing must not outweigh all other blocks.
             let expected = p.clamp(0.5 * allowed, 1.0 - 0.5 * allowed);
-            let variance = block.scheduled * expected * (1.0 - expected);
+            let variance = block.judged * expected * (1.0 - expected);
             let most = MOST * prior.dispersion.0.max(1.0).sqrt();
-            ((block.late - block.scheduled * p) / variance.max(1.0).sqrt()).clamp(-most, most)
+            ((block.late - block.judged * p) / variance.max(1.0).sqrt()).clamp(-most, most)
         })
         .collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
-    let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let together = |lag: usize| {
+        let pairs = residuals.iter().zip(residuals.iter().skip(lag));
+        pairs.map(|(one, later)| one * later).sum::<f64>()
+    };
+    // Bartlett's weights, and the first lag whole: what more than two neighbours share is rare in a queue, and usual where
+    // something else takes the target's time.
+    let shared = |lag: usize| (1.0 - (lag - 1) as f64 / LAGS as f64) * together(lag);
+    let neighbours: f64 = (1..=LAGS).map(shared).sum::<f64>().max(together(1));
     let (prior_dispersion, worth) = prior.dispersion;
     let freedom = (blocks.len() as f64 - 1.0).max(0.0);
     let own = squares + 2.0 * neighbours.max(0.0);

@@ -7,7 +7,7 @@ use super::search::{Search, Stop, Stretch, round_to};
 use super::traffic;
 
 /// Blocks at either rate of an order.
-const HALF: usize = 3;
+pub(super) const HALF: usize = 3;
 /// Least and most share of the budget that is kept for certification.
 const RESERVE: (f64, f64) = (0.2, 0.25);
 /// Prior knowledge of the dispersion is worth so many blocks.
@@ -17,13 +17,22 @@ const INFLATION: f64 = 1.75;
 /// An interval needs so many blocks, and so many natural times of the backlog.
 pub(super) const LEAST_BLOCKS: usize = 6;
 pub(super) const LEAST_BACKLOGS: f64 = 12.0;
+/// Late requests that the blocks near a line hold at least, as many as their limit allows there.
+const LATE_LEAST: f64 = 30.0;
+/// Bursts of late requests that they hold at least where the room to capacity is larger than this: with completions that are
+/// more uneven than those of exponential services, and without.
+const BURSTS: (f64, f64) = (7.0, 0.2);
+const BURSTS_USUAL: (f64, f64) = (2.0, 0.35);
+/// Up to this room to capacity theory knows the dispersion; beyond it, late requests come from long services and not from
+/// load, and bursts are that much larger.
+const HEAVY_ROOM: f64 = 0.2;
 /// Blocks of the shortest run that certifies a rate.
 pub(super) const LEAST_RUN: usize = 2;
 /// The search stops where theory puts the half-width at this share of the wanted one.
 const PLANNED: f64 = 0.9;
 /// An order's beginning that is not counted is so many natural times of the backlog long, three times the time in
 /// which a reflected Brownian motion forgets where it began.
-const FILL: f64 = 6.0;
+pub(super) const FILL: f64 = 6.0;
 /// No further than this does an order reach beyond an estimate that no broken limit bounds.
 const LEAP: f64 = 1.05;
 /// What is late below this share of the line is late without load.
@@ -113,6 +122,7 @@ impl Search<'_> {
         self.blocks.clear();
         self.fit = None;
         self.capacity = None;
+        self.holds_at_per_s = None;
         self.bracket = (0.9 * rate_per_s, f64::INFINITY);
         self.ramp()?;
         self.overload()?;
@@ -132,7 +142,7 @@ impl Search<'_> {
     fn known_well_enough(&self, found: &Fit) -> bool {
         self.is_founded()
             && self.expected_half_width() <= PLANNED * self.goal.width
-            && found.half_width() <= PLANNED * self.goal.width
+            && self.half_width_told(found) <= PLANNED * self.goal.width
     }
 
     /// Whether there are blocks enough for an interval: in number, and in natural times of the backlog.
@@ -140,7 +150,32 @@ impl Search<'_> {
         let Some((fit, limit)) = self.fit else { return false };
         let seconds: f64 = self.blocks.iter().map(|block| block.seconds).sum();
         let backlog_s = self.backlog_s(limit, fit.estimate_per_s);
-        self.blocks.len() >= LEAST_BLOCKS && seconds >= LEAST_BACKLOGS * backlog_s
+        self.blocks.len() >= LEAST_BLOCKS
+            && seconds >= (LEAST_BACKLOGS * backlog_s).max(self.least_bursts_s())
+    }
+
+    /// Load near the line that shows enough late requests, and enough bursts of them where the line is so far below capacity
+    /// that the theory of queues near saturation says little of them, s. What was seen has no part in it: few late requests
+    /// in the blocks would shorten it where they are missing by chance.
+    pub(super) fn least_bursts_s(&self) -> f64 {
+        // An estimate that is above what heavy tails let expect may lack their bursts.
+        let by_capacity = self.line_by_capacity(1.0).unwrap_or(f64::INFINITY);
+        let rate = self.guess_per_s().map_or(0.0, |line| line.min(by_capacity));
+        if rate <= 0.0 {
+            return 0.0;
+        }
+        let room = self.capacity.map_or(0.0, |capacity| capacity.per_s / rate - 1.0);
+        let heavy = self.unevenness_of_completions() > 1.0;
+        let (bursts, most) = if heavy { BURSTS } else { BURSTS_USUAL };
+        let bursts = if room > most { bursts } else { 0.0 };
+        let least_s = |limit: usize| {
+            let late_per_s = self.allowed(limit) * rate * self.judged_share(limit);
+            LATE_LEAST.max(bursts * self.prior(limit, rate).dispersion.0) / late_per_s
+        };
+        match self.fit {
+            Some((_, limit)) => least_s(limit),
+            None => (0..self.goal.limits.len()).map(least_s).fold(0.0, f64::max),
+        }
     }
 
     /// Half-width that the blocks so far lead to by theory.
@@ -155,7 +190,8 @@ impl Search<'_> {
             traffic::slope(room, above)
         });
         let rise = fit.slope.min(flat) * above * (1.0 - above) * (1.0 - prior.floor);
-        let variance = prior.dispersion.0.max(1.0) * allowed * (1.0 - allowed) / rate;
+        let variance = prior.dispersion.0.max(1.0) * allowed * (1.0 - allowed)
+            / (rate * self.judged_share(limit));
         let seconds: f64 = self.blocks.iter().map(|block| block.seconds).sum();
         traffic::width_after(variance * INFLATION, rise, seconds, self.goal.confidence)
     }
@@ -173,14 +209,18 @@ impl Search<'_> {
         round_to(fill_s.clamp(0.25 * self.block_s, self.block_s), self.window_s)
     }
 
+    /// What the limit leaves for waiting, s.
+    pub(super) fn slack_s(&self) -> f64 {
+        (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s)
+    }
+
     /// Natural time of the backlog at a line there, s.
     pub(super) fn backlog_s(&self, limit: usize, line_per_s: f64) -> f64 {
         let allowed = self.allowed(limit);
         let above = above_floor(allowed, self.floor_share(limit, allowed, line_per_s));
         let capacity = self.capacity.map(|c| (c.per_s, c.error));
         let room = capacity.map_or(0.15, |c| Prior::room(c, line_per_s));
-        let slack_s = (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s);
-        traffic::backlog_time_s(slack_s, room / (1.0 + room), above)
+        traffic::backlog_time_s(self.slack_s(), room / (1.0 + room), above)
     }
 
     /// Offers runs of `blocks` blocks at each of these rates, back to back, with time to settle before each, and
@@ -248,8 +288,10 @@ impl Search<'_> {
     pub(super) fn fit_of(&self, blocks: &[Stretch], limit: usize, center_per_s: f64) -> Fit {
         let bound = &self.goal.limits[limit];
         let block = |stretch: &Stretch| {
-            let (scheduled, late, _) = bound.as_share(limit, &stretch.counts);
-            Block { rate_per_s: stretch.rate_per_s, seconds: stretch.seconds, scheduled, late }
+            let (judged, late, _) = bound.as_share(limit, &stretch.counts);
+            let arrivals = stretch.counts.scheduled as f64;
+            let (rate_per_s, seconds) = (stretch.rate_per_s, stretch.seconds);
+            Block { rate_per_s, seconds, arrivals, judged, late }
         };
         let blocks: Vec<Block> = blocks.iter().map(block).collect();
         fit(&blocks, self.allowed(limit), &self.prior(limit, center_per_s))
@@ -257,6 +299,14 @@ impl Search<'_> {
 
     fn allowed(&self, limit: usize) -> f64 {
         self.goal.limits[limit].as_share(limit, &Window::default()).2
+    }
+
+    /// Share of the requests so far that a limit judges.
+    pub(super) fn judged_share(&self, limit: usize) -> f64 {
+        let mut all = Window::default();
+        self.curve.iter().for_each(|seen| all.add(&seen.counts));
+        let share = all.subject(limit) as f64 / all.scheduled.max(1) as f64;
+        if all.scheduled > 0 { share.max(1e-3) } else { 1.0 }
     }
 
     /// What is believed of a limit before the blocks.
@@ -268,7 +318,10 @@ impl Search<'_> {
         let time_s = self.backlog_s(limit, center_per_s);
         let ratio = above * (1.0 - above) / (allowed * (1.0 - allowed));
         // Measured ones are 0.4 to 1.4 of this.
-        let dispersion = 0.8 * ratio * traffic::dispersion(center_per_s, time_s, above);
+        let judged_per_s = center_per_s * self.judged_share(limit);
+        let room = capacity.map_or(0.0, |c| Prior::room(c, center_per_s));
+        let beyond = (room / HEAVY_ROOM).max(1.0);
+        let dispersion = beyond * 0.8 * ratio * traffic::dispersion(judged_per_s, time_s, above);
         Prior {
             capacity,
             bracket: self.bracket,
@@ -303,7 +356,8 @@ impl Search<'_> {
         let floor = self.prior(limit, rate).floor;
         let above = above_floor(allowed, floor);
         let rise = found.slope * above * (1.0 - above) * (1.0 - floor);
-        let variance = found.dispersion * allowed * (1.0 - allowed) / rate;
+        let variance =
+            found.dispersion * allowed * (1.0 - allowed) / (rate * self.judged_share(limit));
         let (width, confidence) = (self.goal.width, self.goal.confidence);
         let measuring_s = traffic::time_to_width_s(variance, rise, width, confidence);
         let spent_s = self

@@ -42,6 +42,13 @@ impl Limit {
         Self { label: label.to_owned(), bound: Bound::Mean { limit_s } }
     }
 
+    /// The class of requests that it judges, by the label `p95{class=NAME}=50ms`; none where it judges all.
+    #[must_use]
+    pub fn class(&self) -> Option<&str> {
+        let (_, rest) = self.label.split_once("{class=")?;
+        rest.rsplit_once('}').map(|(name, _)| name)
+    }
+
     /// The share that the plant's abort rule allows; a mean never aborts.
     #[must_use]
     pub fn allowed(&self) -> f64 {
@@ -62,20 +69,19 @@ impl Limit {
         }
     }
 
-    /// The counts as a share that must not pass a target: (scheduled, late, target).
+    /// The counts as a share that must not pass a target: (requests judged, late, target).
     ///
-    /// Of a limit on one class the share is that of its requests, over all that were scheduled: a rate is one of all
-    /// classes, and bursts of late requests hit all of them at once.
+    /// A limit on one class has the requests of that class only, and as little evidence as those give.
     ///
     /// A mean m against a limit L goes in as the share m / (m + L), which is one half at the line and whose logit
     /// is ln(m / L), so that one estimator serves both.
     #[must_use]
     pub fn as_share(&self, at: usize, counts: &Window) -> (f64, f64, f64) {
-        let n = counts.scheduled as f64;
+        let n = counts.subject(at) as f64;
         match self.bound {
-            Bound::Late { allowed } => (n, n * counts.late_share(at), allowed),
+            Bound::Late { allowed } => (n, counts.late[at] as f64, allowed),
             Bound::Mean { limit_s } => {
-                let mean_s = counts.subject_sum_s(at) / counts.subject(at).max(1) as f64;
+                let mean_s = counts.subject_sum_s(at) / n.max(1.0);
                 (n, n * mean_s / (mean_s + limit_s), 0.5)
             }
         }
@@ -191,7 +197,7 @@ mod tests {
         let late = Limit::late("p95{class=a}=1s", 0.05);
         assert!((late.excess(1, &counts()) - 2.0).abs() < 1e-12, "10 % where 5 % are allowed");
         let (n, share, allowed) = late.as_share(1, &counts());
-        assert!((n - 1000.0).abs() < 1e-9 && (share - 100.0).abs() < 1e-9 && allowed == 0.05);
+        assert!((n - 250.0).abs() < 1e-9 && (share - 25.0).abs() < 1e-9 && allowed == 0.05);
         let mean = Limit::mean("mean{class=a}=25ms", 0.025);
         assert!((mean.excess(1, &counts()) - 2.0).abs() < 1e-12, "50 ms where 25 are allowed");
         assert!((mean.excess(0, &counts()) - 0.8).abs() < 1e-12, "20 ms over all");

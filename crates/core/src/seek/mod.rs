@@ -3,12 +3,20 @@
 //! [`search::seek`] drives any [`plant::Plant`] and returns a [`finding::Finding`]; `docs/seek.md` has the method
 //! and what it was measured to be worth.
 
+pub mod basis;
+mod below;
 mod bracket;
 mod certify;
+mod drift;
+mod enough;
+mod failing;
 pub mod finding;
 pub mod fit;
 mod focus;
 pub mod goal;
+#[cfg(test)]
+mod made;
+pub mod notes;
 pub mod plant;
 pub mod rivals;
 pub mod search;

@@ -3,6 +3,7 @@
 use super::bracket::Capacity;
 use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpan};
 use super::fit::Fit;
+use super::focus::LEAST_RUN;
 use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
 use crate::rng::splitmix64;
@@ -58,6 +59,8 @@ pub(super) struct Search<'a> {
     /// Runs at one rate that were judged as a whole.
     pub runs: Vec<Stretch>,
     pub capacity: Option<Capacity>,
+    /// The most that it completed in the search for that, requests per second.
+    pub completes_per_s: f64,
     /// Highest rate that held and lowest that did not.
     pub bracket: (f64, f64),
     /// Mean response time at the lowest load, s.
@@ -72,21 +75,45 @@ pub(super) struct Search<'a> {
     pub starved_at_per_s: f64,
     /// Orders that were offered once more because the generator was late in them.
     pub repeated: u32,
+    /// Where a look for that alone showed that the limits hold.
+    pub holds_at_per_s: Option<f64>,
     pub non_monotone: bool,
     /// Whether load was tried as a remedy for a target that no low rate holds.
     pub heated: bool,
     /// When the capacity was measured last, s.
     pub looked_s: f64,
+    /// Measurements of the capacity: when they ended, s, and requests per second.
+    pub capacities: Vec<(f64, f64)>,
+    /// The largest lag of the generator in what was judged, at its 99th percentile, s.
+    pub lag_p99_s: f64,
     pub changes: Vec<Change>,
+    /// Changes of these that warmed it before the search for the line began.
+    pub warmed: usize,
+    /// What the target completed under overload since then, and when, s.
+    pub looks: Vec<(f64, Capacity)>,
     /// Since when everything that is kept was measured, s.
     pub since_s: f64,
     pub started_over: bool,
+    /// Whether the target is followed, and not searched once.
+    pub is_followed: bool,
     pub width_reached: bool,
     pub phases: Vec<PhaseSpan>,
 }
 
 pub(super) fn round_to(value: f64, step: f64) -> f64 {
     (value / step).round().max(1.0) * step
+}
+
+/// Length of a block, s. It holds many times the limit, because lateness comes in bursts of about its length. A budget that
+/// is too small for that is too small: shorter blocks would show a line that is not there.
+fn block_s(goal: &Goal) -> f64 {
+    (16.0 * goal.limit_s).max((goal.budget_s / 24.0).clamp(1.0, 4.0))
+}
+
+/// Length of the shortest run that certifies a rate, s.
+#[must_use]
+pub fn least_run_s(goal: &Goal) -> f64 {
+    LEAST_RUN as f64 * block_s(goal)
 }
 
 /// Searches the load line of `plant`, and tells `observe` on the way.
@@ -98,7 +125,7 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
         return search.finding(Err(Stop::Infeasible), Some(reason));
     }
     let mut outcome = search.phases_in_order();
-    if let Err(Stop::NeverViolated | Stop::GeneratorLimited) = outcome {
+    if let Err(Stop::GeneratorLimited) = outcome {
         // That there is no time left to certify a rate does not unsay why the search ended.
         match search.certify_below(search.bracket.0) {
             Ok(()) | Err(Stop::Budget) => (),
@@ -108,7 +135,7 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     if search.certified.is_none() {
         search.certify_from_before();
     }
-    if search.fit.is_some() && !search.is_founded() {
+    if search.fit.is_some() && !search.is_told() {
         search.certified = None;
     }
     search.enter(None);
@@ -122,9 +149,7 @@ impl<'a> Search<'a> {
         observe: &'a mut dyn FnMut(&Event),
     ) -> Search<'a> {
         let window_s = (goal.limit_s / 2.0).clamp(0.05, 1.0);
-        // A block holds many times the limit, because lateness comes in bursts of about its length. A budget that is too
-        // small for that is too small: shorter blocks would show a line that is not there.
-        let block_s = (16.0 * goal.limit_s).max((goal.budget_s / 24.0).clamp(1.0, 4.0));
+        let block_s = block_s(goal);
         let settle_s = (2.0 * goal.limit_s).max(0.5).min(block_s / 4.0);
         Search {
             plant,
@@ -140,6 +165,7 @@ impl<'a> Search<'a> {
             blocks: Vec::new(),
             runs: Vec::new(),
             capacity: None,
+            completes_per_s: 0.0,
             bracket: (0.0, f64::INFINITY),
             floor_s: f64::INFINITY,
             fit: None,
@@ -149,12 +175,18 @@ impl<'a> Search<'a> {
             certified_last: false,
             starved_at_per_s: f64::INFINITY,
             repeated: 0,
+            holds_at_per_s: None,
             non_monotone: false,
             heated: false,
             looked_s: 0.0,
+            capacities: Vec::new(),
+            lag_p99_s: 0.0,
             changes: Vec::new(),
+            warmed: 0,
+            looks: Vec::new(),
             since_s: 0.0,
             started_over: false,
+            is_followed: false,
             width_reached: false,
             phases: Vec::new(),
         }
@@ -170,6 +202,10 @@ impl<'a> Search<'a> {
         self.warm_near_capacity()?;
         self.enter(Some(Phase::Bracket));
         self.narrow()?;
+        if self.is_too_short() {
+            self.enter(Some(Phase::Certify));
+            return self.certify_modestly();
+        }
         self.look_below()?;
         self.enter(Some(Phase::Pilot));
         self.pilot()?;
@@ -178,6 +214,7 @@ impl<'a> Search<'a> {
         while self.look_again(true)? {
             self.focus()?;
         }
+        self.confirm_below()?;
         self.enter(Some(Phase::Certify));
         self.certify()
     }
@@ -240,6 +277,7 @@ impl<'a> Search<'a> {
             allowed: self.goal.limits.iter().map(super::goal::Limit::allowed).collect(),
         });
         self.elapsed_s += trial.elapsed_s;
+        self.lag_p99_s = self.lag_p99_s.max(trial.pace.lag_p99_s);
         if trial.interrupted {
             return Err(Stop::Interrupted);
         }
@@ -256,6 +294,7 @@ impl<'a> Search<'a> {
         segments: &[Segment],
         abort: Option<Abort>,
     ) -> Result<Trial, Stop> {
+        let lag_p99_s = self.lag_p99_s;
         let mut trial = self.offer(segments, abort)?;
         let is_long = trial.elapsed_s > LONG * self.goal.budget_s;
         for _ in 1..if is_long { TRIES_LONG } else { TRIES } {
@@ -263,7 +302,12 @@ impl<'a> Search<'a> {
                 break;
             }
             self.repeated += 1;
+            self.lag_p99_s = lag_p99_s;
             trial = self.offer(segments, abort)?;
+        }
+        if self.starved(&trial) {
+            // Nothing is judged by it.
+            self.lag_p99_s = lag_p99_s;
         }
         Ok(trial)
     }
@@ -296,7 +340,8 @@ impl<'a> Search<'a> {
         windows.iter().for_each(|window| counts.add(window));
         let began_s = self.elapsed_s - trial.elapsed_s;
         (counts.scheduled > 0).then_some(Stretch {
-            rate_per_s,
+            // What was offered: never more than may be.
+            rate_per_s: rate_per_s.min(self.goal.most_per_s),
             counts,
             seconds: windows.len() as f64 * self.window_s,
             at_s: began_s + at as f64 * self.window_s,
@@ -311,7 +356,12 @@ impl<'a> Search<'a> {
     /// Whether the generator sent too late to say anything of the target. What it could not send, the target did not
     /// miss; a lag below this is in the response times, which count from the intended time, and on the safe side.
     pub fn starved(&self, trial: &Trial) -> bool {
-        trial.pace.lag_p99_s > (LAG * self.goal.limit_s).max(LAG_FLOOR_S)
+        trial.pace.lag_p99_s > self.lag_tolerated_s()
+    }
+
+    /// Lag of the generator above which an offer is not judged, s.
+    pub fn lag_tolerated_s(&self) -> f64 {
+        (LAG * self.goal.limit_s).max(LAG_FLOOR_S)
     }
 
     /// The curve: stretches of the same rate together, in ascending order.

@@ -6,7 +6,7 @@
 //! changes the latency and not the capacity shows in the blocks: in a trend, in a step, or in far more dispersion than the
 //! backlog of a queue has.
 
-use super::bracket::Capacity;
+use super::bracket::{Capacity, Overload};
 use super::finding::{Change, Event};
 use super::search::{Search, Stop};
 use crate::normal;
@@ -18,31 +18,50 @@ const SHARE: f64 = 0.06;
 /// as a share of the budget.
 const WARM: f64 = 0.05;
 const WARM_UNTIL: f64 = 0.3;
+/// Unevenness of the completions from which tails are heavy, and how much larger the capacity's error is then.
+pub(super) const HEAVY: f64 = 2.0;
+const HEAVY_ERROR: f64 = 1.4;
 /// From one look at the capacity to the next, as a share of the budget.
-const LOOK_EVERY: f64 = 0.18;
+pub(super) const LOOK_EVERY: f64 = 0.18;
 /// A target that has changed more often than this has no line of its own.
 const CHANGES: usize = 2;
+/// Looks at the capacity that are judged together at least; the share of itself by which it may wobble from one to the
+/// next without a meaning; and the share of stationary searches that either test of them may call changed.
+const LOOKS: usize = 3;
+const WOBBLE: f64 = 0.015;
+const LOOK_LEVEL: f64 = 0.005;
 /// Standard deviations that a trend of the residuals must have.
 const TREND: f64 = 3.0;
 /// Share of stationary searches that the test for a step may call changed.
-const STEP_LEVEL: f64 = 0.01;
+const STEP_LEVEL: f64 = 0.003;
 /// Dispersion of the blocks over that of theory which no queue has.
 const RESTLESS: f64 = 6.0;
 /// Blocks that the tests need.
-const LEAST: usize = 10;
+pub(super) const LEAST: usize = 10;
 
 impl Search<'_> {
     /// A target that compiles, fills its caches or adds servers does so under load, and not at the low load of the warm-up:
     /// what it completes when it is overloaded is measured until it stays the same.
     pub(super) fn warm_near_capacity(&mut self) -> Result<(), Stop> {
+        let first = self.capacity.map(|capacity| (self.looked_s, capacity));
         let mut warmed = false;
         while let Some(before) = self.capacity.filter(|_| !self.non_monotone) {
-            let Some(after) = self.measure_capacity(before.per_s)? else { break };
+            let after = match self.look_at_capacity(before.per_s)? {
+                Overload::Saturated(after) => after,
+                Overload::Beyond(per_s) => {
+                    self.look_beyond(per_s)?;
+                    warmed = true;
+                    continue;
+                }
+                Overload::Unknown => break,
+            };
             self.looked_s = self.elapsed_s;
             let apart = (after.per_s / before.per_s).ln().abs();
             if apart < WARM.max(2.0 * before.error.hypot(after.error)) {
+                self.looks.push((self.elapsed_s, after));
                 break;
             }
+            self.looks = vec![(self.elapsed_s, after)];
             self.capacity = Some(after);
             self.tell(&Event::Capacity { per_s: after.per_s });
             warmed = true;
@@ -50,13 +69,32 @@ impl Search<'_> {
                 break;
             }
         }
-        if let (true, Some(capacity)) = (warmed, self.capacity) {
+        if let (true, Some(capacity), Some((from_s, first))) = (warmed, self.capacity, first) {
             // What broke a limit on the way did so while it was cold.
             self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
             self.curve.clear();
+            self.holds_at_per_s = None;
             self.since_s = self.elapsed_s;
+            if self.is_another(first, capacity) {
+                self.note_change(from_s, first.per_s, capacity.per_s);
+                self.warmed = self.changes.len();
+            }
         }
         Ok(())
+    }
+
+    fn note_change(&mut self, from_s: f64, before_per_s: f64, after_per_s: f64) {
+        let change = Change { from_s, until_s: self.elapsed_s, before_per_s, after_per_s };
+        self.changes.push(change);
+        self.tell(&Event::Changed(change));
+    }
+
+    /// Measures the capacity of a target that completed all that was offered, up to this rate.
+    fn look_beyond(&mut self, per_s: f64) -> Result<(), Stop> {
+        self.capacity = None;
+        self.bracket = (0.5 * per_s, f64::INFINITY);
+        self.ramp()?;
+        self.overload()
     }
 
     /// Measures the capacity again if that is due. Starts over when it has changed.
@@ -67,47 +105,115 @@ impl Search<'_> {
         if !now && self.elapsed_s < self.looked_s + LOOK_EVERY * self.goal.budget_s {
             return Ok(false);
         }
-        let Some(after) = self.measure_capacity(before.per_s)? else { return Ok(false) };
-        let from_s = std::mem::replace(&mut self.looked_s, self.elapsed_s);
-        if !differs(before, after) {
-            // Both are of the same target. The first one stays: the interval's constants were chosen for one measurement.
-            return Ok(false);
-        }
-        let change = Change {
-            from_s,
-            until_s: self.elapsed_s,
-            before_per_s: before.per_s,
-            after_per_s: after.per_s,
+        let from_s = self.looked_s;
+        let after = match self.look_at_capacity(before.per_s)? {
+            Overload::Saturated(after) if !self.is_another(before, after) => {
+                // Both are of the same target. The first one stays: the interval's constants were chosen for one measurement.
+                self.looked_s = self.elapsed_s;
+                self.looks.push((self.elapsed_s, after));
+                return Ok(false);
+            }
+            Overload::Unknown => return Ok(false),
+            other => other,
         };
-        self.changes.push(change);
-        self.tell(&Event::Changed(change));
-        if self.changes.len() > CHANGES {
+        self.looked_s = self.elapsed_s;
+        self.forget_all();
+        let began = match after {
+            Overload::Saturated(after) => {
+                self.capacity = Some(after);
+                self.looks = vec![(self.elapsed_s, after)];
+                self.note_change(from_s, before.per_s, after.per_s);
+                Ok(())
+            }
+            Overload::Beyond(per_s) => self.look_beyond(per_s).map(|()| {
+                let after_per_s = self.capacity.map_or(per_s, |capacity| capacity.per_s);
+                self.note_change(from_s, before.per_s, after_per_s);
+            }),
+            Overload::Unknown => Ok(()),
+        };
+        if self.changes.len() - self.warmed > CHANGES || self.came_back() {
             return Err(Stop::Unstable);
         }
-        self.begin_again(after)?;
-        Ok(true)
+        match began.and_then(|()| self.begin_again()) {
+            Err(Stop::Budget) => Err(Stop::Unstable),
+            other => other.map(|()| true),
+        }
     }
 
-    /// Forgets what another target showed, and looks for the bracket again.
-    fn begin_again(&mut self, capacity: Capacity) -> Result<(), Stop> {
+    /// Forgets what another target showed.
+    fn forget_all(&mut self) {
         self.blocks.clear();
         self.runs.clear();
         self.curve.clear();
         self.fit = None;
         self.certified = None;
-        self.capacity = Some(capacity);
         self.width_reached = false;
+        self.holds_at_per_s = None;
         self.since_s = self.elapsed_s;
-        self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
-        let began = self.narrow().and_then(|()| self.pilot());
-        match began {
-            Err(Stop::Budget) => Err(Stop::Unstable),
-            other => other,
+    }
+
+    /// Looks for the bracket of a target that has changed.
+    fn begin_again(&mut self) -> Result<(), Stop> {
+        if let Some(capacity) = self.capacity {
+            self.bracket = (0.5 * capacity.per_s, capacity.per_s * (1.0 + capacity.error));
         }
+        self.narrow().and_then(|()| self.pilot())
+    }
+
+    /// Whether the last change undid part of the one before: what comes and goes is no state to search in.
+    fn came_back(&self) -> bool {
+        let faster = |change: &Change| change.after_per_s > change.before_per_s;
+        self.changes[self.warmed..].windows(2).any(|pair| faster(&pair[0]) != faster(&pair[1]))
+    }
+
+    /// Whether two capacities are of different targets. With heavy tails a look at the capacity misses most of the long
+    /// services, and is less exact than its own parts say.
+    fn is_another(&self, before: Capacity, after: Capacity) -> bool {
+        if self.unevenness_of_completions().max(after.index) <= HEAVY {
+            return differs(before, after);
+        }
+        let exact = |c: Capacity| Capacity { error: HEAVY_ERROR * c.error.max(c.long_error), ..c };
+        differs(exact(before), exact(after))
+    }
+
+    /// Looks at the capacity: when, s, logarithm, and its standard error.
+    pub(super) fn logs_of_looks(&self) -> Vec<(f64, f64, f64)> {
+        let squares: f64 = self.looks.iter().map(|(_, look)| look.long_error.powi(2)).sum();
+        let usual = (squares / self.looks.len().max(1) as f64).sqrt();
+        let times = if self.unevenness_of_completions() > HEAVY { HEAVY_ERROR } else { 1.0 };
+        let log = |(at_s, look): &(f64, Capacity)| {
+            (*at_s, look.per_s.ln(), (times * look.error.max(usual)).hypot(WOBBLE))
+        };
+        self.looks.iter().map(log).collect()
+    }
+
+    /// What all looks at the capacity together say against a target that stayed the same, in words.
+    fn capacity_moved(&self) -> Option<String> {
+        let looks = self.logs_of_looks();
+        if looks.len() < LOOKS {
+            return None;
+        }
+        let (trend, uneven) = moved(&looks);
+        let limit = normal::quantile(1.0 - LOOK_LEVEL / 2.0);
+        let list: Vec<String> =
+            self.looks.iter().map(|(_, look)| format!("{:.0}", look.per_s)).collect();
+        let list = list.join(", ");
+        if trend.abs() > limit {
+            let how = if trend < 0.0 { "slower" } else { "faster" };
+            return Some(format!(
+                "the target got {how} while it was measured: under overload it completed {list}/s"
+            ));
+        }
+        (uneven > limit).then(|| {
+            format!("the target was now faster, now slower: under overload it completed {list}/s")
+        })
     }
 
     /// What the blocks say against a target that stayed the same, in words.
     pub(super) fn unsteadiness(&self) -> Option<String> {
+        if let Some(moved) = self.capacity_moved() {
+            return Some(moved);
+        }
         let residuals = self.residuals();
         if residuals.len() < LEAST {
             return None;
@@ -151,10 +257,34 @@ pub(super) fn differs(before: Capacity, after: Capacity) -> bool {
     apart > SHARE.max(ERRORS * before.error.hypot(after.error))
 }
 
+/// Trend of looks (when, s, logarithm, standard error) over time, in standard deviations, and how uneven they are, as a
+/// standard normal variable by Wilson's and Hilferty's cube root.
+fn moved(looks: &[(f64, f64, f64)]) -> (f64, f64) {
+    let weight = |error: f64| error.powi(-2);
+    let all: f64 = looks.iter().map(|l| weight(l.2)).sum();
+    let when = looks.iter().map(|l| weight(l.2) * l.0).sum::<f64>() / all;
+    let mean = looks.iter().map(|l| weight(l.2) * l.1).sum::<f64>() / all;
+    let (mut cross, mut square, mut uneven) = (0.0, 0.0, 0.0);
+    for (at_s, log, error) in looks {
+        cross += weight(*error) * (at_s - when) * (log - mean);
+        square += weight(*error) * (at_s - when).powi(2);
+        uneven += weight(*error) * (log - mean).powi(2);
+    }
+    let freedom = looks.len() as f64 - 1.0;
+    let share = 2.0 / (9.0 * freedom);
+    let normal = ((uneven / freedom).cbrt() - (1.0 - share)) / share.sqrt();
+    (cross / square.max(1e-9).sqrt(), normal)
+}
+
 /// The mean of two measurements by their precision.
 pub(super) fn together(one: Capacity, other: Capacity) -> Capacity {
     let (w, v) = (one.error.max(1e-4).powi(-2), other.error.max(1e-4).powi(-2));
-    Capacity { per_s: (w * one.per_s + v * other.per_s) / (w + v), error: (w + v).powf(-0.5) }
+    Capacity {
+        per_s: (w * one.per_s + v * other.per_s) / (w + v),
+        error: (w + v).powf(-0.5),
+        long_error: one.long_error.hypot(other.long_error) / 2.0,
+        index: (one.index + other.index) / 2.0,
+    }
 }
 
 /// Correlation of residuals with time, in standard deviations; positive is slower.
@@ -202,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_capacity_is_another_one_when_errors_do_not_explain_it() {
-        let of = |per_s, error| Capacity { per_s, error };
+        let of = Capacity::of;
         assert!(differs(of(200.0, 0.02), of(150.0, 0.02)));
         assert!(!differs(of(200.0, 0.02), of(190.0, 0.02)), "five percent");
         assert!(!differs(of(200.0, 0.06), of(160.0, 0.06)), "as sure as that it is not");

@@ -160,7 +160,7 @@ impl Search<'_> {
     }
 
     pub(super) fn what_it_takes(&self) -> String {
-        let seconds: f64 = self.blocks.iter().map(|block| block.seconds).sum();
+        let seconds = self.blocks.iter().fold(0.0, |all, block| all + block.seconds);
         format!(
             "no interval: it takes {:.0} s of load near the line while the target stays the same, and there were {seconds:.0} s",
             self.least_near_s()
@@ -321,3 +321,6 @@ fn far_faster(before: Capacity, rate_per_s: f64) -> Shown {
     );
     over(Known::Lost(rate_per_s), note)
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,13 @@ pub fn backlog_time_s(slack_s: f64, idle_share: f64, allowed: f64) -> f64 {
     2.0 * slack_s / (idle_share.max(1e-4) * (1.0 / allowed).ln())
 }
 
+/// Share of the capacity that is idle at the line, by the same theory: the variance of arrivals and completions over their
+/// mean is 1 for Poisson arrivals and `index` for what an overloaded target completes.
+#[must_use]
+pub fn idle_share(slack_s: f64, capacity_per_s: f64, index: f64, allowed: f64) -> f64 {
+    (1.0 + index) * (1.0 / allowed).ln() / (2.0 * capacity_per_s * slack_s)
+}
+
 /// Variance of the count of late requests over the binomial one, in the long run.
 ///
 /// For the indicator of a level that is passed by a share q of the time, the asymptotic variance of the time
@@ -66,6 +73,17 @@ mod tests {
     fn students_quantiles_agree_with_tables() {
         for (freedom, t) in [(5.0, 2.571), (10.0, 2.228), (30.0, 2.042)] {
             assert!((student_quantile(0.975, freedom) / t - 1.0).abs() < 0.01, "{freedom}");
+        }
+    }
+
+    #[test]
+    fn theory_puts_the_line_where_the_closed_form_has_it() {
+        // M/M/1 of 20 ms with 500 ms, M/M/4 with 100 ms, and M/H2/8 of 20 ms with 200 ms by simulation.
+        for (capacity, slack_s, index, line) in
+            [(50.0, 0.48, 1.0, 44.01), (200.0, 0.08, 1.0, 163.04), (400.0, 0.18, 5.0, 350.5)]
+        {
+            let ratio = capacity * (1.0 - idle_share(slack_s, capacity, index, 0.05)) / line;
+            assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
         }
     }
 

@@ -2,7 +2,12 @@
 
 use super::finding::{Finding, Verdict};
 use super::fit::Fit;
+use super::goal::{Bound, Limit};
+use super::plant::Window;
 use super::search::{Search, Stop, Stretch};
+
+/// Late requests that blocks which are judged together are expected to have.
+const EXPECTED: f64 = 4.0;
 
 impl Search<'_> {
     /// Everything that is known, with the verdict.
@@ -11,9 +16,16 @@ impl Search<'_> {
             Some(reason) => (Verdict::Infeasible, reason),
             None => self.verdict(outcome),
         };
+        let (verdict, reason) = match verdict {
+            // Of a target that changed what was known before says nothing.
+            Verdict::BudgetTooSmall if !self.changes.is_empty() && !self.is_told() => {
+                (Verdict::Drifting, format!("{}; {reason}", self.what_changed()))
+            }
+            _ => (verdict, reason),
+        };
         // What rests on too little is not told.
         let is_one = verdict != Verdict::Drifting;
-        let mut fit = self.fit.map(|(fit, _)| fit).filter(|_| is_one && self.is_founded());
+        let mut fit = self.told().filter(|_| is_one);
         if let (Verdict::Ok, Some(fit)) = (verdict, &mut fit) {
             // A search that ends as soon as its interval is narrow picks intervals that came out too narrow. What was
             // asked for is what it says (Chow and Robbins 1965).
@@ -22,12 +34,19 @@ impl Search<'_> {
             let wide = |side: f64| fit.estimate_per_s * (1.0 + side * width);
             fit.interval_per_s = (low.min(wide(-1.0)), high.max(wide(1.0)));
         }
+        // Of a target that changed nobody knows which rates fail now.
+        let (failing, broke) = if is_one { self.failing(fit.as_ref()) } else { (None, None) };
         Finding {
             verdict,
             reason,
-            certified: self.certified.filter(|_| is_one).as_ref().map(|run| self.measured(run)),
+            certified: self
+                .certified
+                .filter(|_| is_one && verdict != Verdict::Interrupted)
+                .as_ref()
+                .map(|run| self.measured(run)),
             certified_last: self.certified_last,
-            failing: self.failing().as_ref().map(|run| self.measured(run)),
+            failing: failing.as_ref().map(|run| self.measured(run)),
+            broke: broke.as_ref().map(|run| self.measured(run)),
             estimate_per_s: fit.map(|fit| fit.estimate_per_s),
             interval_per_s: fit.map(|fit| fit.interval_per_s),
             confidence: self.goal.confidence,
@@ -43,6 +62,8 @@ impl Search<'_> {
             changes: self.changes.clone(),
             since_s: self.since_s,
             repeated: self.repeated,
+            basis: self.basis(fit.as_ref()),
+            notes: Vec::new(),
             watch: None,
             elapsed_s: self.elapsed_s,
         }
@@ -87,9 +108,12 @@ impl Search<'_> {
     }
 
     fn verdict_at_the_end(&self) -> (Verdict, String) {
-        let Some((fit, _)) = self.fit else {
+        let Some((fit, _)) = self.fit.filter(|_| self.is_founded()) else {
             return (Verdict::BudgetTooSmall, self.why_too_small());
         };
+        if let Some(doubt) = self.doubt_below(fit.estimate_per_s) {
+            return (Verdict::BudgetTooSmall, format!("no line is reported: {doubt}"));
+        }
         if self.non_monotone {
             return (
                 Verdict::NonMonotone,
@@ -103,11 +127,12 @@ impl Search<'_> {
         if let Some(reason) = self.unsteadiness() {
             return (Verdict::Drifting, reason);
         }
-        let told = format!("the line is known to {:.1} %", 100.0 * fit.half_width());
+        let half = self.told().map_or(f64::INFINITY, |fit| fit.half_width());
+        let told = format!("the line is known to {:.1} %", 100.0 * half);
         if self.certified.is_none() {
             return (Verdict::BudgetTooSmall, told + self.about_the_headline());
         }
-        if !self.width_reached {
+        if !self.width_reached || half > self.goal.width {
             return (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline());
         }
         (Verdict::Ok, told)
@@ -115,7 +140,7 @@ impl Search<'_> {
 
     /// What is to be said of a certified rate that is missing, or not below the estimate.
     fn about_the_headline(&self) -> &'static str {
-        let Some((fit, _)) = self.fit else { return "" };
+        let Some((fit, _)) = self.fit.filter(|_| self.is_founded()) else { return "" };
         match &self.certified {
             None => {
                 "; no rate is certified, since no run near the line held before the time was over: \
@@ -133,24 +158,21 @@ impl Search<'_> {
         let lowest =
             self.curve.iter().filter(broke).min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
         let Some(seen) = lowest else { return "no rate holds the limits".to_owned() };
-        let (excess, limit) = self.goal.excess(&seen.counts);
-        let n = seen.counts.scheduled.max(1) as f64;
-        let failed = seen.counts.failed as f64 / n;
-        let why = if failed > self.goal.limits[limit].allowed() {
-            format!("{:.1} % of the requests fail", 100.0 * failed)
-        } else {
-            format!("requests take {:.1} ms on average", 1e3 * seen.counts.response_sum_s / n)
-        };
+        let (excess, at) = self.goal.excess(&seen.counts);
+        let limit = &self.goal.limits[at];
         format!(
-            "{} is broken {excess:.1} times over at {:.2}/s already, where {why}, and no rate that can be judged in \
-             this time holds it",
-            self.goal.limits[limit].label, seen.rate_per_s,
+            "{} is broken {excess:.1} times over at {:.2}/s already, where {}, and no rate that can be judged in this \
+             time holds it",
+            limit.label,
+            seen.rate_per_s,
+            what_happened(limit, at, &seen.counts),
         )
     }
 
     fn why_too_small(&self) -> String {
-        let known = match self.fit {
-            Some((fit, _)) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
+        let told = self.told();
+        let known = match &told {
+            Some(fit) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
             None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
                 format!(
                     "short looks put the line at {:.1} to {:.1}/s",
@@ -162,31 +184,38 @@ impl Search<'_> {
             }
             None => "nothing is known".to_owned(),
         };
-        match self.forecast {
-            Some(forecast) => format!(
-                "{known} after {:.0} s; {:.1} % would take about {:.0} s",
+        let needs_s = self.needs_s(told.as_ref());
+        match told {
+            Some(_) => format!(
+                "{known} after {:.0} s; {:.1} % would take about {needs_s:.0} s",
                 self.elapsed_s,
                 100.0 * self.goal.width,
-                forecast.total_s
             ),
-            None => format!(
-                "{known} after {:.0} s of {:.0} s; a search with these limits takes about {:.0} s at least",
-                self.elapsed_s,
-                self.goal.budget_s,
-                self.least_budget_s()
-            ),
+            None => {
+                let width = self.forecast.map_or(String::new(), |forecast| {
+                    let total_s = forecast.total_s.max(needs_s);
+                    format!(", and about {total_s:.0} s for {:.1} %", 100.0 * self.goal.width)
+                });
+                format!(
+                    "{known} after {:.0} s of {:.0} s; a search with these limits takes about {needs_s:.0} s at \
+                     least{width}",
+                    self.elapsed_s, self.goal.budget_s,
+                )
+            }
         }
     }
 
-    /// Time of the shortest search that certifies a rate, s: all phases with blocks of full length, each once.
-    fn least_budget_s(&self) -> f64 {
-        let limit_s = self.goal.limit_s;
-        let block_s = (16.0 * limit_s).max(4.0);
-        let (step_s, look_s) = ((4.0 * limit_s).max(1.0), (8.0 * limit_s).max(1.5));
-        let overload_s = 1.2 * (12.0 * limit_s).max(3.0);
-        let order_s = |blocks: f64| (blocks + 1.0) * block_s + 4.0 * limit_s;
-        let finding_s = 3.0 + 8.0 * step_s + 2.0 * overload_s + 4.0 * look_s;
-        finding_s + order_s(2.0) + order_s(4.0) + order_s(2.0)
+    /// Whether the line is reported: there is enough for an interval, and the limits hold below it.
+    pub(super) fn is_told(&self) -> bool {
+        let line = self.fit.map(|(fit, _)| fit.estimate_per_s);
+        self.is_founded() && line.is_some_and(|line| self.doubt_below(line).is_none())
+    }
+
+    /// The line that is reported, with an interval that pays for what seems to move.
+    fn told(&self) -> Option<Fit> {
+        let (mut fit, _) = self.fit.filter(|_| self.is_told())?;
+        fit.interval_per_s = self.with_drift(&fit);
+        Some(fit)
     }
 
     /// How the capacity went up and down, in words.
@@ -205,31 +234,121 @@ impl Search<'_> {
         format!("the target changed while it was searched: {}", said.join("; "))
     }
 
-    /// Blocks against the fit: when, s, and the late requests beyond what their rate explains, in standard deviations.
+    /// Blocks against the fit: when, s, and the late requests beyond what their rate explains, in standard deviations. Blocks
+    /// of few requests are taken together: counts of 0 and 1 have no normal distribution.
     pub(super) fn residuals(&self) -> Vec<(f64, f64)> {
         let Some((fit, limit)) = self.fit else { return Vec::new() };
-        self.against_fit(limit, &fit, fit.dispersion)
+        let mut groups: Vec<(f64, f64, f64)> = Vec::new();
+        let mut expected = f64::INFINITY;
+        for (at_s, beyond, variance) in self.beyond_fit(limit, &fit) {
+            match groups.last_mut() {
+                Some(group) if expected < EXPECTED => {
+                    group.1 += beyond;
+                    group.2 += variance;
+                    expected += variance;
+                }
+                _ => {
+                    groups.push((at_s, beyond, variance));
+                    expected = variance;
+                }
+            }
+        }
+        let deviations = |(at_s, beyond, variance): (f64, f64, f64)| {
+            (at_s, beyond / (fit.dispersion * variance).max(1.0).sqrt())
+        };
+        groups.into_iter().map(deviations).collect()
     }
 
     /// Variance of the blocks' late counts over the binomial one.
     pub(super) fn residual_dispersion(&self) -> f64 {
         let Some((fit, limit)) = self.fit else { return 1.0 };
-        let residuals = self.against_fit(limit, &fit, 1.0);
-        let squares: f64 = residuals.iter().map(|(_, residual)| residual * residual).sum();
-        squares / (residuals.len() as f64 - 1.0).max(1.0)
+        let beyond = self.beyond_fit(limit, &fit);
+        let squares: f64 =
+            beyond.iter().map(|(_, beyond, variance)| beyond * beyond / variance.max(1.0)).sum();
+        squares / (beyond.len() as f64 - 1.0).max(1.0)
     }
 
-    fn against_fit(&self, limit: usize, fit: &Fit, dispersion: f64) -> Vec<(f64, f64)> {
+    /// Blocks: when, s, late requests beyond what their rate explains, and the variance that independent ones would have.
+    fn beyond_fit(&self, limit: usize, fit: &Fit) -> Vec<(f64, f64, f64)> {
         let bound = &self.goal.limits[limit];
         let prior = self.prior(limit, fit.estimate_per_s);
-        let residual = |block: &Stretch| {
+        let beyond = |block: &Stretch| {
             let (n, late, allowed) = bound.as_share(limit, &block.counts);
             let x = (block.rate_per_s / fit.estimate_per_s).ln();
             let p = prior.late_share(x, fit.slope, allowed);
             let spread = p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed);
-            let variance = dispersion * n * spread * (1.0 - spread);
-            (block.at_s, (late - n * p) / variance.max(1.0).sqrt())
+            (block.at_s, late - n * p, n * spread * (1.0 - spread))
         };
-        self.blocks.iter().map(residual).collect()
+        self.blocks.iter().map(beyond).collect()
+    }
+}
+
+/// What became of the requests that a limit judges, at a rate at which it is broken. `at` is its place in the plant.
+fn what_happened(limit: &Limit, at: usize, counts: &Window) -> String {
+    let whose = limit.class().map_or(String::new(), |class| format!(" of class '{class}'"));
+    // Failures are counted over all classes; of a limit on errors they are what misses it.
+    let failed = match limit.class() {
+        None => counts.failed as f64 / counts.scheduled.max(1) as f64,
+        Some(_) if limit.label.starts_with("errors") => counts.late_share(at),
+        Some(_) => 0.0,
+    };
+    if failed > limit.allowed() {
+        return format!("{:.1} % of the requests{whose} fail", 100.0 * failed);
+    }
+    let mean_ms = 1e3 * counts.subject_sum_s(at) / counts.subject(at).max(1) as f64;
+    let late = match limit.bound {
+        Bound::Late { .. } => {
+            format!(
+                "{:.1} % of the requests{whose} are late, and they",
+                100.0 * counts.late_share(at)
+            )
+        }
+        Bound::Mean { .. } => format!("requests{whose}"),
+    };
+    format!("{late} take {mean_ms:.1} ms on average")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1,000 requests 100 are of the class that the second limit judges: 30 of them are late, and they take 90 ms; the
+    /// others take 10 ms. 40 requests fail.
+    fn counts() -> Window {
+        let mut counts =
+            Window { scheduled: 1000, failed: 40, response_sum_s: 18.0, ..Window::default() };
+        (counts.late[1], counts.exempt[1], counts.exempt_sum_s[1]) = (30, 900, 9.0);
+        (counts.late[0], counts.late[2], counts.exempt[2]) = (70, 30, 900);
+        counts
+    }
+
+    #[test]
+    fn a_limit_on_a_class_that_no_rate_holds_speaks_of_that_class() {
+        let of_class = Limit::late("p95{class=fuzzy}=50ms", 0.05);
+        assert_eq!(
+            what_happened(&of_class, 1, &counts()),
+            "30.0 % of the requests of class 'fuzzy' are late, and they take 90.0 ms on average"
+        );
+        let errors = Limit::late("errors{class=fuzzy}=1%", 0.01);
+        assert_eq!(
+            what_happened(&errors, 2, &counts()),
+            "30.0 % of the requests of class 'fuzzy' fail"
+        );
+        let mean = Limit::mean("mean{class=fuzzy}=50ms", 0.05);
+        assert_eq!(
+            what_happened(&mean, 1, &counts()),
+            "requests of class 'fuzzy' take 90.0 ms on average"
+        );
+    }
+
+    #[test]
+    fn a_limit_on_all_requests_says_whether_they_fail_or_are_slow() {
+        let strict = Limit::late("p99=50ms", 0.01);
+        assert_eq!(what_happened(&strict, 0, &counts()), "4.0 % of the requests fail");
+        let late = Limit::late("p95=50ms", 0.05);
+        assert_eq!(
+            what_happened(&late, 0, &counts()),
+            "7.0 % of the requests are late, and they take 18.0 ms on average"
+        );
     }
 }

@@ -61,6 +61,7 @@ pub fn watch(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event)
         return search.finding(Err(Stop::Infeasible), Some(reason));
     }
     search.ends_s = goal.budget_s;
+    search.is_followed = true;
     let block_s = (16.0 * goal.limit_s).max((goal.budget_s / BLOCKS).clamp(1.0, 4.0));
     search.block_s = round_to(block_s, search.window_s);
     let mut following =
@@ -197,6 +198,7 @@ impl Following {
             certified: None,
             certified_last: false,
             failing: None,
+            broke: None,
             estimate_per_s: None,
             interval_per_s: None,
             half_width: None,
@@ -246,3 +248,6 @@ fn how_it_went(watched: &[Watched]) -> String {
     };
     format!("the line moved from {first:.1}/s to {last:.1}/s{between}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use super::effects::{
     Bound, Bounds, Marginal, WITHOUT_WAIT, least_quantile_ns, mean_delay_ns, most_quantile_ns,
     own_delays,
 };
-use super::{ConnectionLimit, Evidence};
+use super::{ConnectionLimit, Evidence, Health};
 use crate::histogram::Histogram;
 
 /// What the judgement of the generator comes to.
@@ -223,16 +223,27 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
 
 /// Who kept the process from a processor for `least_s` or longer, in words.
 fn withheld(evidence: &Evidence<'_>, least_s: f64) -> String {
-    let health = &evidence.health;
+    let said = who_withheld(&evidence.health, evidence.measured_s, least_s);
+    if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
+}
+
+/// Who kept the process from a processor for at least this share of a run, in words; nothing where nobody did.
+#[must_use]
+pub fn held_up_by(health: &Health, measured_s: f64, share: f64) -> Option<String> {
+    let said = who_withheld(health, measured_s, share * measured_s);
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+fn who_withheld(health: &Health, measured_s: f64, least_s: f64) -> Vec<String> {
     let parts = [
         (health.starved, "other programs had its core", "starved"),
         (health.throttled, "a CPU quota held it back", "throttled"),
         (health.stolen, "the hypervisor ran other machines", "stolen"),
         (health.stopped, "a signal stopped it", "stopped"),
     ];
-    let said: Vec<String> = parts
+    parts
         .iter()
-        .map(|(share, what, _)| (*share, share * evidence.measured_s, what))
+        .map(|(share, what, _)| (*share, share * measured_s, what))
         .filter(|(_, time_s, _)| *time_s > 0.0 && *time_s >= least_s)
         .map(|(share, time_s, what)| {
             if share >= SAID {
@@ -241,8 +252,7 @@ fn withheld(evidence: &Evidence<'_>, least_s: f64) -> String {
                 format!("{what} for {:.1} ms", time_s * 1e3)
             }
         })
-        .collect();
-    if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
+        .collect()
 }
 
 /// Whether the bulk of the response times is the generator's own. One hiccup in the tail is not: it is an effect. Nor is

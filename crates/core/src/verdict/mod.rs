@@ -9,6 +9,7 @@ mod health;
 mod warnings;
 
 pub use effects::{Bound, Bounds};
+pub use generator::held_up_by;
 pub use health::Health;
 pub use warnings::{same_host_warning, warnings};
 

@@ -2,7 +2,7 @@
 
 use super::connection::State;
 use super::flight::NOWHERE;
-use super::{Message, Rest, Shard, ShardPlan};
+use super::{Message, Rest, Shard, ShardPlan, UsersBefore};
 use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::outcome::Failure;
@@ -93,6 +93,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     pub(super) fn begin_run(&mut self, start_ns: u64) -> Result<(), ModelError> {
         let plan = &self.plan;
         self.schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, start_ns)?;
+        if let Some(UsersBefore { before_ns, answer_ns }) = plan.part.users_before {
+            self.schedule.begin_before(before_ns, answer_ns);
+        }
         self.start_ns = start_ns;
         self.end_ns = start_ns.saturating_add(plan.limits.duration_ns);
         self.last_ended_ns = start_ns;

@@ -42,7 +42,11 @@ impl Mark {
     /// What the shard measured of itself from `self` to `to`.
     #[must_use]
     pub fn health_until(&self, to: &Mark) -> Health {
-        let lived_ns = to.at_ns.saturating_sub(self.at_ns).max(1) as f64;
+        // A thread that ended before anything was to be measured was neither busy nor idle.
+        if to.at_ns <= self.at_ns {
+            return Health::default();
+        }
+        let lived_ns = (to.at_ns - self.at_ns) as f64;
         let signs = to.signs.since(&self.signs);
         let share = |ns: u64| (ns as f64 / lived_ns).min(1.0);
         let starved = share(signs.run_delay_ns);
@@ -100,5 +104,19 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             (Some(_), None) => self.end_ns,
             (None, None) => self.measured_from_ns().min(self.end_ns),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_measured_nothing_was_not_busy() {
+        let last = Mark { at_ns: 5_000, idle_ns: 4_000, ..Mark::default() };
+        let (from, to) = Marks::default().until(last);
+        assert_eq!(from.health_until(&to).busy, 0.0);
+        let later = Mark { at_ns: 6_000, idle_ns: 4_750, ..last };
+        assert!((last.health_until(&later).busy - 0.25).abs() < 1e-9);
     }
 }

@@ -32,7 +32,7 @@ use idle::IdleOpen;
 pub use marks::Mark;
 use marks::Marks;
 use noticing::Noticing;
-pub use plan::{Part, ShardPlan, Timeouts};
+pub use plan::{Part, ShardPlan, Timeouts, UsersBefore};
 use plimsoll_core::admission::ManagedQueue;
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;

@@ -74,6 +74,17 @@ pub struct Part {
     /// Time at which the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
     /// processes wait for with their connections open.
     pub start_ns: Option<u64>,
+    /// Users who are there when the run starts; none: everybody comes.
+    pub users_before: Option<UsersBefore>,
+}
+
+/// How long users have come when the run starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsersBefore {
+    /// Time from the beginning of the profile to the start of the run, ns.
+    pub before_ns: u64,
+    /// Response time of every request before the start, ns.
+    pub answer_ns: u64,
 }
 
 /// Longest waits, ns.

@@ -89,6 +89,34 @@ fn the_voters_section_fits_the_committed_schema() {
 }
 
 #[test]
+fn what_a_search_found_fits_the_committed_schema() {
+    let mut followed = samples::followed();
+    // As the program writes it: every field, also those that the sample leaves to their defaults.
+    let found: plimsoll_core::seek::finding::Finding =
+        serde_json::from_value(followed.job_results["seek"].clone()).unwrap();
+    let mut found = serde_json::to_value(found).unwrap();
+    found["certified_rate_per_s"] = Value::Null;
+    found["verdict"] = json!({"never-violated": {"at_least_per_s": 60.0}});
+    found["failing"] = json!({"rate_per_s": 1.0, "seconds": 2.0, "scheduled": 3, "late_share": [0.5],
+        "response_mean_s": 0.1, "failed": 0});
+    followed.job_results.insert("seek".to_owned(), found.clone());
+    assert_eq!(complaints(&parsed(&followed)), Vec::<String>::new());
+    for (name, wrong) in [
+        ("verdict", json!("good")),
+        ("basis", json!({})),
+        ("interval_per_s", json!([1.0])),
+        ("notes", json!("text")),
+        ("broke", json!(5.0)),
+    ] {
+        let mut record = followed.clone();
+        let mut found = found.clone();
+        found[name] = wrong;
+        record.job_results.insert("seek".to_owned(), found);
+        assert!(!complaints(&parsed(&record)).is_empty(), "{name}");
+    }
+}
+
+#[test]
 fn every_kind_of_verdict_is_in_the_schema() {
     for kind in [
         VerdictKind::Valid,

@@ -9,6 +9,7 @@ mod page;
 mod rank;
 pub(crate) mod search;
 pub(crate) mod seek;
+mod seek_users;
 pub(crate) mod tables;
 mod verdict;
 mod visit;
@@ -93,6 +94,7 @@ fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     }
     if let Some(finding) = seek::finding(record) {
         seek::line(&mut page, &finding);
+        seek_users::line(&mut page, record);
         page.blank();
         if let Some(found) = rank::result(record) {
             rank::table(&mut page, found);

@@ -20,7 +20,7 @@ pub fn line(page: &mut Page<'_>, finding: &Finding) {
     if let Some(watched) = &finding.watch {
         watch::over_time(page, finding, watched);
         time(page, finding);
-        page.blank();
+        notes(page, finding);
         return curve(page, finding);
     }
     match &finding.certified {
@@ -36,10 +36,7 @@ pub fn line(page: &mut Page<'_>, finding: &Finding) {
             page.blank();
         }
     }
-    if let Some(failing) = &finding.failing {
-        let text = format!("{}/s and above: {}", significant(failing.rate_per_s), seen(failing));
-        page.entry("Fails at", &text, Tone::Plain);
-    }
+    broken(page, finding);
     if let (Some(estimate), Some((low, high))) = (finding.estimate_per_s, finding.interval_per_s) {
         let confidence = percent(finding.confidence);
         let half =
@@ -64,8 +61,34 @@ pub fn line(page: &mut Page<'_>, finding: &Finding) {
         page.entry("Floor", &text, Tone::Plain);
     }
     time(page, finding);
-    page.blank();
+    notes(page, finding);
     curve(page, finding);
+}
+
+/// The rates that fail: surely, or perhaps by chance.
+fn broken(page: &mut Page<'_>, finding: &Finding) {
+    if let Some(failing) = &finding.failing {
+        let text = format!("{}/s and above: {}", significant(failing.rate_per_s), seen(failing));
+        page.entry("Fails at", &text, Tone::Plain);
+    }
+    if let Some(broke) = &finding.broke {
+        let why = match finding.interval_per_s {
+            Some((low, _)) if broke.rate_per_s < low => {
+                "perhaps by chance: the interval lies above"
+            }
+            Some(_) => "perhaps by chance: the rate lies in the interval",
+            None => "perhaps by chance: this was short",
+        };
+        let text = format!("{}/s: {}; {why}", significant(broke.rate_per_s), seen(broke));
+        page.entry("Broke at", &text, Tone::Plain);
+    }
+}
+
+/// What was assumed, what was seen and what would narrow the interval.
+fn notes(page: &mut Page<'_>, finding: &Finding) {
+    for (index, note) in finding.notes.iter().enumerate() {
+        page.entry(if index == 0 { "Notes" } else { "" }, &printable(note), Tone::Plain);
+    }
 }
 
 fn seen(measured: &Measured) -> String {
@@ -131,9 +154,9 @@ fn curve(page: &mut Page<'_>, finding: &Finding) {
     if rows.is_empty() {
         return;
     }
+    page.blank();
     page.table(&columns, &rows);
     if shown < points {
         page.note(&format!("{shown} of {points} rates; the record has all"));
     }
-    page.blank();
 }

@@ -7,7 +7,7 @@ use crate::plain::printable;
 use plimsoll_core::bench_shape::{Bench, Shape, Verbosity};
 use plimsoll_core::clock::format_utc;
 use plimsoll_core::record::RunRecord;
-use plimsoll_core::voter::{TuneResult, VoterProcess, VoterResult, WriteCheck};
+use plimsoll_core::voter::{TunePoint, TuneResult, VoterProcess, VoterResult, WriteCheck};
 
 /// Columns that a contestant's name has, dots included.
 const NAME_WIDTH: usize = 18;
@@ -45,6 +45,7 @@ pub fn page(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     if let Some(finding) = seek::finding(record) {
         page.blank();
         seek::line(page, &finding);
+        page.blank();
     }
     if let Some(tuned) = &voter.auto_tune {
         tune(page, tuned);
@@ -313,26 +314,72 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     }
 }
 
+/// Whether the limit held in every window, so that nobody knows how far the load could have gone.
+fn grew_to_the_end(tuned: &TuneResult) -> bool {
+    let missed = |point: &TunePoint| !point.held && point.rate_per_s > 0.0;
+    tuned.windows_held == tuned.windows && !tuned.trace.iter().any(missed)
+}
+
 fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
     page.blank();
+    let goal = printable(&tuned.goal);
+    match tuned.certified_rate_per_s.zip(tuned.checks.last()) {
+        Some((rate, check)) => {
+            let text = format!(
+                "  {} calls/s hold {goal}, with {} calls in flight",
+                significant(rate),
+                count(check.under_way.into())
+            );
+            page.line(&text, Tone::Strong);
+        }
+        None => page.line("  no rate was certified", Tone::Strong),
+    }
+    page.blank();
+    for (index, check) in tuned.checks.iter().enumerate() {
+        let held = match (check.held, check.counts) {
+            (true, true) => "held",
+            (true, false) => "held, too short to count",
+            (false, _) => "MISSED",
+        };
+        let text = format!(
+            "{} in flight: {}/s, late {} of {} in {} s, {held}",
+            count(check.under_way.into()),
+            significant(check.rate_per_s),
+            percent(check.late),
+            count(check.calls),
+            significant(check.seconds)
+        );
+        let tone = if check.held { Tone::Good } else { Tone::Bad };
+        page.entry(if index == 0 { "Checked" } else { "" }, &text, tone);
+    }
     let text = match tuned.best_rate_per_s.zip(tuned.best_under_way) {
         Some((rate, under_way)) => format!(
-            "tuned to {} ({} latency): {} T/sec with {} calls under way; the limit held in {} of {} windows",
-            printable(&tuned.goal),
-            printable(&tuned.latency),
-            count(rate as u64),
+            "median of {}/s with {} in flight; {goal} held in {} of {} windows{}",
+            significant(rate),
             significant(under_way),
             count(tuned.windows_held),
-            count(tuned.windows)
+            count(tuned.windows),
+            if grew_to_the_end(tuned) {
+                "; it was never missed: a longer run may find more"
+            } else {
+                ""
+            }
         ),
-        None => format!("tuned to {}: the limit held in no window", printable(&tuned.goal)),
+        None if tuned.windows == 0 => "too short to settle".to_owned(),
+        None => format!("{goal} held in none of {} windows", count(tuned.windows)),
     };
-    page.line(&text, Tone::Strong);
+    page.entry("Tuned", &text, Tone::Plain);
+    let whose = match tuned.latency.as_str() {
+        "server" => "the time that the server reports",
+        _ => "this client's time, from when a call was due",
+    };
+    page.entry("Late by", whose, Tone::Plain);
+    page.blank();
     let step = tuned.trace.len().div_ceil(TRACE_MAX).max(1);
     for point in tuned.trace.iter().step_by(step) {
         page.line(
             &format!(
-                "  at {:>7.3}sec: {:>6} under way, {:>9} T/sec, late {:>6}, {}",
+                "  at {:>7.3}sec: {:>6} in flight, {:>9} T/sec, late {:>6}, {}",
                 point.at_s,
                 count(point.under_way.into()),
                 count(point.rate_per_s as u64),
@@ -342,10 +389,7 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
             Tone::Plain,
         );
     }
-    page.note(&format!(
-        "what the limit is held against is {}; see --seek for a certified answer",
-        if tuned.latency == "server" { "what the server reports" } else { "this client's time" }
-    ));
+    page.note("see --seek for an open load, with an interval");
     page.blank();
 }
 

@@ -132,6 +132,13 @@ impl Batch {
         self.taken = 0;
     }
 
+    /// The operation at `index` of all, whether it was taken or not, and its bytes.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<(Item, &[u8])> {
+        let (start, item) = *self.items.get(index)?;
+        Some((item, &self.bytes[start..start + item.ends[3] as usize]))
+    }
+
     /// The next operation and its bytes.
     pub fn take(&mut self) -> Option<(Item, &[u8])> {
         let (start, item) = *self.items.get(self.taken)?;

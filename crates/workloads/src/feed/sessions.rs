@@ -304,7 +304,7 @@ impl Drop for FeedSessions {
 }
 
 /// What a server says in its reply, as a person wants to read it.
-fn said(status: u16, body: &[u8]) -> String {
+pub(super) fn said(status: u16, body: &[u8]) -> String {
     let pointer = crate::json_scan::Pointer::parse("/message");
     let message = pointer
         .and_then(|pointer| pointer.find(body).map(<[u8]>::to_vec))

@@ -56,6 +56,10 @@ impl Desk {
         let settings = &voting.settings;
         let most = settings.under_way_max;
         let tuner = settings.tune.clone().map(|goal| Tuner::new(goal, most, shards));
+        let tuner = match settings.held {
+            Some(under_way) => tuner.map(|tuner| tuner.held(under_way, shard, shards)),
+            None => tuner,
+        };
         let slice = Slice { index: shard, of: shards.max(1) };
         Self {
             shard,

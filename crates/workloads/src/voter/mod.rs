@@ -39,3 +39,4 @@ pub use tally::VoterTally;
 pub use trace::Trace;
 pub use tune::{TuneGoal, TuneGoalError, TunedLatency, Tuner};
 pub use volt::{VoltVotes, results_of};
+pub(crate) use volt::{said as volt_said, told as volt_told};

@@ -18,6 +18,8 @@ pub struct Settings {
     pub tune: Option<TuneGoal>,
     /// The most calls under way of all shards together, where a limit is to be kept: the clients of the load model.
     pub under_way_max: u32,
+    /// Fixed number of calls in flight, of all shards together, to check whether the limit holds; none if the number adapts.
+    pub held: Option<u32>,
     /// How often a vote that the database rolled back for others' sake is sent once more.
     pub retries: u8,
 }

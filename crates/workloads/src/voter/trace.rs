@@ -137,6 +137,13 @@ impl Trace {
         }
     }
 
+    /// Calls, and those of them that came late.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        let add = |(calls, late): (u64, u64), s: &Stretch| (calls + s.calls, late + s.late);
+        self.stretches.iter().fold((0, 0), add)
+    }
+
     /// What the load came to: the median over whole stretches in which every shard had settled and the limit held. Before
     /// the first retreat nobody knows how far it would have gone; where there was none, the later half counts, since
     /// the load grew as far as it was allowed to.
@@ -176,6 +183,8 @@ impl Trace {
             windows_held: rates.len() as u64,
             best_rate_per_s: median(rates),
             best_under_way: median(under_way),
+            certified_rate_per_s: None,
+            checks: Vec::new(),
             trace,
         }
     }

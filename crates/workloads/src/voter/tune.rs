@@ -136,6 +136,8 @@ pub struct Tuner {
     /// Whether all that is allowed was ever under way in the window: otherwise the number made no difference.
     was_full: bool,
     retreats: u64,
+    /// Whether the number stays what it is.
+    is_held: bool,
 }
 
 impl Tuner {
@@ -155,7 +157,17 @@ impl Tuner {
             from_ns: 0,
             was_full: false,
             retreats: 0,
+            is_held: false,
         }
+    }
+
+    /// The same with a number that stays: so many of all `shards` shards, of which this is `shard`.
+    #[must_use]
+    pub fn held(mut self, under_way: u32, shard: u32, shards: u32) -> Self {
+        let shards = shards.max(1);
+        let own = under_way / shards + u32::from(shard < under_way % shards);
+        (self.allowed, self.is_held) = (f64::from(own.max(1)), true);
+        self
     }
 
     /// How many calls may be under way now, at least 1.
@@ -186,6 +198,9 @@ impl Tuner {
         let late = took_ns.is_none_or(|took_ns| took_ns > self.goal.limit_ns);
         if self.from_ns == 0 {
             self.from_ns = now_ns;
+        }
+        if self.is_held {
+            return late;
         }
         self.current.calls += 1;
         self.current.late += u64::from(late);

@@ -136,7 +136,7 @@ pub(super) fn failed(desk: &mut Desk, reply: &Response<'_>, times: Times) -> Out
 }
 
 /// Why a reply is no answer, in the server's own words.
-pub(super) fn said(reply: &Response<'_>) -> String {
+pub(crate) fn said(reply: &Response<'_>) -> String {
     if reply.is_success() {
         return "success with another result than was asked for".to_owned();
     }
@@ -148,7 +148,7 @@ pub(super) fn said(reply: &Response<'_>) -> String {
 }
 
 /// How a reply looked.
-pub(super) fn told(reply: &Response<'_>) -> String {
+pub(crate) fn told(reply: &Response<'_>) -> String {
     let (status, tables) = (reply.status, reply.tables.len());
     format!("status {status}, {tables} tables, {} bytes, {} ms", reply.bytes, reply.round_trip_ms)
 }

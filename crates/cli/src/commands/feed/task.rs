@@ -97,7 +97,8 @@ impl Task {
         let tls = tls_of(&scenario, &urls)?;
         let mut plan = plan_of(&scenario, targets, tls, 1);
         plan.preconnect = scenario.http2;
-        let forms = forms_of(asked, &urls, &plan, scenario.http2)?;
+        let how = (asked.headers.as_slice(), asked.compression.as_str());
+        let forms = forms_of(how, &urls, &plan.targets, scenario.http2)?;
         let failed = match &asked.failed {
             None => FailedOperations::nowhere(),
             Some(path) => FailedOperations::file(path)
@@ -255,19 +256,22 @@ fn settings_of(asked: &FeedScenario, limit: u32) -> Settings {
     }
 }
 
-fn forms_of(
-    asked: &FeedScenario,
+/// How operations become requests to each target, with these headers and this compression.
+///
+/// # Errors
+/// A header that is none.
+pub fn forms_of(
+    (headers, compression): (&[String], &str),
     urls: &[Url],
-    plan: &ShardPlan,
+    targets: &[Target],
     http2: bool,
 ) -> Result<Vec<FeedForm>> {
-    let headers = asked
-        .headers
+    let headers = headers
         .iter()
         .map(|line| parse_header(line).map_err(|e| usage(format!("--header: {e}"))))
         .collect::<Result<Vec<_>>>()?;
-    let addresses = || plan.targets.iter().flat_map(|target| &target.addresses);
-    let packed = match asked.compression.as_str() {
+    let addresses = || targets.iter().flat_map(|target| &target.addresses);
+    let packed = match compression {
         "gzip" => Packed::Above(0),
         "none" => Packed::Never,
         // On one machine packing costs both sides time and saves nothing.

@@ -3,8 +3,10 @@
 use super::RankArgs;
 use crate::commands::method::unless_dead;
 use plimsoll_core::rng::splitmix64;
+use plimsoll_core::seek::finding::{Event, Finding, Measured, Verdict as Found};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::plant::Segment;
+use plimsoll_core::seek::search::least_run_s;
 use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, is_merely_late, judge};
 use plimsoll_engine::plant::{EnginePlant, Stretch};
 use plimsoll_engine::run::RunEnd;
@@ -76,17 +78,21 @@ pub fn fixed(plant: &mut Plant<'_>, args: &RankArgs, goal: &Goal, instances: usi
     rows
 }
 
-/// A long run at the certified rate, a little lower when it misses a limit after all. The last row is the result.
+/// A long run at the rate that the search found, a little lower when it misses a limit after all. The last row is the result;
+/// none is shorter than a run that certifies a rate must be.
 pub fn final_run(
     plant: &mut Plant<'_>,
-    certified_per_s: f64,
+    found_per_s: f64,
     seconds: f64,
     goal: &Goal,
+    observe: &mut dyn FnMut(&Event),
 ) -> Vec<Row> {
+    let seconds = seconds.max(least_run_s(goal).ceil());
     let mut rows: Vec<Row> = Vec::new();
-    let mut rate_per_s = certified_per_s;
+    let mut rate_per_s = found_per_s;
     while rows.len() < FINAL_RUNS_MAX {
         let row = measure(plant, rate_per_s, 0.0, seconds, goal);
+        observe(&Event::Certified { seen: row.seen(goal), held: row.held });
         let done = row.held || row.stretch.interrupted;
         rows.push(row);
         if done {
@@ -97,7 +103,78 @@ pub fn final_run(
     rows
 }
 
+/// The finding with the last run in place of what the search itself certified: nothing is certified that did not hold in
+/// the run that was checked last.
+pub fn checked(found: Finding, rows: &[Row], goal: &Goal) -> Finding {
+    let was_certified = found.certified.is_some();
+    let found = Finding { certified: None, certified_last: false, ..found };
+    let Some(last) = rows.last() else {
+        if was_certified {
+            let reason = "the run was stopped before the rate was checked".to_owned();
+            return Finding { verdict: Found::Interrupted, reason, ..found };
+        }
+        return found;
+    };
+    let seen = last.seen(goal);
+    let at = format!("at {:.1}/s", seen.rate_per_s);
+    if last.stretch.interrupted {
+        let reason = format!("the run was stopped while the rate was checked, {at}");
+        return Finding { verdict: Found::Interrupted, reason, ..found };
+    }
+    let known = found
+        .half_width
+        .map_or(String::new(), |half| format!("; the line is known to {:.1} %", 100.0 * half));
+    if last.held {
+        let reason = match found.verdict {
+            Found::Ok | Found::BudgetTooSmall => {
+                format!("all limits held in the last run, {:.0} s {at}{known}", seen.seconds)
+            }
+            _ => found.reason.clone(),
+        };
+        let broke = rows.iter().rev().find(|row| !row.held).map(|row| row.seen(goal));
+        return Finding {
+            reason,
+            certified: Some(seen),
+            certified_last: true,
+            broke: broke.or(found.broke),
+            ..found
+        };
+    }
+    let runs = match rows.len() {
+        1 => "the last run".to_owned(),
+        n => format!("the last {n} runs"),
+    };
+    let reason = format!(
+        "no rate is certified: a limit was broken in {runs}, {:.0} s each, down to {:.1}/s{known}",
+        seen.seconds, seen.rate_per_s
+    );
+    match (found.verdict, found.interval_per_s) {
+        (Found::Ok | Found::BudgetTooSmall, Some((low, _))) if seen.rate_per_s < low => Finding {
+            verdict: Found::Drifting,
+            reason: format!(
+                "the limits were broken in {runs}, {:.0} s each, down to {:.1}/s, where the search saw them hold: the \
+                 target did not stay the same",
+                seen.seconds, seen.rate_per_s
+            ),
+            estimate_per_s: None,
+            interval_per_s: None,
+            half_width: None,
+            ..found
+        },
+        (Found::Ok | Found::BudgetTooSmall | Found::NeverViolated { .. }, _) => {
+            Finding { verdict: Found::BudgetTooSmall, reason, broke: Some(seen), ..found }
+        }
+        _ => Finding { broke: Some(seen), ..found },
+    }
+}
+
 impl Row {
+    /// The run as a search tells of its own.
+    fn seen(&self, goal: &Goal) -> Measured {
+        let limits = goal.limits.len();
+        Measured::new(self.requested_per_s, self.seconds(), limits, &self.stretch.counts)
+    }
+
     /// Returns how long it was. One that was stopped has windows that never began, but what was recorded until then counts.
     fn seconds(&self) -> f64 {
         let Stretch { seconds, totals, interrupted, .. } = &self.stretch;
@@ -197,14 +274,21 @@ pub fn csv(rows: &[Row]) -> String {
 const OWN_SHARE: f64 = 0.1;
 const OWN_FLOOR_S: f64 = 0.002;
 
-/// The verdict on the whole: the search's, unless nothing was answered at all, or one of the runs after the search,
-/// or of the fixed rates, cannot be believed.
-pub fn verdict(of_search: Verdict, rows: &[Row], end: &RunEnd, goal: &Goal) -> Verdict {
+/// The verdict on the whole: the search's, unless nothing was answered at all, or a run that is part of the result cannot be
+/// believed: the last one of a search, any one of fixed rates.
+pub fn verdict(
+    of_search: Verdict,
+    rows: &[Row],
+    end: &RunEnd,
+    goal: &Goal,
+    fixed: bool,
+) -> Verdict {
     let of_search = unless_dead(of_search, end);
     if of_search.kind != VerdictKind::Valid {
         return of_search;
     }
-    let mut of_rows = rows.iter().map(|row| (row, row.verdict(goal)));
+    let judged = if fixed { rows } else { &rows[rows.len().saturating_sub(1)..] };
+    let mut of_rows = judged.iter().map(|row| (row, row.verdict(goal)));
     let wrong = of_rows.find(|(_, verdict)| verdict.kind != VerdictKind::Valid);
     let Some((row, Verdict { kind, mut reasons, .. })) = wrong else { return of_search };
     if let Some(reason) = reasons.first_mut() {
@@ -265,6 +349,7 @@ pub fn record(rows: &[Row], instances: usize) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::method::verdict_of;
     use plimsoll_core::clock::MILLISECOND_NS as MS;
     use plimsoll_core::interval::Interval;
     use plimsoll_core::seek::plant::Window;
@@ -304,5 +389,77 @@ mod tests {
         assert_eq!(kind(&row(4 * MS, healthy), 0.01), VerdictKind::GeneratorLimited);
         let saturated = Health { busy: 0.99, ..healthy };
         assert_eq!(kind(&row(MS / 2, saturated), 0.15), VerdictKind::GeneratorLimited);
+    }
+
+    fn run(rate_per_s: f64, held: bool) -> Row {
+        let mut row = row(0, Health::default());
+        (row.requested_per_s, row.held) = (rate_per_s, held);
+        (row.stretch.counts.scheduled, row.stretch.counts.late[0]) =
+            (1000, if held { 30 } else { 80 });
+        row
+    }
+
+    /// A search that found a line of 150/s and certified 145/s, or had no time to.
+    fn found(certified: bool) -> Finding {
+        let counts = Window { scheduled: 1000, ..Window::default() };
+        let own = certified.then(|| Measured::new(145.0, 8.0, 1, &counts));
+        serde_json::from_value(json!({
+            "verdict": if certified { "ok" } else { "budget-too-small" }, "reason": "the search's own",
+            "certified": own, "certified_last": certified, "estimate_per_s": 150.0,
+            "interval_per_s": [140.0, 160.0], "confidence": 0.95, "half_width": 0.066,
+            "curve": [], "phases": [], "elapsed_s": 100.0,
+        }))
+        .unwrap()
+    }
+
+    fn goal() -> Goal {
+        Goal::late(0.05, 0.15, 100.0, 1)
+    }
+
+    #[test]
+    fn the_run_that_was_checked_last_is_the_headline() {
+        let rows = [run(145.0, false), run(140.6, true)];
+        let told = checked(found(true), &rows, &goal());
+        let certified = told.certified.as_ref().unwrap();
+        assert_eq!((certified.rate_per_s, certified.seconds), (140.6, 10.0));
+        assert!((certified.late_share[0] - 0.03).abs() < 1e-9 && told.certified_last);
+        assert_eq!(told.broke.as_ref().map(|run| run.rate_per_s), Some(145.0));
+        assert_eq!(verdict_of(&told).kind, VerdictKind::Valid);
+        assert!(told.reason.contains("10 s at 140.6/s"), "{}", told.reason);
+        // A search that had no time to certify a rate has one when the run at its interval's lower end holds.
+        let told = checked(found(false), &[run(140.0, true)], &goal());
+        assert_eq!(told.certified.as_ref().map(|run| run.rate_per_s), Some(140.0));
+        assert_eq!(verdict_of(&told).kind, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn what_did_not_hold_in_the_last_run_is_not_certified() {
+        let rows = [run(145.0, false), run(141.0, false)];
+        let told = checked(found(true), &rows, &goal());
+        assert_eq!((told.certified.is_some(), told.interval_per_s), (false, Some((140.0, 160.0))));
+        assert_eq!(verdict_of(&told).kind, VerdictKind::BudgetTooSmall);
+        assert!(
+            told.reason.contains("the last 2 runs, 10 s each, down to 141.0/s"),
+            "{}",
+            told.reason
+        );
+        // Below the interval the search and its check contradict each other.
+        let told = checked(found(true), &[run(145.0, false), run(136.0, false)], &goal());
+        assert_eq!(verdict_of(&told).kind, VerdictKind::Unstable);
+        assert!(told.certified.is_none() && told.interval_per_s.is_none());
+    }
+
+    #[test]
+    fn a_check_that_was_stopped_or_never_made_certifies_nothing() {
+        let mut cut = run(145.0, true);
+        cut.stretch.interrupted = true;
+        for rows in [vec![cut], Vec::new()] {
+            let told = checked(found(true), &rows, &goal());
+            assert!(told.certified.is_none(), "{}", told.reason);
+            assert_eq!(verdict_of(&told).kind, VerdictKind::Partial);
+        }
+        let told = checked(found(false), &[], &goal());
+        assert_eq!(verdict_of(&told).kind, VerdictKind::BudgetTooSmall);
+        assert_eq!(told.reason, "the search's own");
     }
 }

@@ -7,6 +7,7 @@ use super::processes::Telling;
 use super::seeking;
 use super::start::{wait_for, wall_of};
 use super::task::Task;
+use super::tuning;
 use crate::execute::Output;
 use crate::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use crate::remarks::too_little;
@@ -22,7 +23,7 @@ use plimsoll_engine::shard::ShardPlan;
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::voter::{
-    PostgresHello, PostgresVotes, Routes, VoltHello, VoltVotes, VoterTally, Voting,
+    PostgresHello, PostgresVotes, Routes, Settings, VoltHello, VoltVotes, VoterTally, Voting,
     hello_statements, vote_statements,
 };
 use serde_json::{Map, Value};
@@ -169,7 +170,7 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
     };
     carry_out(&task.scenario, &about, output, |keeping| {
         let mut telling = Telling::before(keeping.sink);
-        let keeping = match task.gate {
+        let mut keeping = match task.gate {
             true => Keeping { sink: &mut telling, stop: keeping.stop },
             false => Keeping { sink: telling.inner(), stop: keeping.stop },
         };
@@ -184,7 +185,11 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
                 keeping,
             );
         }
-        let (end, counted) = calls(task, before, about.plan, &end_early, protocol, make, keeping)?;
+        let run = Run { task, before, plan: about.plan, end_early: &end_early, protocol, make };
+        if let Some(goal) = &task.settings.tune {
+            return tuning::tune(&run, goal, &mut keeping);
+        }
+        let (end, counted) = run.calls(about.plan, task.settings.clone(), &mut keeping)?;
         if !task.gate {
             before.lines.say("cool down ... check writes ...");
         }
@@ -221,44 +226,64 @@ pub fn worn_out(result: &VoterResult) -> Vec<String> {
     (share > WORN_OUT).then_some(text).into_iter().collect()
 }
 
-/// Makes the calls, with somebody who watches them.
-fn calls<P: Protocol, F: Fn() -> P + Sync>(
-    task: &Task,
-    before: &Before,
-    plan: &ShardPlan,
-    end_early: &AtomicBool,
-    protocol: &F,
-    make: &MakeSessions<P>,
-    keeping: Keeping<'_>,
-) -> Result<(RunEnd, Counted)> {
-    let shards = task.scenario.threads;
-    let voting = Arc::new(Voting::new(task.settings.clone(), shards)?);
-    let sessions = (0..shards).map(|shard| make(&voting, shard, shards)).collect();
-    let done = AtomicBool::new(false);
-    let watch = Watch {
-        voting: &voting,
-        shape: &task.shape,
-        server_reports: matches!(task.database, Database::Volt(_)),
-        give_up: task.give_up,
-        lines: before.lines,
-        has_queue: task.shape.managed.is_some(),
-        gauges: &plan.part.gauges,
-        end_early,
-        done: &done,
-    };
-    let end = std::thread::scope(|scope| {
-        scope.spawn(|| watch.run());
-        let end = run_engine(plan, protocol, sessions, keeping.sink, &mut |_| {}, &keeping.stop);
-        done.store(true, Ordering::Relaxed);
-        end
-    })?;
-    let counted = Counted {
-        tally: voting.tally(),
-        tuned: voting.tuned(),
-        first_ns: voting.first_call_ns(),
-        trouble: voting.trouble(),
-    };
-    Ok((end, counted))
+/// What all calls of a client have in common.
+pub struct Run<'a, P: Protocol, F: Fn() -> P + Sync> {
+    /// What is to be done.
+    pub task: &'a Task,
+    /// What is known when the calls begin.
+    pub before: &'a Before,
+    /// The whole run.
+    pub plan: &'a ShardPlan,
+    /// Ends the schedule when the target has gone.
+    pub end_early: &'a AtomicBool,
+    /// What the target speaks.
+    pub protocol: &'a F,
+    /// Makes the sessions of a shard.
+    pub make: &'a MakeSessions<P>,
+}
+
+impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
+    /// Makes the calls of this plan, with somebody who watches them.
+    ///
+    /// # Errors
+    /// When they could not be made.
+    pub fn calls(
+        &self,
+        plan: &ShardPlan,
+        settings: Settings,
+        keeping: &mut Keeping<'_>,
+    ) -> Result<(RunEnd, Counted)> {
+        let task = self.task;
+        let shards = task.scenario.threads;
+        let voting = Arc::new(Voting::new(settings, shards)?);
+        let sessions = (0..shards).map(|shard| (self.make)(&voting, shard, shards)).collect();
+        let done = AtomicBool::new(false);
+        let watch = Watch {
+            voting: &voting,
+            shape: &task.shape,
+            server_reports: matches!(task.database, Database::Volt(_)),
+            give_up: task.give_up,
+            lines: self.before.lines,
+            has_queue: task.shape.managed.is_some(),
+            gauges: &plan.part.gauges,
+            end_early: self.end_early,
+            done: &done,
+        };
+        let end = std::thread::scope(|scope| {
+            scope.spawn(|| watch.run());
+            let end =
+                run_engine(plan, self.protocol, sessions, keeping.sink, &mut |_| {}, &keeping.stop);
+            done.store(true, Ordering::Relaxed);
+            end
+        })?;
+        let counted = Counted {
+            tally: voting.tally(),
+            tuned: voting.tuned(),
+            first_ns: voting.first_call_ns(),
+            trouble: voting.trouble(),
+        };
+        Ok((end, counted))
+    }
 }
 
 /// Counts the rows, asks for the results, and puts everything together. Returns why the run ended before its time, too.

@@ -167,7 +167,7 @@ pub fn routes(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<
 fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> anyhow::Error {
     match error {
         ExchangeError::Unresolved(_) | ExchangeError::Connect { .. } => unreachable(format!(
-            "{shown}: nobody listens ({error}); start the database, or leave the target out for one of plimsoll's own"
+            "{shown}: nobody listens ({error}); start the database or check the port; plimsoll serve voter starts one of plimsoll's own"
         )),
         ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
@@ -186,6 +186,19 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
 /// What all hosts of a cluster say alike.
 fn cluster_of(host: Host) -> (i64, [u8; 4]) {
     (host.cluster_start_ms, host.leader_address)
+}
+
+/// Logs in at every host once, and calls `@Ping` there.
+///
+/// # Errors
+/// Nobody listens (the target failed), or whoever listens does not let us in, or is no VoltDB.
+pub fn ping(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<()> {
+    for (index, target) in targets.iter().enumerate() {
+        if !targets[..index].contains(target) {
+            open_volt(address, target, limit)?;
+        }
+    }
+    Ok(())
 }
 
 /// A connection that has proved good, and whom it leads to.

@@ -142,7 +142,7 @@ pub struct BenchFlags {
     /// Measure for this long; without --calls as many calls as fit.
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub duration: Option<Span>,
-    /// Find the best load by itself: as many calls at a time as hold a limit, such as p99=10ms.
+    /// Find the best load by itself, then check it: as many calls at a time as hold a limit, such as p99=10ms.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub auto_tune: Option<Slo>,
     /// Whose latency is tuned by: this client's, from the intended start, or what the server reports.

@@ -3,14 +3,14 @@
 use super::client::{Before, Counted, MakeSessions, conclude, section, verdict, worn_out};
 use super::task::Task;
 use crate::commands::goal::{Wish, timeout};
-use crate::commands::method::{Method, results, unless_dead, verdict_of};
+use crate::commands::method::{Method, unless_dead};
+use crate::commands::sought::Quest;
 use crate::keeping::{JobEnd, Keeping};
 use crate::search_progress::SearchProgress;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::goal::Goal;
-use plimsoll_core::seek::search::seek;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::shard::ShardPlan;
@@ -25,20 +25,53 @@ pub const START_PER_S: f64 = 200.0;
 /// Highest rate to offer.
 const MOST_PER_S: f64 = 2e6;
 
+/// How the line is sought.
+pub struct Search {
+    /// Half-width of the interval.
+    pub width: String,
+    /// Confidence of the interval.
+    pub confidence: String,
+    /// Rate to begin with, calls per second.
+    pub start_per_s: f64,
+    /// Highest rate to offer, calls per second.
+    pub most_per_s: f64,
+    /// How calls follow each other.
+    pub arrivals: Arrivals,
+    /// By which method.
+    pub method: Method,
+    /// Whether the line is followed.
+    pub watches: bool,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self {
+            width: "5%".to_owned(),
+            confidence: "95%".to_owned(),
+            start_per_s: START_PER_S,
+            most_per_s: MOST_PER_S,
+            arrivals: Arrivals::Poisson,
+            method: Method::Plimsoll,
+            watches: false,
+        }
+    }
+}
+
 /// What is sought, and the longest response time of each limit, ns.
 ///
 /// # Errors
 /// A limit that cannot be sought, or a budget that makes no sense.
 pub fn goal(task: &Task) -> Result<(Goal, Vec<u64>)> {
+    let search = &task.search;
     let wish = Wish {
         slo: &task.scenario.slo,
         budget: task.scenario.length(),
-        width: "5%",
-        confidence: "95%",
+        width: &search.width,
+        confidence: &search.confidence,
         seed: task.scenario.seed,
-        start_per_s: START_PER_S,
-        most_per_s: MOST_PER_S,
-        method: Method::Plimsoll,
+        start_per_s: search.start_per_s,
+        most_per_s: search.most_per_s,
+        method: search.method,
     };
     wish.goal()
 }
@@ -81,7 +114,9 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     let shards = task.scenario.threads;
     let plan = PlantPlan {
         base,
-        arrivals: Arrivals::Poisson,
+        arrivals: task.search.arrivals,
+        users: None,
+        // There is one class: a limit on it is a limit on all.
         limits: limits_ns.into_iter().map(WindowLimit::of_all).collect(),
         connections_fixed: true,
         shards,
@@ -101,7 +136,14 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     let mut second = |interval: &_| progress.second(interval);
     let mut plant =
         EnginePlant::new(plan, protocol, &mut sessions, keeping.sink, &mut second, keeping.stop);
-    let finding = seek(&mut plant, &goal, &mut |event| progress.event(event));
+    let quest = Quest {
+        goal: &goal,
+        method: task.search.method,
+        arrivals: task.search.arrivals,
+        watches: task.search.watches,
+        places: None,
+    };
+    let sought = quest.carry_out(&mut plant, &progress);
     progress.done();
     let end = plant.finish()?.ok_or_else(|| usage("--budget: too short for a single call"))?;
     let mut parts = parts.into_inner();
@@ -109,18 +151,18 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     let counted =
         Counted { tally: parts.ended, tuned: None, first_ns: parts.first_ns, trouble: None };
     let (result, _) = conclude(task, before, &end, counted);
-    let of_search = unless_dead(verdict_of(&finding), &end);
+    let of_search = unless_dead(sought.verdict, &end);
     let of_writes = verdict(task, &result, None, &end);
     let judged = match of_writes {
         Some(own) if of_search.kind == VerdictKind::Valid || own.kind == VerdictKind::Void => own,
         _ => of_search,
     };
-    let mut all = results(&finding);
+    let mut all = sought.results;
     all.extend(section(&result));
     Ok(JobEnd {
         end,
         results: all,
         verdict: Some(judged),
-        warnings: [before.prepared.clone(), worn_out(&result)].concat(),
+        warnings: [before.prepared.clone(), worn_out(&result), sought.warnings].concat(),
     })
 }

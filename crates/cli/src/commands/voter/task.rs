@@ -2,6 +2,7 @@
 
 use super::address::Database;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
+use super::seeking::Search;
 use crate::prepare::{check_limits, plan_of};
 use crate::usage::usage;
 use anyhow::Result;
@@ -19,7 +20,7 @@ use plimsoll_workloads::voter::{
 };
 
 /// Calls under way on a connection to VoltDB where nobody limits them: the server's own back-pressure does.
-const VOLT_DEPTH: u32 = 30_000;
+pub const VOLT_DEPTH: u32 = 30_000;
 /// Connections to PostgreSQL, which has a process for each.
 const SQL_CONNECTIONS: u32 = 32;
 /// Most transactions that wait on one connection to PostgreSQL.
@@ -59,6 +60,8 @@ pub struct Task {
     pub tls: Option<Tls>,
     /// Whether somebody else prepares, and says when to start.
     pub gate: bool,
+    /// How the line is sought, if it is.
+    pub search: Search,
 }
 
 /// Connections of each process, and calls under way on each.
@@ -186,6 +189,7 @@ impl Task {
             give_up: flags.give_up,
             tls,
             gate: flags.gate,
+            search: Search::default(),
         })
     }
 
@@ -271,5 +275,5 @@ fn settings(
             u8::try_from(retries).map_err(|_| usage("--retries: use a number from 0 to 255"))?
         }
     };
-    Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), retries })
+    Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), held: None, retries })
 }

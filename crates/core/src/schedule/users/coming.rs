@@ -15,6 +15,8 @@ pub(super) struct Coming {
     slice: Slice,
     seed: u64,
     start_ns: u64,
+    /// How long the profile has been on when the run starts, ns.
+    before_ns: u64,
     /// How many users of this slice have come.
     made: u64,
     /// Random moments of a stretch, in order; only where it asks for them.
@@ -66,12 +68,22 @@ impl Coming {
             slice,
             seed: derive_seed(seed, "users"),
             start_ns,
+            before_ns: 0,
             made: 0,
             moments: None,
             upcoming: None,
         };
         coming.upcoming = coming.compute();
         coming
+    }
+
+    /// Has the profile begun so much earlier than the run, ns; nobody has been taken yet.
+    pub fn begin_before(&mut self, before_ns: u64) {
+        self.before_ns = before_ns;
+        self.upcoming = self.upcoming.map(|Arrival { user, at_ns }| Arrival {
+            user,
+            at_ns: at_ns.saturating_sub(before_ns),
+        });
     }
 
     /// The next user, who has not come yet.
@@ -110,7 +122,8 @@ impl Coming {
             None
         };
         let offset_ns = offset_ns(&stretch, place, share);
-        Some(Arrival { user, at_ns: self.start_ns.saturating_add(stretch.start_ns + offset_ns) })
+        let at_ns = self.start_ns.saturating_add(stretch.start_ns + offset_ns);
+        Some(Arrival { user, at_ns: at_ns.saturating_sub(self.before_ns) })
     }
 }
 

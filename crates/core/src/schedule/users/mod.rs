@@ -69,6 +69,7 @@ pub struct UserSchedule {
     think: Pause,
     pace_ns: u64,
     seed: u64,
+    start_ns: u64,
     end_ns: u64,
     slice: Slice,
     /// Requests of this slice that may still be made.
@@ -109,6 +110,7 @@ impl UserSchedule {
             think,
             pace_ns: pace.ns,
             seed: derive_seed(seed, "think"),
+            start_ns,
             end_ns: start_ns.saturating_add(limits.duration_ns),
             slice,
             left: limits.requests.map_or(u64::MAX, |r| slice.share(r)),
@@ -118,6 +120,43 @@ impl UserSchedule {
             waiting: BinaryHeap::new(),
             away: 0,
             last: 0,
+        }
+    }
+
+    /// Has the profile begun so much earlier than the run: who came before the start is there, as far as it would have got
+    /// had each answer taken `answer_ns`. Makes no difference to users whose number is held.
+    pub(super) fn begin_before(&mut self, before_ns: u64, answer_ns: u64) {
+        let Source::Coming(coming) = &mut self.source else { return };
+        coming.begin_before(before_ns);
+        let start_ns = self.start_ns;
+        loop {
+            let Source::Coming(coming) = &mut self.source else { return };
+            if coming.upcoming().is_none_or(|arrival| arrival.at_ns >= start_ns) {
+                return;
+            }
+            let Some(arrival) = coming.take() else { return };
+            let (mut asked, mut due_ns) = (0, arrival.at_ns);
+            while due_ns < start_ns && asked < self.requests {
+                asked += 1;
+                let done_ns = due_ns.saturating_add(answer_ns);
+                due_ns = self.next_due_ns((arrival.user, asked), due_ns, done_ns);
+            }
+            if asked < self.requests {
+                let client = self.come(arrival);
+                self.places[client as usize].asked = asked;
+                self.waiting.push(Reverse((due_ns, client)));
+            }
+        }
+    }
+
+    /// When a user asks again that was answered at `done_ns`, ns.
+    fn next_due_ns(&self, (user, asked): (u64, u32), intended_ns: u64, done_ns: u64) -> u64 {
+        let think_ns = self.think.draw_ns(self.seed, user, asked);
+        let rested_ns = done_ns.saturating_add(think_ns);
+        match (self.pace_ns, think_ns) {
+            (0, _) => rested_ns,
+            (pace_ns, 0) => intended_ns.saturating_add(pace_ns),
+            (pace_ns, _) => intended_ns.saturating_add(pace_ns).max(rested_ns),
         }
     }
 
@@ -250,13 +289,8 @@ impl UserSchedule {
             self.seat(now_ns);
             return;
         }
-        let think_ns = self.think.draw_ns(self.seed, place.user, place.asked);
-        let rested_ns = now_ns.saturating_add(think_ns);
-        let due_ns = match (self.pace_ns, think_ns) {
-            (0, _) => rested_ns,
-            (pace_ns, 0) => intended_ns.saturating_add(pace_ns),
-            (pace_ns, _) => intended_ns.saturating_add(pace_ns).max(rested_ns),
-        };
+        let turn = (place.user, place.asked);
+        let due_ns = self.next_due_ns(turn, intended_ns, now_ns);
         self.waiting.push(Reverse((due_ns, client)));
     }
 

@@ -44,7 +44,10 @@ struct Asked {
 
 /// Plays a schedule against a server that takes `service_ns` for each request, without limit on how many at a time.
 fn play(model: &LoadModel, slice: Slice, limits: Limits, service_ns: u64) -> (Vec<Asked>, u64) {
-    let mut schedule = Schedule::start(model, slice, limits, 3, 0).unwrap();
+    play_on(Schedule::start(model, slice, limits, 3, 0).unwrap(), service_ns)
+}
+
+fn play_on(mut schedule: Schedule, service_ns: u64) -> (Vec<Asked>, u64) {
     let mut answers: BinaryHeap<Reverse<(u64, u32, u64)>> = BinaryHeap::new();
     let (mut now_ns, mut asked, mut most) = (0, Vec::new(), 0);
     loop {
@@ -362,4 +365,32 @@ fn the_limits_of_numbers_are_refused_and_not_overrun() {
     assert!(profile("peak 100000000 during 1h").users() == 100_000_000);
     let step = UserStep::Constant { per_s: f64::NAN, during: Span::seconds(1), randomized: false };
     assert!(UserProfile::new(vec![step]).is_err());
+}
+
+/// A schedule that begins within its profile against one that was on all the time, with the same answers.
+#[test]
+fn users_who_came_before_the_start_are_where_they_would_be() {
+    let (before_ns, service_ns) = (8 * SECOND_NS, 30 * MILLISECOND_NS);
+    let text = "constant 20/s during 8s randomized, constant 30/s during 4s";
+    for (requests, think, pace_ms) in
+        [(5, "exponential 500ms", 0), (1, "none", 0), (4, "none", 700), (3, "2s", 500)]
+    {
+        let LoadModel::Users { profile, requests, think, .. } = model(text, requests, think) else {
+            panic!("no users")
+        };
+        let pace = Span { ns: pace_ms * MILLISECOND_NS };
+        let model = LoadModel::Users { profile, requests, think, pace };
+        let slice = Slice { index: 1, of: 2 };
+        let (whole, _) = play(&model, slice, Limits::after(12 * SECOND_NS), service_ns);
+        let mut expected: Vec<Asked> =
+            whole.into_iter().filter(|asked| asked.intended_ns >= before_ns).collect();
+        let limits = Limits::after(4 * SECOND_NS);
+        let mut schedule = Schedule::start(&model, slice, limits, 3, before_ns).unwrap();
+        schedule.begin_before(before_ns, service_ns);
+        let (mut asked, _) = play_on(schedule, service_ns);
+        expected.sort_unstable();
+        asked.sort_unstable();
+        assert!(asked.len() > 50, "{}", asked.len());
+        assert_eq!(asked, expected, "{requests} requests, {think}, {pace}");
+    }
 }

@@ -5,6 +5,7 @@ use super::ConnectionLimit;
 use crate::clock::MILLISECOND_NS as MS;
 use crate::interval::Interval;
 use crate::record::Rates;
+use crate::verdict::held_up_by;
 
 /// A run of requests of `response_ns` each, of which every `one_in`-th has a lag of `lag_ns`.
 fn run(count: u64, response_ns: u64, one_in: u64, lag_ns: u64) -> Interval {
@@ -290,4 +291,11 @@ fn a_closed_load_may_show_a_target_too_quick() {
     assert!((13.8..14.1).contains(&low) && (19.9..20.3).contains(&high), "{low} {high}");
     assert!(closed.reasons[0].contains("ms too high or 3.02 ms too low"), "{:?}", closed.reasons);
     assert!((16.9..17.1).contains(&judge(&evidence).bounds.unwrap().p50_ms[1]));
+}
+
+#[test]
+fn a_search_names_who_had_the_processor_for_long() {
+    let of = |starved| held_up_by(&Health { starved, ..Health::default() }, 60.0, 0.02);
+    assert_eq!(of(0.079).as_deref(), Some("other programs had its core for 8 % of the time"));
+    assert_eq!(of(0.019), None);
 }

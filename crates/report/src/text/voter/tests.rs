@@ -2,7 +2,7 @@ use super::*;
 use crate::samples;
 use crate::text::{Style, render};
 use plimsoll_core::bench_shape::preset;
-use plimsoll_core::voter::{ContestantVotes, Rejected, Totals};
+use plimsoll_core::voter::{ContestantVotes, Rejected, Totals, TuneCheck};
 
 fn one(index: u32, accepted: u64, rows: (u64, u64)) -> VoterProcess {
     let mut process = VoterProcess {
@@ -103,6 +103,57 @@ fn an_interval_and_a_check_that_could_not_be_made_say_their_numbers() {
     let text = shown(&cut);
     let told = "not checked: nobody listens any more; 100 to 104 new rows must be there";
     assert!(text.contains(told), "{text}");
+}
+
+#[test]
+fn the_head_of_a_tuned_load_is_its_last_check() {
+    let check = |under_way, late, held| TuneCheck {
+        under_way,
+        seconds: 6.0,
+        calls: 74_000,
+        late,
+        rate_per_s: 12_345.0,
+        held,
+        counts: true,
+    };
+    let mut tuned = TuneResult {
+        goal: "p99=10ms".into(),
+        latency: "client".into(),
+        best_rate_per_s: Some(13_000.0),
+        best_under_way: Some(50.0),
+        windows: 60,
+        windows_held: 41,
+        certified_rate_per_s: Some(12_345.0),
+        checks: vec![check(45, 0.02, false), check(31, 0.004, true)],
+        ..TuneResult::default()
+    };
+    let mut voter = voter(vec![one(0, 100, (0, 100))]);
+    voter.auto_tune = Some(tuned.clone());
+    let text = shown(&voter);
+    for line in [
+        "  12,345 calls/s hold p99=10ms, with 31 calls in flight\n",
+        "Checked    45 in flight: 12,345/s, late 2.0 % of 74,000 in 6.00 s, MISSED\n",
+        "           31 in flight: 12,345/s, late 0.40 % of 74,000 in 6.00 s, held\n",
+        "Tuned      median of 13,000/s with 50.0 in flight; p99=10ms held in 41 of 60 windows\n",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    assert!(!text.contains("never missed"), "{text}");
+    tuned.windows_held = tuned.windows;
+    voter.auto_tune = Some(tuned.clone());
+    let text = shown(&voter);
+    let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("60 of 60 windows; it was never missed: a longer run"), "{text}");
+    tuned.checks.pop();
+    tuned.certified_rate_per_s = None;
+    voter.auto_tune = Some(tuned);
+    let text = shown(&voter);
+    assert!(text.contains("  no rate was certified\n"), "{text}");
+    assert!(!text.contains("calls/s hold"), "{text}");
+    let short = TuneResult { goal: "p99=10ms".into(), ..TuneResult::default() };
+    voter.auto_tune = Some(short);
+    let text = shown(&voter);
+    assert!(text.contains("Tuned      too short to settle\n"), "{text}");
 }
 
 #[test]

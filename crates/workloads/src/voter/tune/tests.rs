@@ -52,6 +52,20 @@ fn the_load_settles_where_the_limit_is() {
 }
 
 #[test]
+fn a_number_that_is_held_stays_whatever_comes_late() {
+    let goal: TuneGoal = "p99=1us".parse().unwrap();
+    let shares: Vec<u32> = (0..4)
+        .map(|shard| Tuner::new(goal.clone(), 1000, 4).held(10, shard, 4).allowed())
+        .collect();
+    assert_eq!(shares, [3, 3, 2, 2], "the shards' shares are exactly the whole");
+    let mut tuner = Tuner::new(goal, 1000, 1).held(40, 0, 1);
+    let trace = run(&mut tuner, 8, 5);
+    assert_eq!((tuner.allowed(), tuner.retreats()), (40, 0));
+    let (calls, late) = trace.counts();
+    assert!(calls > 30_000 && late == calls, "{late} of {calls}");
+}
+
+#[test]
 fn a_limit_that_nothing_keeps_leaves_one_call_and_no_best_rate() {
     let goal: TuneGoal = "p99=10us".parse().unwrap();
     let mut tuner = Tuner::new(goal.clone(), 1000, 1);

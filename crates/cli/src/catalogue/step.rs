@@ -1,0 +1,107 @@
+//! One command before the measurement: it makes a job's files, or prepares its target.
+
+use super::child::{End, follow, plimsoll, spawn_on};
+use anyhow::Result;
+use plimsoll_core::ledger::Ledger;
+use plimsoll_core::record::RunRecord;
+use plimsoll_core::verdict::VerdictKind;
+use rustix::thread::CpuSet;
+use serde_json::{Map, Value};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// Grace period for a command that is stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A command of plimsoll whose work counts, and not its figures.
+pub struct Step<'a> {
+    pub arguments: &'a [String],
+    pub processors: Option<CpuSet>,
+    /// Longest duration; the command is stopped after it.
+    pub limit: Duration,
+    /// Its stderr is the user's; otherwise it is kept for the reason of a failure.
+    pub shows_progress: bool,
+}
+
+/// How a command ended.
+pub enum Done {
+    Whole,
+    Stopped,
+    /// With its end, and what it said.
+    Failed(String, String),
+}
+
+impl Step<'_> {
+    /// Runs it to its end; `record` is where the record of a load, a feed or a visit goes, unless the command names a
+    /// place itself.
+    ///
+    /// # Errors
+    /// When the process cannot be started.
+    pub fn carry_out(&self, record: &Path) -> Result<Done> {
+        let mut all = self.arguments.to_vec();
+        let has_ledger = |word: &String| ["load", "feed", "visit"].contains(&word.as_str());
+        let names_json = all.iter().any(|word| word.starts_with("--json"));
+        if all.first().is_some_and(has_ledger) && !names_json {
+            all.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
+        }
+        let mut command = plimsoll(&all)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(if self.shows_progress { Stdio::inherit() } else { Stdio::piped() });
+        let mut child = spawn_on(&mut command, self.processors)?;
+        Ok(match follow(&mut child, self.limit, PATIENCE) {
+            End::Exit(Some(0)) => Done::Whole,
+            // "Not valid" is said of the figures; whether the work is done, the ledger says.
+            End::Exit(Some(3)) if all_was_done(record) => Done::Whole,
+            End::Stopped => Done::Stopped,
+            end => {
+                let mut said = String::new();
+                if let Some(mut stderr) = child.stderr.take() {
+                    let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
+                }
+                Done::Failed(format!("{end:?}"), said.trim().to_owned())
+            }
+        })
+    }
+}
+
+/// True if each request of a load succeeded, or if a feed or a visit is complete, even though the figures are
+/// not the target's: a load whose generator was the limit has fed what a load of fewer requests a second would have fed.
+fn all_was_done(record: &Path) -> bool {
+    let text = std::fs::read(record).unwrap_or_default();
+    let Ok(record) = serde_json::from_slice::<RunRecord>(&text) else { return false };
+    is_done(record.verdict.kind, &record.job_results, &record.ledger)
+}
+
+fn is_done(verdict: VerdictKind, results: &Map<String, Value>, books: &Ledger) -> bool {
+    if matches!(verdict, VerdictKind::Partial | VerdictKind::Void) {
+        return false;
+    }
+    let copied = ["feed", "visit"].into_iter().find_map(|job| results.get(job));
+    match copied.map(|copied| &copied["complete"]) {
+        Some(complete) => *complete == Value::Bool(true),
+        None => books.scheduled > 0 && books.ok == books.scheduled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preparation_is_done_when_all_is_there_whoever_set_its_speed() {
+        let limited = VerdictKind::GeneratorLimited;
+        let mut results = Map::new();
+        let books = |scheduled, ok| Ledger { scheduled, ok, ..Ledger::default() };
+        assert!(!is_done(limited, &results, &books(0, 0)), "nothing was asked");
+        assert!(!is_done(limited, &results, &books(10, 9)));
+        assert!(is_done(limited, &results, &books(10, 10)));
+        assert!(!is_done(VerdictKind::Partial, &results, &books(10, 10)));
+        // A feed asks again what was refused for the moment: its books have failures, and it may be complete.
+        for complete in [true, false] {
+            results.insert("feed".to_owned(), serde_json::json!({"complete": complete}));
+            assert_eq!(is_done(limited, &results, &books(10, 9)), complete);
+        }
+        assert!(!all_was_done(Path::new("/no/such/file")));
+    }
+}

@@ -1,0 +1,177 @@
+//! Do the limits hold at low rates at all? A share of requests that fails or is slow at every rate has no line.
+
+use super::finding::Event;
+use super::goal::Limit;
+use super::plant::{Segment, Window};
+use super::search::{Search, Stop, Stretch, round_to};
+
+/// Where requests that are late without load are looked for, as shares of the bracket's lower end, and how many late ones
+/// a look there must find where a limit is just held.
+const BELOW: [f64; 2] = [FLOOR_RATE, 0.2];
+pub(super) const FLOOR_RATE: f64 = 0.6;
+/// Allowed late ones in a look that usually is enough.
+const FLOOR_USUAL: f64 = 8.0;
+const FLOOR_LATE: f64 = 30.0;
+/// Well below a rate is below this share of it.
+const WELL_BELOW: f64 = 0.85;
+/// Most looks there, and their share of the budget.
+const FLOOR_LOOKS: usize = 3;
+const FLOOR_SHARE: f64 = 0.08;
+/// Least allowed late requests of a look that may do with less than certainty, and what they must exceed the late ones by:
+/// this many, and this times the root of the late ones.
+const LIKELY_LEAST: f64 = 20.0;
+const LIKELY: (f64, f64) = (1.5, 1.2);
+
+impl Search<'_> {
+    /// Looks whether more requests are late, or fail, than a limit allows at rates far below the bracket: then no rate holds
+    /// it, however the short looks came out, and no line is told.
+    pub(super) fn look_below(&mut self) -> Result<(), Stop> {
+        let top = self.bracket.0;
+        // Of a target that collects work into batches it is known that low rates break.
+        if self.non_monotone || self.holds_below(top) {
+            return Ok(());
+        }
+        for share in BELOW {
+            let rate_per_s = (share * top).min(self.goal.most_per_s);
+            if self.breaks_at_a_low_rate(rate_per_s)? {
+                continue;
+            }
+            if rate_per_s < 0.5 * top {
+                // What broke in between belongs to load.
+                self.bracket = (rate_per_s, BELOW[0] * top);
+                return self.narrow();
+            }
+            return Ok(());
+        }
+        Err(Stop::Infeasible)
+    }
+
+    /// Looks at a low rate until it is clear whether a limit is broken there, or the time for that is over. What is not
+    /// clear then is no reason to stop; [`Self::doubt_below`] asks again at the end.
+    fn breaks_at_a_low_rate(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
+        let most_s = (FLOOR_SHARE * self.goal.budget_s).max(self.block_s);
+        let wanted_s =
+            (FLOOR_LATE * self.requests_a_late_one() / rate_per_s).clamp(self.block_s, most_s);
+        let duration_s = round_to(wanted_s + self.settle_s, self.window_s);
+        let mut sum: Option<Stretch> = None;
+        for _ in 0..FLOOR_LOOKS {
+            let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
+            let skip = self.windows_in(self.settle_s);
+            let Some(seen) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else { break };
+            self.curve.push(seen);
+            self.note_floor(&seen);
+            match &mut sum {
+                Some(sum) => {
+                    sum.counts.add(&seen.counts);
+                    sum.seconds += seen.seconds;
+                }
+                None => sum = Some(seen),
+            }
+            let Some(sum) = sum else { break };
+            let broke = self.breaks_by(&sum, 3.0);
+            let told = self.measured(&sum);
+            self.tell(&Event::Probed { seen: told, held: !broke });
+            let holds = self.surely_holds(&sum.counts) || self.likely_holds(&sum.counts);
+            if holds {
+                self.holds_at_per_s = Some(rate_per_s);
+            }
+            if broke || holds {
+                return Ok(broke);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Requests of which one may miss the limit that allows fewest.
+    fn requests_a_late_one(&self) -> f64 {
+        let per_late =
+            |(at, limit): (usize, &Limit)| 1.0 / (limit.allowed() * self.judged_share(at));
+        self.goal.limits.iter().enumerate().map(per_late).fold(1.0, f64::max)
+    }
+
+    /// Requests at a low rate that usually show that the limits hold there.
+    pub(super) fn floor_requests(&self) -> f64 {
+        FLOOR_USUAL * self.requests_a_late_one()
+    }
+
+    /// Whether so few late ones are unlikely (one time in 40 for independent requests) if more were allowed.
+    pub(super) fn surely_holds(&self, counts: &Window) -> bool {
+        self.goal.limits.iter().enumerate().all(|(at, limit)| {
+            let (n, late, allowed) = limit.as_share(at, counts);
+            late + 3.0 + 2.0 * late.sqrt() <= allowed * n
+        })
+    }
+
+    /// Whether a look for that alone saw enough to rule out a fifth more than is allowed, for independent requests.
+    fn likely_holds(&self, counts: &Window) -> bool {
+        self.goal.limits.iter().enumerate().all(|(at, limit)| {
+            let (n, late, allowed) = limit.as_share(at, counts);
+            allowed * n >= LIKELY_LEAST && late + LIKELY.0 + LIKELY.1 * late.sqrt() <= allowed * n
+        })
+    }
+
+    /// Whether what was measured well below a rate leaves no doubt that the limits hold there.
+    pub(super) fn holds_below(&self, rate_per_s: f64) -> bool {
+        self.surely_holds(&self.below(rate_per_s))
+    }
+
+    /// Everything that was measured well below a rate.
+    pub(super) fn below(&self, rate_per_s: f64) -> Window {
+        let mut all = Window::default();
+        let below = self.curve.iter().filter(|seen| seen.rate_per_s < WELL_BELOW * rate_per_s);
+        below.for_each(|seen| all.add(&seen.counts));
+        all
+    }
+
+    /// Whether more requests missed a limit than so many standard deviations of independent ones explain. Where hardly any
+    /// are expected, chance explains as many as that less one.
+    pub(super) fn breaks_by(&self, seen: &Stretch, deviations: f64) -> bool {
+        self.goal.limits.iter().enumerate().any(|(at, limit)| {
+            let (n, late, allowed) = limit.as_share(at, &seen.counts);
+            late > (allowed * n + deviations * (allowed * n).sqrt()).max(deviations - 0.5)
+        })
+    }
+
+    /// Shows, where that is not known of the target as it is now, that the limits hold well below its line.
+    pub(super) fn confirm_below(&mut self) -> Result<(), Stop> {
+        let Some((fit, _)) = self.fit else { return Ok(()) };
+        if self.doubt_below(fit.estimate_per_s).is_some() && !self.non_monotone {
+            self.breaks_at_a_low_rate(BELOW[0] * fit.estimate_per_s)?;
+        }
+        Ok(())
+    }
+
+    /// Why a line at this rate may be none: nothing shows that the limits hold well below it.
+    pub(super) fn doubt_below(&self, rate_per_s: f64) -> Option<String> {
+        if self.capacity.is_none() && self.started_over {
+            return Some("the target got faster, and was not saturated since".to_owned());
+        }
+        let below = self.below(rate_per_s);
+        let holds = match self.holds_at_per_s {
+            // Of a target that collects work into batches it is known that low rates break.
+            _ if self.non_monotone => self.holds_closely_below(rate_per_s),
+            Some(held) => held < WELL_BELOW * rate_per_s,
+            None => self.surely_holds(&below),
+        };
+        if holds {
+            return None;
+        }
+        let (excess, limit) = self.goal.excess(&below);
+        let label = &self.goal.limits[limit].label;
+        Some(if excess > 1.0 {
+            format!("{label} was broken at rates well below as well, {excess:.1} times over")
+        } else {
+            let requests = below.subject(limit);
+            format!(
+                "{requests} requests at rates well below are too few to show that {label} holds there"
+            )
+        })
+    }
+
+    fn holds_closely_below(&self, rate_per_s: f64) -> bool {
+        let near = 0.5 * rate_per_s..rate_per_s;
+        let all = self.curve.iter().chain(&self.runs);
+        all.filter(|seen| near.contains(&seen.rate_per_s))
+            .any(|seen| self.surely_holds(&seen.counts))
+    }
+}

@@ -1,0 +1,109 @@
+//! Does the line move while it is measured? One estimate from the blocks and the looks at the capacity together.
+//!
+//! A target that leaks or warms slowly changes by less from one look to the next than a look can tell. All looks and all
+//! blocks over time tell more: the line's logarithm moves with the capacity's, and late requests beyond what their rate
+//! explains are a line that is lower than the fit's.
+
+use super::fit::Fit;
+use super::search::{Search, Stretch};
+use crate::normal;
+
+/// The line may move by so many standard errors more than it seems to.
+const FURTHER: f64 = 1.5;
+/// Looks at the capacity of which one is independent of the others.
+const LOOKS_A_STATE: f64 = 3.0;
+
+/// How fast the line's logarithm moves, per second, and the standard error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Drift {
+    pub per_s: f64,
+    pub error: f64,
+    /// From the middle of the blocks to their end, s.
+    pub until_end_s: f64,
+}
+
+/// Points (when, s, value, weight) as a slope over time with its weight.
+fn slope(points: &[(f64, f64, f64)]) -> (f64, f64, f64) {
+    let all: f64 = points.iter().map(|p| p.2).sum();
+    let middle = |of: &dyn Fn(&(f64, f64, f64)) -> f64| {
+        points.iter().map(|p| p.2 * of(p)).sum::<f64>() / all.max(1e-300)
+    };
+    let (when, mean) = (middle(&|p| p.0), middle(&|p| p.1));
+    let (mut cross, mut square) = (0.0, 0.0);
+    for (at_s, value, weight) in points {
+        cross += weight * (at_s - when) * (value - mean);
+        square += weight * (at_s - when).powi(2);
+    }
+    (cross / square.max(1e-300), square, when)
+}
+
+impl Search<'_> {
+    /// How the line moves, by blocks and looks; nothing if there are too few.
+    pub(super) fn drift(&self) -> Option<Drift> {
+        let (fit, limit) = self.fit?;
+        let bound = &self.goal.limits[limit];
+        let prior = self.prior(limit, fit.estimate_per_s);
+        let point = |block: &Stretch| {
+            let (n, late, allowed) = bound.as_share(limit, &block.counts);
+            let p =
+                prior.late_share((block.rate_per_s / fit.estimate_per_s).ln(), fit.slope, allowed);
+            let spread = n * p.clamp(0.2 * allowed, 1.0 - 0.2 * allowed) * (1.0 - p);
+            // The line's logarithm below the fit's.
+            let moved = (n * p - late) / (spread * fit.slope);
+            (block.at_s, moved, spread * fit.slope.powi(2) / fit.dispersion)
+        };
+        let blocks: Vec<_> = self.blocks.iter().map(point).collect();
+        let weighted = |(at_s, log, error): (f64, f64, f64)| (at_s, log, error.powi(-2));
+        let looks: Vec<_> = self.logs_of_looks().into_iter().map(weighted).collect();
+        let (by_blocks, weight, middle_s) = slope(&blocks);
+        let (by_looks, more, _) = if looks.len() < 3 { (0.0, 0.0, 0.0) } else { slope(&looks) };
+        if blocks.len() < 6 || weight <= 0.0 {
+            return None;
+        }
+        Some(Drift {
+            per_s: (weight * by_blocks + more * by_looks) / (weight + more),
+            error: (weight + more).powf(-0.5),
+            until_end_s: self.elapsed_s - middle_s,
+        })
+    }
+
+    /// The interval, which reaches to where the line is at the end if it seems to move, and is wider where the capacity was
+    /// more uneven than its own errors explain.
+    pub(super) fn with_drift(&self, fit: &Fit) -> (f64, f64) {
+        let (low, high) = fit.interval_per_s;
+        let (mut below, mut above) = (low / fit.estimate_per_s, high / fit.estimate_per_s);
+        let deviations = normal::quantile(0.5 + self.goal.confidence / 2.0);
+        let wobble = deviations * self.unevenness();
+        let wider = |ratio: f64| ratio.ln().hypot(wobble).copysign(ratio.ln()).exp();
+        (below, above) = (wider(below), wider(above));
+        let (mut low, mut high) = (below * fit.estimate_per_s, above * fit.estimate_per_s);
+        if let Some(drift) = self.drift() {
+            let further = FURTHER * drift.error * drift.per_s.signum();
+            let end = fit.estimate_per_s * ((drift.per_s + further) * drift.until_end_s).exp();
+            low = low.min(end * below.sqrt());
+            high = high.max(end * above.sqrt());
+        }
+        (low, high)
+    }
+
+    /// Half-width of the interval as it would be reported.
+    pub(super) fn half_width_told(&self, fit: &Fit) -> f64 {
+        Fit { interval_per_s: self.with_drift(fit), ..*fit }.half_width()
+    }
+
+    /// Standard error of the line's logarithm that comes from a capacity that goes up and down.
+    fn unevenness(&self) -> f64 {
+        let looks = self.logs_of_looks();
+        let n = looks.len() as f64;
+        if n < 2.0 {
+            return 0.0;
+        }
+        let weight = |error: f64| error.powi(-2);
+        let all: f64 = looks.iter().map(|l| weight(l.2)).sum();
+        let mean = looks.iter().map(|l| weight(l.2) * l.1).sum::<f64>() / all;
+        let square =
+            looks.iter().map(|l| weight(l.2) * (l.1 - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let own = n / all;
+        ((square - 1.0).max(0.0) * own / (n / LOOKS_A_STATE)).sqrt()
+    }
+}
