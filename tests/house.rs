@@ -100,6 +100,22 @@ fn rooms() -> BTreeSet<String> {
     folders.filter(|room| root().join("crates").join(room).join("Cargo.toml").is_file()).collect()
 }
 
+#[test]
+fn each_room_has_a_page_of_its_own_that_points_at_files() {
+    for room in rooms() {
+        let room = root().join("crates").join(room);
+        let page = std::fs::read_to_string(room.join("README.md"))
+            .unwrap_or_else(|error| panic!("{}/README.md: {error}", room.display()));
+        assert!(page.lines().count() <= 16, "{}: a page of ten lines", room.display());
+        let links: Vec<&str> =
+            page.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+        assert!(links.len() >= 3, "{}: it points at nothing", room.display());
+        for link in links {
+            assert!(room.join(link).exists(), "{}/README.md: {link} is not there", room.display());
+        }
+    }
+}
+
 /// The crates of the house that a crate depends on, not counting those of its tests.
 fn arrows(room: &str) -> BTreeSet<String> {
     let manifest: toml::Table = read(&format!("crates/{room}/Cargo.toml")).parse().unwrap();
