@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// The most lines of a crate, tests included.
+const LINES_MAX: usize = 20_000;
+/// Crates that are not divided yet.
+const STILL_LARGER: [&str; 2] = ["cli", "workloads"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -84,6 +89,33 @@ fn the_compiler_is_the_machines_own() {
     }
 }
 
+/// The folders of all crates, under `crates`.
+fn rooms() -> BTreeSet<String> {
+    let under = |folder: &str| {
+        let entries = std::fs::read_dir(root().join("crates").join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.map(|name| format!("{folder}{name}")).collect::<Vec<_>>()
+    };
+    let folders = under("").into_iter().chain(under("servers/"));
+    folders.filter(|room| root().join("crates").join(room).join("Cargo.toml").is_file()).collect()
+}
+
+#[test]
+fn each_room_has_a_page_of_its_own_that_points_at_files() {
+    for room in rooms() {
+        let room = root().join("crates").join(room);
+        let page = std::fs::read_to_string(room.join("README.md"))
+            .unwrap_or_else(|error| panic!("{}/README.md: {error}", room.display()));
+        assert!(page.lines().count() <= 16, "{}: a page of ten lines", room.display());
+        let links: Vec<&str> =
+            page.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+        assert!(links.len() >= 3, "{}: it points at nothing", room.display());
+        for link in links {
+            assert!(room.join(link).exists(), "{}/README.md: {link} is not there", room.display());
+        }
+    }
+}
+
 /// The crates of the house that a crate depends on, not counting those of its tests.
 fn arrows(room: &str) -> BTreeSet<String> {
     let manifest: toml::Table = read(&format!("crates/{room}/Cargo.toml")).parse().unwrap();
@@ -93,18 +125,44 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 10] = [
+    let may: [(&str, &[&str]); 19] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
         ("workloads", &["core", "wire"]),
         ("report", &["core"]),
         ("scan", &[]),
-        ("targets", &["core", "wire", "scan"]),
+        ("servers/serving", &["core"]),
+        ("servers/probe", &["serving"]),
+        ("servers/stations", &["core", "serving"]),
+        ("servers/ranker", &["core", "wire", "serving"]),
+        ("servers/voterdb", &["core", "wire", "serving"]),
+        ("servers/front", &["core", "serving"]),
+        ("servers/index", &["core", "scan"]),
+        ("servers/documents", &["core", "wire", "serving"]),
+        ("servers/vespa", &["core", "wire", "serving", "front", "index", "documents"]),
+        ("servers/elastic", &["core", "scan", "serving", "front", "index"]),
         ("zoo", &["core"]),
         ("sabotage", &["core", "wire", "engine", "zoo"]),
-        ("cli", &["core", "wire", "engine", "workloads", "report", "targets"]),
+        (
+            "cli",
+            &[
+                "core",
+                "wire",
+                "engine",
+                "workloads",
+                "report",
+                "serving",
+                "front",
+                "stations",
+                "ranker",
+                "voterdb",
+                "vespa",
+                "elastic",
+            ],
+        ),
     ];
+    assert_eq!(rooms(), may.iter().map(|(room, _)| (*room).to_owned()).collect());
     for (room, allowed) in may {
         for arrow in arrows(room) {
             assert!(allowed.contains(&arrow.as_str()), "{room} may not know {arrow}");
@@ -122,7 +180,16 @@ fn core_and_wire_have_no_sockets_and_no_threads() {
         }
     }
     // A defect of the generator must not hide behind the same defect in the target.
-    for (path, text) in sources(&root().join("crates/targets/src")) {
+    for (path, text) in sources(&root().join("crates/servers")) {
         assert!(!text.contains("plimsoll_engine"), "{}", path.display());
+    }
+}
+
+#[test]
+fn no_crate_has_more_than_20_000_lines() {
+    for room in rooms().iter().filter(|room| !STILL_LARGER.contains(&room.as_str())) {
+        let files = sources(&root().join("crates").join(room));
+        let lines: usize = files.iter().map(|(_, text)| text.lines().count()).sum();
+        assert!(lines <= LINES_MAX, "crates/{room} has {lines} lines");
     }
 }

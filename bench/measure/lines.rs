@@ -9,7 +9,7 @@ use crate::table::Table;
 use anyhow::{Context, Result, bail};
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_core::rng::Rng;
-use plimsoll_targets::queue::ServiceTime;
+use plimsoll_stations::queue::ServiceTime;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
 //! Bodies of puts and updates.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_targets::search::fuzz::bodies(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_documents::fuzz::bodies(bytes));

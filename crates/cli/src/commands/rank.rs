@@ -161,7 +161,7 @@ impl RankArgs {
             return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
         }
         if self.target.is_empty() {
-            crate::commands::serve_rank::check(&instances::arguments(self, 0)[1..])?;
+            crate::commands::serve::check_rank(&instances::arguments(self, 0)[1..])?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ mod supervise;
 mod voltdb;
 
 pub use node::{NodeServe, serve_node};
-pub use postgresql::{ClusterServe, Method, serve_cluster};
+pub use postgresql::{ClusterServe, Durability, Method, serve_cluster};
 pub use voltdb::{DatabaseServe, serve_database};
 
 use crate::catalogue::install::Installed;

@@ -15,7 +15,6 @@ use clap::ValueEnum;
 use plimsoll_engine::exchange::Exchange;
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Speaks, Tls, TlsOptions};
-use plimsoll_targets::search::Durability;
 use plimsoll_wire::postgres::{Login, Postgres, Request};
 use rustix::process::Signal;
 use std::io::Write;
@@ -59,6 +58,14 @@ pub enum Method {
     Md5,
     /// The password as it is.
     Password,
+}
+
+/// When a transaction is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    Sync,
+    Async,
+    None,
 }
 
 impl Method {

@@ -1,0 +1,100 @@
+//! Where a server listens, when it stops, and the line that says it is ready.
+
+use crate::execute::print_out;
+use crate::usage::usage;
+use anyhow::Result;
+use clap::Args;
+use plimsoll_serving::stop::Stop;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct ListenArgs {
+    /// Port; 0 takes any free one and prints it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub port: u16,
+    /// Address to listen on; anything but loopback opens the target to the network.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: String,
+    /// Also write the ready line to this file.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+}
+
+/// Connections that may wait to be accepted; the kernel takes `net.core.somaxconn` where that is less.
+const ACCEPT_QUEUE: i32 = 4096;
+
+/// Binds with room for thousands of connections that come at once: in the standard library's queue of 128 the others'
+/// first packets are dropped, and sent again after a second.
+pub fn bind(address: impl ToSocketAddrs) -> std::io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    rustix::net::listen(&listener, ACCEPT_QUEUE)?;
+    Ok(listener)
+}
+
+/// Binds a second port on the same address.
+pub fn beside(args: &ListenArgs, port: u16, flag: &str) -> Result<TcpListener> {
+    let bare = args.host.trim_start_matches('[').trim_end_matches(']');
+    bind((bare, port)).map_err(|error| {
+        usage(format!("cannot listen on {} port {port}: {error}; take another {flag}", args.host))
+    })
+}
+
+/// Binds, and stops on SIGINT and SIGTERM.
+pub fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
+    let bare = args.host.trim_start_matches('[').trim_end_matches(']');
+    let listener = bind((bare, args.port)).map_err(|error| {
+        usage(format!(
+            "cannot listen on {} port {}: {error}; take another --port (0 takes any free one)",
+            args.host, args.port
+        ))
+    })?;
+    let stop = Stop::new()?;
+    let asked = stop.clone();
+    let mut signals = signal_hook::iterator::Signals::new([
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+    ])?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        if signals.forever().next().is_some() {
+            asked.request();
+        }
+    })?;
+    Ok((listener, stop))
+}
+
+/// The listener's queue answers from here on, so that "ready" is true.
+pub fn ready(
+    kind: &str,
+    schemes: &[&str],
+    listener: &TcpListener,
+    args: &ListenArgs,
+) -> Result<()> {
+    ready_at(kind, schemes, &[listener.local_addr()?], args)
+}
+
+/// The same for several listeners.
+pub fn ready_at(
+    kind: &str,
+    schemes: &[&str],
+    addresses: &[SocketAddr],
+    args: &ListenArgs,
+) -> Result<()> {
+    let named = |address: &SocketAddr| {
+        let urls = schemes.iter().map(|scheme| format!("{scheme}://{address}"));
+        urls.collect::<Vec<_>>().join(" ")
+    };
+    let addresses: Vec<String> = addresses.iter().map(named).collect();
+    ready_line(kind, &addresses, args)
+}
+
+/// Says that a target answers at these addresses.
+pub fn ready_line(kind: &str, urls: &[String], args: &ListenArgs) -> Result<()> {
+    let line = format!("ready {kind} {}\n", urls.join(" "));
+    if let Some(path) = &args.ready_file {
+        std::fs::write(path, &line).map_err(|error| {
+            usage(format!("--ready-file {}: {error}; check the path", path.display()))
+        })?;
+    }
+    print_out(&line)
+}

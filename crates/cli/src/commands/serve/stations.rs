@@ -1,0 +1,158 @@
+//! `plimsoll serve null` and `queue`: the flags of the stations.
+
+use super::listening::{ListenArgs, listen, ready};
+use crate::commands::common::ArrivalsFlag;
+use crate::execute::print_out;
+use crate::exit;
+use crate::usage::usage;
+use anyhow::Result;
+use clap::Args;
+use plimsoll_core::units::Span;
+use plimsoll_stations::null::{self, NullConfig};
+use plimsoll_stations::queue::{
+    self, Arrivals, QueueConfig, ServiceTime, Stall, StationConfig, truth_or_reason,
+};
+
+#[derive(Args, Debug)]
+pub struct NullArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// Bytes of body in each reply.
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    body_bytes: usize,
+    /// Threads.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Never sleep: takes a whole core a thread.
+    #[arg(long)]
+    busy_poll: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct QueueArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// Servers; 0 means that nobody ever waits for one.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    servers: u32,
+    /// Service time: fixed:5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, gamma:SHAPE,MEAN, bimodal:SHARE,A,B.
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential:5ms")]
+    service: ServiceTime,
+    /// Fixed delay added to each reply; it occupies no server.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    delay: Span,
+    /// Length of regular stalls; goes with --stall-every.
+    #[arg(long, value_name = "TIME")]
+    stall: Option<Span>,
+    /// From the end of one stall to the end of the next; the first begins this minus --stall after the first
+    /// request.
+    #[arg(long, value_name = "TIME")]
+    stall_every: Option<Span>,
+    /// Every N-th request ends in status 503, after its service time like any other; 0: none.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    error_every: u64,
+    /// Requests in the station above which an arrival is turned away at once.
+    #[arg(long, value_name = "N")]
+    cap: Option<u64>,
+    /// Status of a request that is turned away: 429 or 503.
+    #[arg(long, value_name = "CODE", default_value_t = 503)]
+    reject_status: u16,
+    /// Bytes of body in each reply.
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    body_bytes: usize,
+    /// Seed of the service times.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print what the mathematics says at this rate, requests per second.
+    #[arg(long, value_name = "PER_S")]
+    rate: Option<f64>,
+    /// The arrivals that --rate is about: poisson or uniform.
+    #[arg(long, value_enum, value_name = "KIND", default_value = "poisson")]
+    arrivals: ArrivalsFlag,
+    /// Spin this long before a reply is due instead of sleeping, so that waking up does not add to the
+    /// service time; 0s spares the CPU.
+    #[arg(long, value_name = "TIME", default_value = "100us")]
+    spin: Span,
+}
+
+/// Runs the null server.
+///
+/// # Errors
+/// A wrong configuration, or an address that cannot be bound.
+pub fn serve_null(args: &NullArgs) -> Result<u8> {
+    let config = NullConfig {
+        body_bytes: args.body_bytes,
+        threads: args.threads,
+        busy_poll: args.busy_poll,
+    };
+    config.validate().map_err(|error| usage(error.to_string()))?;
+    let (listener, stop) = listen(&args.listen)?;
+    ready("null", &["http"], &listener, &args.listen)?;
+    null::run(listener, config, stop)?;
+    Ok(exit::FINE)
+}
+
+/// Runs the station.
+///
+/// # Errors
+/// A wrong configuration, or an address that cannot be bound.
+pub fn serve_queue(args: &QueueArgs) -> Result<u8> {
+    let stall = match (args.stall, args.stall_every) {
+        (Some(length), Some(period)) => Some(Stall { length_ns: length.ns, period_ns: period.ns }),
+        (None, None) => None,
+        _ => return Err(usage("--stall and --stall-every go together; give both")),
+    };
+    let config = QueueConfig {
+        station: StationConfig {
+            servers: args.servers,
+            service: args.service,
+            delay_ns: args.delay.ns,
+            stall,
+            error_every: args.error_every,
+            in_flight_cap: args.cap,
+            seed: args.seed,
+            ..StationConfig::default()
+        },
+        body_bytes: args.body_bytes,
+        reject_status: args.reject_status,
+        spin_ns: args.spin.ns,
+        ..QueueConfig::default()
+    };
+    config.validate().map_err(|error| usage(error.to_string()))?;
+    if let Some(rate) = args.rate {
+        if !(rate.is_finite() && rate > 0.0) {
+            return Err(usage(format!("--rate {rate}: write a number above 0, such as 600")));
+        }
+        let arrivals = match args.arrivals {
+            ArrivalsFlag::Poisson => Arrivals::Poisson,
+            ArrivalsFlag::Uniform => Arrivals::Uniform,
+        };
+        print_out(&truth_text(&config, rate, arrivals))?;
+    }
+    let (listener, stop) = listen(&args.listen)?;
+    ready("queue", &["http"], &listener, &args.listen)?;
+    queue::run(listener, config, stop)?;
+    Ok(exit::FINE)
+}
+
+fn truth_text(config: &QueueConfig, rate: f64, arrivals: Arrivals) -> String {
+    match truth_or_reason(config, rate, arrivals) {
+        Err(reason) => format!("truth at {rate}/s: no closed form: {reason}\n"),
+        Ok(truth) => {
+            let shown = |name: &str, ms: Option<f64>| {
+                ms.map_or(String::new(), |ms| format!("  {name} {ms:.3} ms"))
+            };
+            format!(
+                "truth at {rate}/s: {} ({})  busy {:.1} %{}{}{}{}{}\n",
+                truth.model,
+                truth.source,
+                truth.utilization * 100.0,
+                shown("mean", truth.mean_ms),
+                shown("p50", truth.p50_ms),
+                shown("p90", truth.p90_ms),
+                shown("p95", truth.p95_ms),
+                shown("p99", truth.p99_ms),
+            )
+        }
+    }
+}

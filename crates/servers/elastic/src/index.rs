@@ -1,0 +1,307 @@
+//! An index: its settings, its mapping and its shards, kept in a folder of its own.
+
+use super::document;
+use super::error::ElasticError;
+use super::mapping::{Mapping, Missing};
+use super::routing;
+use super::settings::Settings;
+use super::shard::{Keeping, Shard};
+use plimsoll_core::clock::wall_us;
+use plimsoll_front::Durability;
+use plimsoll_index::scan::ScanQueue;
+use serde_json::{Value as Json, json};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tantivy::TantivyDocument;
+
+const META: &str = "index.json";
+/// How often a document may be read again because fields came to the mapping.
+const MAX_READS: usize = 4;
+
+/// What requests and shards of an index share.
+pub(crate) struct State {
+    pub(crate) name: String,
+    pub(crate) uuid: String,
+    pub(crate) created_ms: u64,
+    settings: RwLock<Settings>,
+    pub(crate) folder: PathBuf,
+    mapping: RwLock<Arc<Mapping>>,
+    /// Held while the mapping or the settings change.
+    changing: Mutex<()>,
+}
+
+impl State {
+    /// The present mapping.
+    pub(crate) fn mapping(&self) -> Arc<Mapping> {
+        Arc::clone(&self.mapping.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The present settings.
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Pause between two commits of the text index; nothing when only requests ask for them.
+    pub(crate) fn refresh(&self) -> Option<Duration> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).refresh
+    }
+
+    /// Whether nothing is refreshed while nobody looks into the index.
+    pub(crate) fn refreshes_when_looked_at(&self) -> bool {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).refreshes_when_looked_at
+    }
+
+    /// Changes settings; when it comes back the change is on the disk.
+    ///
+    /// # Errors
+    /// What the change says, or that the folder cannot be written.
+    pub(crate) fn change_settings(
+        &self,
+        change: impl FnOnce(&mut Settings) -> Result<(), ElasticError>,
+    ) -> Result<(), ElasticError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut settings = self.settings();
+        change(&mut settings)?;
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
+        self.keep(&self.mapping()).map_err(|error| {
+            ElasticError::internal(format!("cannot keep the settings of [{}]: {error}", self.name))
+        })
+    }
+
+    /// Changes the mapping; when it comes back the change is on the disk.
+    ///
+    /// # Errors
+    /// What the change says, or that the folder cannot be written.
+    pub(crate) fn change_mapping(
+        &self,
+        change: impl FnOnce(&mut Mapping) -> Result<(), ElasticError>,
+    ) -> Result<(), ElasticError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mapping = Mapping::clone(&self.mapping());
+        change(&mut mapping)?;
+        self.keep(&mapping).map_err(|error| {
+            ElasticError::internal(format!("cannot keep the mapping of [{}]: {error}", self.name))
+        })?;
+        *self.mapping.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(mapping);
+        Ok(())
+    }
+
+    /// The text index's form of a source; fields that it brings go into the mapping first.
+    ///
+    /// # Errors
+    /// When the source does not go with the mapping.
+    pub(crate) fn read_document(
+        &self,
+        source: &[u8],
+        id: &str,
+    ) -> Result<TantivyDocument, ElasticError> {
+        let add = |mapping: &mut Mapping, missing: &[Missing]| {
+            missing.iter().try_for_each(|one| mapping.add_dynamic(one))
+        };
+        let mut missing = Vec::new();
+        for _ in 0..MAX_READS {
+            let mapping = self.mapping();
+            let read = document::read(&mapping, source, id)?;
+            if read.missing.is_empty() {
+                return Ok(read.document);
+            }
+            missing = read.missing;
+            // What a document brings stays only if the document does.
+            let mut tried = Mapping::clone(&mapping);
+            add(&mut tried, &missing)?;
+            document::read(&tried, source, id)?;
+            self.change_mapping(|mapping| add(mapping, &missing))?;
+        }
+        let path = missing.first().map_or("", |one| one.path.as_str());
+        Err(ElasticError::mapper(format!("Could not dynamically add mapping for field [{path}].")))
+    }
+
+    fn keep(&self, mapping: &Mapping) -> io::Result<()> {
+        let meta = json!({
+            "name": self.name,
+            "uuid": self.uuid,
+            "created_ms": self.created_ms,
+            "settings": self.settings().shown,
+            "mapping": mapping.to_json(),
+            "columns": mapping.columns(),
+        });
+        let path = self.folder.join(META);
+        let draft = self.folder.join("index.json.new");
+        let mut file = File::create(&draft)?;
+        file.write_all(meta.to_string().as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&draft, &path)?;
+        File::open(&self.folder)?.sync_all()
+    }
+}
+
+/// One index.
+pub(crate) struct Index {
+    pub(crate) state: Arc<State>,
+    pub(crate) shards: Vec<Arc<Shard>>,
+}
+
+/// How new indices keep what they are given.
+#[derive(Clone, Debug)]
+pub(crate) struct Defaults {
+    pub(crate) durability: Durability,
+    /// Where scans of the text wait, if the server does them.
+    pub(crate) scans: Option<Arc<ScanQueue>>,
+}
+
+impl Index {
+    /// Makes an index in a folder of its own under `root`.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or a thread not be had.
+    pub(crate) fn create(
+        root: &Path,
+        name: &str,
+        uuid: String,
+        settings: Settings,
+        mapping: Mapping,
+        defaults: Defaults,
+    ) -> io::Result<Self> {
+        let folder = root.join(&uuid);
+        std::fs::create_dir_all(&folder)?;
+        let state = State {
+            name: name.to_owned(),
+            uuid,
+            created_ms: wall_us() / 1000,
+            settings: RwLock::new(settings),
+            folder,
+            mapping: RwLock::new(Arc::new(mapping)),
+            changing: Mutex::default(),
+        };
+        let index = Self::with(Arc::new(state), defaults)?;
+        // Without this file the folder is not one of an index.
+        let kept = index.state.keep(&index.state.mapping());
+        // What is written into the index must not be lost with its name.
+        if let Err(error) = kept.and_then(|()| File::open(root)?.sync_all()) {
+            index.remove();
+            return Err(error);
+        }
+        Ok(index)
+    }
+
+    fn with(state: Arc<State>, defaults: Defaults) -> io::Result<Self> {
+        let shards = state.settings().shards;
+        let Defaults { durability, scans } = defaults;
+        let keeping = Keeping { durability, shards, scans };
+        let open = |number: usize| {
+            Shard::open(&state.folder.join(number.to_string()), number, keeping.clone(), &state)
+        };
+        let shards = (0..shards).map(open).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { state, shards })
+    }
+
+    /// Opens an index that was made before; nothing when the folder is not one of an index.
+    ///
+    /// # Errors
+    /// When its files cannot be read.
+    pub(crate) fn open(folder: &Path, defaults: Defaults) -> io::Result<Option<Self>> {
+        let bytes = match std::fs::read(folder.join(META)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let failed = |what: &str| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", folder.display()))
+        };
+        let meta: Json = serde_json::from_slice(&bytes)?;
+        let text = |key: &str| meta[key].as_str().map(ToOwned::to_owned);
+        let columns: Vec<(String, String)> = serde_json::from_value(meta["columns"].clone())?;
+        let mapping = Mapping::restore(&columns, &meta["mapping"]);
+        let mapping = mapping.map_err(|error| failed(&error.reason))?;
+        let settings = Settings::read(&meta["settings"]).map_err(|error| failed(&error.reason))?;
+        let state = State {
+            name: text("name").ok_or_else(|| failed("no name"))?,
+            uuid: text("uuid").ok_or_else(|| failed("no uuid"))?,
+            created_ms: meta["created_ms"].as_u64().unwrap_or(0),
+            settings: RwLock::new(settings),
+            folder: folder.to_owned(),
+            mapping: RwLock::new(Arc::new(mapping)),
+            changing: Mutex::default(),
+        };
+        Self::with(Arc::new(state), defaults).map(Some)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    /// The shard of a document.
+    pub(crate) fn shard(&self, id: &str, routing: &str) -> &Arc<Shard> {
+        let by = if routing.is_empty() { id } else { routing };
+        &self.shards[routing::shard(by, self.shards.len())]
+    }
+
+    /// Ends the shards' threads.
+    pub(crate) fn stop(&self) {
+        for shard in &self.shards {
+            shard.stop();
+        }
+    }
+
+    /// Ends the threads and takes the files away.
+    pub(crate) fn remove(&self) {
+        let _ = std::fs::remove_file(self.state.folder.join(META));
+        self.stop();
+        let _ = std::fs::remove_dir_all(&self.state.folder);
+    }
+
+    pub(crate) fn documents(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.documents()).sum()
+    }
+
+    /// Somebody looks into the index: what was written while nobody did is made searchable first.
+    pub(crate) async fn looked_at(&self) {
+        if !self.state.refreshes_when_looked_at() {
+            return;
+        }
+        let behind: Vec<&Arc<Shard>> =
+            self.shards.iter().filter(|shard| shard.is_behind_when_looked_at()).collect();
+        for shard in &behind {
+            // When the queue is full, the batches in it will be followed by a refresh in time.
+            let _ = shard.send(super::shard::Message::Refresh);
+        }
+        for shard in behind {
+            shard.caught_up().await;
+        }
+    }
+
+    /// Makes what was written searchable, on all shards. Tells whether it came to that.
+    pub(crate) async fn refreshed(&self, ask: bool) -> bool {
+        let mut all = true;
+        if ask {
+            for shard in &self.shards {
+                let _ = shard.send(super::shard::Message::Refresh);
+            }
+        }
+        // Without an interval nobody else would refresh, and not for certain where somebody must look first.
+        let by_itself = self.state.refresh().is_some() && !self.state.refreshes_when_looked_at();
+        let ask = ask || !by_itself;
+        for shard in &self.shards {
+            all &= shard.refreshed(ask).await;
+        }
+        all
+    }
+
+    /// Bytes of the index on the disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        folder_bytes(&self.state.folder)
+    }
+}
+
+fn folder_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let sizes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => folder_bytes(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}

@@ -1,0 +1,137 @@
+//! A search server that speaks Elasticsearch's API: indices of several shards, documents, searches. Replies and errors have
+//! the shape of version 7; `docs/elasticsearch.md` says what is spoken and where the differences are. It can stand
+//! beside another API on the same port.
+
+mod api;
+mod dialect;
+mod document;
+mod error;
+mod index;
+mod indices;
+mod mapping;
+mod names;
+mod routing;
+mod searching;
+mod settings;
+mod shard;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use index::Defaults;
+use indices::Indices;
+use plimsoll_front::{Answering, Api, Call, DataError, Durability, FrontConfig, Pools};
+pub use plimsoll_index::fuzzy::FuzzyMode;
+use plimsoll_index::scan::ScanQueue;
+use plimsoll_serving::stop::Stop;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Scans that may wait; more are refused.
+const SCAN_QUEUE: usize = 1000;
+/// The name of the one node.
+const NODE: &str = "plimsoll";
+/// The version that clients are told.
+const VERSION: &str = "7.10.2";
+
+/// Where the server keeps its data and how much it may take.
+#[derive(Clone, Debug)]
+pub struct ElasticConfig {
+    /// The folder that holds the indices in a folder `elastic`; made when it is missing, kept across restarts.
+    pub data_dir: PathBuf,
+    /// When a write is acknowledged.
+    pub durability: Durability,
+    /// How approximate words are found.
+    pub fuzzy: FuzzyMode,
+    /// Threads that share one scan of the text; 1 at least.
+    pub scan_threads: usize,
+    /// Members that the reply of `/` has besides its own, as a JSON object; empty without any.
+    pub root: &'static str,
+    /// How much its front may take.
+    pub front: FrontConfig,
+}
+
+impl ElasticConfig {
+    /// The usual settings: synchronised commits, words found as Lucene finds them, and those of the front.
+    #[must_use]
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            durability: Durability::Sync,
+            fuzzy: FuzzyMode::Index,
+            scan_threads: 1,
+            root: "",
+            front: FrontConfig::default(),
+        }
+    }
+}
+
+/// Why the server could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data cannot be opened.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The system refused a socket operation or a thread.
+    #[error("cannot serve: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Opens the data and serves on a bound listener until the stop is requested.
+///
+/// # Errors
+/// When the data folder cannot be used, or the system has no thread or socket to give.
+pub fn run(listener: TcpListener, config: &ElasticConfig, stop: &Stop) -> Result<(), OpenError> {
+    let pools = Pools::start(&config.front, 1)?;
+    let elastic = Elastic::open(config, &pools)?;
+    plimsoll_front::run(vec![listener], &config.front, &pools, vec![Arc::new(elastic)], stop)?;
+    Ok(())
+}
+
+/// The open indices with the threads behind them.
+pub struct Elastic {
+    app: Arc<App>,
+}
+
+/// What the handlers share.
+struct App {
+    indices: Indices,
+    mode: FuzzyMode,
+    root: &'static str,
+    /// Where searches run, and documents are read.
+    pools: Pools,
+}
+
+impl Elastic {
+    /// Opens the indices under the data folder.
+    ///
+    /// # Errors
+    /// When a file cannot be used.
+    pub fn open(config: &ElasticConfig, pools: &Pools) -> Result<Self, DataError> {
+        DataError::make_folder(&config.data_dir)?;
+        let scans = (config.fuzzy == FuzzyMode::Scan)
+            .then(|| Arc::new(ScanQueue::new(SCAN_QUEUE, config.scan_threads)));
+        let defaults = Defaults { durability: config.durability, scans };
+        let indices = Indices::open(config.data_dir.join("elastic"), defaults)
+            .map_err(|error| DataError::data(&config.data_dir, error.to_string()))?;
+        let (mode, root, pools) = (config.fuzzy, config.root, pools.clone());
+        Ok(Self { app: Arc::new(App { indices, mode, root, pools }) })
+    }
+}
+
+impl Api for Elastic {
+    fn owns(&self, path: &str) -> bool {
+        api::owns(path)
+    }
+
+    fn answer<'a>(&'a self, call: Call<'a>) -> Answering<'a> {
+        Box::pin(api::handle(&self.app, call))
+    }
+
+    /// Ends the threads of all shards; everything acknowledged is on the disk then.
+    fn close(&self) {
+        self.app.indices.stop();
+    }
+}

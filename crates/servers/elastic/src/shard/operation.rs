@@ -1,0 +1,105 @@
+//! What is asked of a shard, and what comes of it.
+
+use super::super::error::ElasticError;
+use hyper::body::Bytes;
+use plimsoll_front::Held;
+use std::sync::Arc;
+use tantivy::TantivyDocument;
+use tokio::sync::oneshot;
+
+/// What an operation does to its document.
+pub(crate) enum Operation {
+    /// Writes it, whether it is there or not.
+    Index(Bytes, Box<TantivyDocument>),
+    /// Writes it unless it is there.
+    Create(Bytes, Box<TantivyDocument>),
+    /// Changes parts of it.
+    Update(Box<Partial>),
+    Delete,
+}
+
+/// A change of parts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Partial {
+    /// Merged into the source.
+    pub(crate) document: serde_json::Map<String, serde_json::Value>,
+    /// What is written when there is no document.
+    pub(crate) upsert: Option<serde_json::Value>,
+    /// A change that changes nothing is not written.
+    pub(crate) detect_noop: bool,
+    /// The reply shows the source as it is then.
+    pub(crate) wants_source: bool,
+}
+
+/// What must hold for an operation to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) if_sequence: Option<u64>,
+    /// The version that the document gets; whether the same version may be written again.
+    pub(crate) external: Option<(u64, bool)>,
+}
+
+/// One operation of a batch.
+pub(crate) struct Item {
+    /// The position among the operations of the request.
+    pub(crate) number: usize,
+    pub(crate) id: String,
+    pub(crate) routing: String,
+    pub(crate) operation: Operation,
+    pub(crate) condition: Condition,
+}
+
+/// Operations of one request on one shard, in their order.
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    pub(crate) reply: oneshot::Sender<Vec<Done>>,
+    /// The request's share of the memory for bodies.
+    pub(crate) held: Option<Arc<Held>>,
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Created,
+    Updated,
+    Deleted,
+    NotFound,
+    Noop,
+}
+
+impl Outcome {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+            Self::NotFound => "not_found",
+            Self::Noop => "noop",
+        }
+    }
+
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::Created => 201,
+            Self::NotFound => 404,
+            Self::Updated | Self::Deleted | Self::Noop => 200,
+        }
+    }
+}
+
+/// An operation that was done, or why not.
+pub(crate) struct Done {
+    pub(crate) number: usize,
+    pub(crate) id: String,
+    pub(crate) result: Result<Written, ElasticError>,
+}
+
+/// A version that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) outcome: Outcome,
+    pub(crate) version: u64,
+    pub(crate) sequence: u64,
+    /// The source after an update, where it was asked for.
+    pub(crate) source: Option<Vec<u8>>,
+}

@@ -1,0 +1,197 @@
+//! Bodies of requests: reading them within limits, unpacking them.
+
+use flate2::read::GzDecoder;
+use http_body_util::BodyExt;
+use hyper::StatusCode;
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::header::{CONTENT_ENCODING, HeaderMap, HeaderValue};
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How long the body of a request may take to arrive.
+const BODY: Duration = Duration::from_secs(60);
+/// How much of a body that nobody wants is taken, and for how long.
+const MAX_DISCARDED_BYTES: usize = 128 << 20;
+const DISCARD: Duration = Duration::from_secs(10);
+/// Bytes of request bodies that all ports together hold at a time.
+pub const BUDGET_BYTES: usize = 512 << 20;
+/// Steps in which the budget is taken, so that small bodies cost one step.
+const STEP_BYTES: usize = 4096;
+
+/// Why a body was not accepted.
+pub struct BodyError {
+    /// The status to answer with.
+    pub status: StatusCode,
+    /// The reason.
+    pub message: String,
+}
+
+impl BodyError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    fn too_large(size: usize, limit: usize) -> Self {
+        let message = format!(
+            "Document operation request size {size} bytes exceeds maximum size of {limit} bytes. \
+             See https://docs.vespa.ai/en/reference/document-v1-api-reference.html"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
+    fn overload() -> Self {
+        let message =
+            format!("Rejecting execution due to overload: {BUDGET_BYTES} bytes already enqueued");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, message)
+    }
+}
+
+/// The budget from which bodies take what they hold.
+pub fn budget() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(BUDGET_BYTES / STEP_BYTES))
+}
+
+/// A whole body. What it took of the budget is given back when it is dropped.
+pub struct WholeBody {
+    /// The body, unpacked.
+    pub bytes: Bytes,
+    /// Its share of the budget.
+    pub held: Held,
+}
+
+/// A share of the budget.
+pub struct Held {
+    budget: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+    bytes: usize,
+}
+
+impl Held {
+    fn none(budget: Arc<Semaphore>) -> Self {
+        Self { budget, permit: None, bytes: 0 }
+    }
+
+    /// Takes what a body of so many bytes needs.
+    fn cover(&mut self, bytes: usize) -> Result<(), BodyError> {
+        let steps = bytes.div_ceil(STEP_BYTES) - self.bytes.div_ceil(STEP_BYTES);
+        self.bytes = bytes;
+        if steps == 0 {
+            return Ok(());
+        }
+        let steps = u32::try_from(steps).map_err(|_| BodyError::overload())?;
+        let more = Arc::clone(&self.budget).try_acquire_many_owned(steps);
+        let more = more.map_err(|_| BodyError::overload())?;
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            None => self.permit = Some(more),
+        }
+        Ok(())
+    }
+}
+
+/// The body of a request, as far as it was not read.
+pub struct Body {
+    incoming: Incoming,
+    budget: Arc<Semaphore>,
+}
+
+impl Body {
+    /// A body that takes what it holds from a budget.
+    pub fn new(incoming: Incoming, budget: &Arc<Semaphore>) -> Self {
+        Self { incoming, budget: Arc::clone(budget) }
+    }
+
+    /// Reads the whole body, unpacked when it is gzip. The limit holds for both forms.
+    pub async fn read(
+        &mut self,
+        headers: &HeaderMap,
+        max_bytes: usize,
+    ) -> Result<WholeBody, BodyError> {
+        let mut held = Held::none(Arc::clone(&self.budget));
+        let reading = collect(&mut self.incoming, max_bytes, &mut held);
+        let collected = tokio::time::timeout(BODY, reading);
+        let bytes = collected.await.unwrap_or_else(|_| {
+            let message = "The request body took too long to arrive";
+            Err(BodyError::new(StatusCode::REQUEST_TIMEOUT, message))
+        })?;
+        match headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+            None | Some(b"identity") => Ok(WholeBody { bytes, held }),
+            Some(b"gzip") => {
+                let unpacked = unpack(&bytes, max_bytes)?;
+                held.cover(unpacked.len().max(held.bytes))?;
+                Ok(WholeBody { bytes: unpacked.into(), held })
+            }
+            Some(_) => {
+                let message = "The Content-Encoding is not supported: use gzip or none";
+                Err(BodyError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
+            }
+        }
+    }
+
+    /// Takes what was not read and throws it away, within limits. A reply that overtakes its
+    /// request is followed by a reset, of the stream over HTTP/2 and of the connection over
+    /// HTTP/1.1, in which some clients lose the reply (curl 7.88 is one over HTTP/2).
+    pub async fn discard(&mut self) {
+        let discarding = async {
+            let mut size = 0;
+            while let Some(Ok(frame)) = self.incoming.frame().await {
+                size += frame.data_ref().map_or(0, Bytes::len);
+                if size > MAX_DISCARDED_BYTES {
+                    break;
+                }
+            }
+        };
+        // Whoever is slower than this gets the reply at once.
+        let _ = tokio::time::timeout(DISCARD, discarding).await;
+    }
+}
+
+async fn collect(
+    incoming: &mut Incoming,
+    max_bytes: usize,
+    held: &mut Held,
+) -> Result<Bytes, BodyError> {
+    let announced =
+        incoming.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+    if let Some(size) = announced.filter(|size| *size > max_bytes) {
+        return Err(BodyError::too_large(size, max_bytes));
+    }
+    let mut first = Bytes::new();
+    let mut all: Vec<u8> = Vec::new();
+    while let Some(frame) = incoming.frame().await {
+        let frame = frame.map_err(|failure| {
+            let message = format!("The request body did not arrive: {failure}");
+            BodyError::new(StatusCode::BAD_REQUEST, message)
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        let size = first.len() + all.len() + data.len();
+        if size > max_bytes {
+            return Err(BodyError::too_large(size, max_bytes));
+        }
+        held.cover(size)?;
+        // Most bodies come in one piece, which is kept as it is.
+        if size == data.len() {
+            first = data;
+        } else {
+            all.extend_from_slice(&std::mem::take(&mut first));
+            all.extend_from_slice(&data);
+        }
+    }
+    Ok(if all.is_empty() { first } else { all.into() })
+}
+
+fn unpack(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+    let mut unpacked = Vec::with_capacity((bytes.len() * 3).min(max_bytes));
+    let limit = max_bytes as u64 + 1;
+    let read = GzDecoder::new(bytes).take(limit).read_to_end(&mut unpacked);
+    read.map_err(|failure| {
+        let message = format!("The request body is not gzip: {failure}");
+        BodyError::new(StatusCode::BAD_REQUEST, message)
+    })?;
+    if unpacked.len() > max_bytes {
+        return Err(BodyError::too_large(unpacked.len(), max_bytes));
+    }
+    Ok(unpacked)
+}

@@ -1,0 +1,37 @@
+//! The text of an index partition as approximate matching sees it: rows, and a way to search them.
+
+use plimsoll_scan::Metric;
+use std::io;
+use tantivy::query::Query;
+
+/// Finds approximate matches in the text of one index partition.
+pub trait Scan: Send + Sync {
+    /// A query for the documents whose text in a field holds the pattern with at most so many
+    /// errors: edits, or replacements only. The documents are told by the column [`ROW`]; the scan may run when the query's
+    /// weight is made.
+    ///
+    /// # Errors
+    /// What to tell the client when the pattern cannot be looked for.
+    fn query(
+        &self,
+        field: &str,
+        pattern: &str,
+        metric: Metric,
+        distance: u64,
+    ) -> Result<Box<dyn Query>, String>;
+}
+
+/// Takes the text of documents for a [`Scan`], on the thread that indexes them.
+pub trait RowText: Send {
+    /// The text of a field of the document version with this row number; a field with several
+    /// values comes several times. Rows come in rising order; those that are there already may come
+    /// again when an index is made anew.
+    ///
+    /// # Errors
+    /// When the text cannot be kept.
+    fn put(&mut self, row: u64, field: &str, text: &str) -> io::Result<()>;
+}
+
+/// The column that holds the row number of a document version: each version of each document has
+/// its own, higher ones later.
+pub const ROW: &str = "_row";

@@ -1,0 +1,232 @@
+//! The rank target: FeedSim's leaf server, written afresh. A request goes through eight stages that
+//! load a machine in the ways in which serving a feed does; `docs/rank.md` describes them.
+//!
+//! `stages` does the work, `service` takes requests through it, `frames` and `http` talk to
+//! clients; the other modules are the kernels and know nothing of requests.
+
+mod chase;
+mod compact;
+mod config;
+mod frames;
+mod graph;
+mod http;
+mod metrics;
+mod pagerank;
+mod pool;
+mod reply_size;
+mod service;
+mod stages;
+mod story;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use config::{RankConfig, RankConfigError, RankThreads};
+pub use metrics::{RankConnections, RankSummary, StageSummary};
+pub use reply_size::{REPLY_BYTES_MAX, ReplySize, ReplySizeError};
+
+use http::Pages;
+use metrics::Bad;
+use plimsoll_core::clock::now_ns;
+use plimsoll_serving::accept::{ACCEPT_PAUSE, accept};
+use plimsoll_serving::cpu_time::process_cpu_ns;
+use plimsoll_serving::http::raise_descriptor_limit;
+use plimsoll_serving::stop::Stop;
+use service::Service;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use thiserror::Error;
+use tokio::io::unix::AsyncFd;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+/// How long a connection may stay silent before it is closed.
+const IDLE: Duration = Duration::from_secs(300);
+/// How long requests under way may take to end when the server stops.
+const DRAIN: Duration = Duration::from_secs(2);
+/// How long tasks may go on after the connections were closed.
+const RUNTIME_STOP: Duration = Duration::from_millis(100);
+/// Connections open at a time; further ones wait to be accepted.
+const CONNECTIONS_MAX: u32 = 10_000;
+
+/// Why the server could not start or go on.
+#[derive(Debug, Error)]
+pub enum RankError {
+    /// The configuration is out of its range.
+    #[error(transparent)]
+    Config(#[from] RankConfigError),
+    /// The data would not fit.
+    #[error(
+        "this needs about {} MB of memory and {} MB are available; give a smaller --scale, \
+         --chase-entries or --stories", .needed_bytes / 1_000_000, .available_bytes / 1_000_000
+    )]
+    Memory {
+        /// What the configuration takes.
+        needed_bytes: u64,
+        /// What the system can give.
+        available_bytes: u64,
+    },
+    /// The system refused a socket operation or a thread.
+    #[error("cannot serve: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Makes the data and serves on a bound listener until the stop is requested.
+///
+/// # Errors
+/// See [`RankError`].
+pub fn run(
+    listener: std::net::TcpListener,
+    config: RankConfig,
+    stop: &Stop,
+) -> Result<RankSummary, RankError> {
+    Server::open(config)?.serve(listener, stop)
+}
+
+/// The data and the threads: whoever has one can say that the server is ready.
+pub struct Server {
+    service: Arc<Service>,
+}
+
+impl Server {
+    /// Makes the graph and the other data, ranks the graph, and starts the threads.
+    ///
+    /// # Errors
+    /// See [`RankError`].
+    pub fn open(config: RankConfig) -> Result<Self, RankError> {
+        config.validate()?;
+        let needed_bytes = config.memory_bytes();
+        if let Some(available_bytes) = available_bytes()
+            && needed_bytes > available_bytes
+        {
+            return Err(RankError::Memory { needed_bytes, available_bytes });
+        }
+        raise_descriptor_limit();
+        let service = Service::open(config)?;
+        service.metrics.setup_cpu_ns.store(process_cpu_ns(), Ordering::Relaxed);
+        service.metrics.start_ns.store(now_ns(), Ordering::Relaxed);
+        Ok(Self { service })
+    }
+
+    /// Serves until the stop is requested; says what was served.
+    ///
+    /// Requests under way then have two seconds to end; those that wait for a worker longer are
+    /// dropped with their connections.
+    ///
+    /// # Errors
+    /// When the system has no thread or socket to give.
+    pub fn serve(
+        self,
+        listener: std::net::TcpListener,
+        stop: &Stop,
+    ) -> Result<RankSummary, RankError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(self.service.config.threads.net)
+            .thread_name("rank-net")
+            .enable_all()
+            .build()?;
+        let served = runtime.block_on(accept_all(listener, &self.service, stop));
+        self.service.stop();
+        runtime.shutdown_timeout(RUNTIME_STOP);
+        served?;
+        let Service { metrics, config, .. } = &*self.service;
+        Ok(metrics.summary(config, self.service.now(), false))
+    }
+}
+
+/// What the system can give without swapping, bytes.
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Accepts connections until the stop is requested, then lets the requests under way end.
+async fn accept_all(
+    listener: std::net::TcpListener,
+    service: &Arc<Service>,
+    stop: &Stop,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let stop = stop.as_fd().try_clone_to_owned()?;
+    // SAFETY: the descriptor is a duplicate that `AsyncFd` owns: it stays open, and the same, as
+    // long.
+    let stopped = unsafe { AsyncFd::register(stop) }?;
+    let (tell, stopping) = watch::channel(false);
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+    let pages = Arc::new(Pages::new(Arc::clone(service)));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stopped.readable() => break,
+            accepted = accept(&listener, &slots) => accepted,
+        };
+        match accepted {
+            Ok((stream, slot)) => {
+                let (service, pages) = (Arc::clone(service), Arc::clone(&pages));
+                let stopping = stopping.clone();
+                tokio::spawn(async move {
+                    let open = OpenConnection::new(&service);
+                    connection(stream, open.service, pages, stopping).await;
+                    drop(slot);
+                });
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+    drop(listener);
+    let _ = tell.send(true);
+    let _ = tokio::time::timeout(DRAIN, slots.acquire_many(CONNECTIONS_MAX)).await;
+    Ok(())
+}
+
+/// Counts a connection as open while it lives.
+struct OpenConnection<'s> {
+    service: &'s Arc<Service>,
+}
+
+impl<'s> OpenConnection<'s> {
+    fn new(service: &'s Arc<Service>) -> Self {
+        service.metrics.open_connections.fetch_add(1, Ordering::Relaxed);
+        Self { service }
+    }
+}
+
+impl Drop for OpenConnection<'_> {
+    fn drop(&mut self) {
+        self.service.metrics.open_connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves one connection in the language of its first byte: a frame begins with the zero of its
+/// kind, an HTTP request with a letter.
+async fn connection(
+    stream: TcpStream,
+    service: &Arc<Service>,
+    pages: Arc<Pages>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut first = [0; 1];
+    let peeked = tokio::select! {
+        peeked = tokio::time::timeout(IDLE, stream.peek(&mut first)) => peeked,
+        _ = stopping.wait_for(|stopping| *stopping) => return,
+    };
+    let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
+    match (peeked, first[0]) {
+        (Ok(Ok(1..)), 0) => {
+            count(&service.metrics.frame_connections);
+            frames::serve(stream, Arc::clone(service), IDLE, stopping).await;
+        }
+        (Ok(Ok(1..)), b'A'..=b'Z' | b'a'..=b'z') => {
+            count(&service.metrics.http_connections);
+            http::serve(stream, pages, IDLE, stopping).await;
+        }
+        (Ok(Ok(1..)), _) => service.metrics.count_bad(Bad::Start),
+        // Closed, reset or silent: nothing was asked.
+        _ => {}
+    }
+}

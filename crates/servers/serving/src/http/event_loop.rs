@@ -1,0 +1,503 @@
+//! The loop itself: waiting, accepting, reading, asking the service, writing.
+
+use super::connection::{Connection, Phase};
+use super::head::{self, Asked, Persistence};
+use super::intake::Intake;
+use super::refusal::{HEAD_BYTES_MAX, Refusal};
+use super::{ConnectionCounters, reply};
+use crate::stop::Stop;
+use crate::tickets::{Table, Ticket};
+use plimsoll_core::clock::now_ns;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags};
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One `recv` takes at most so many bytes; a head always fits.
+const READ_BYTES: usize = HEAD_BYTES_MAX;
+/// Received bytes kept for a connection that cannot use them yet, before its socket is left alone.
+const INPUT_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX;
+/// Replies to pipelined requests are sent once so many bytes have come together.
+const OUTPUT_BATCH_BYTES: usize = 256 * 1024;
+/// What a refused peer may still send before its connection is cut instead of drained.
+const DRAIN_BYTES_MAX: usize = 1024 * 1024;
+/// Connections accepted before the others have their turn.
+const ACCEPT_BATCH: usize = 256;
+/// Events taken from the kernel at once.
+const EVENT_BATCH: usize = 512;
+
+const LISTENER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+const INBOX: u64 = u64::MAX - 2;
+
+/// What a service does with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The reply has been appended.
+    Replied,
+    /// The reply follows when the service says that it is due.
+    Waiting,
+}
+
+/// What stands behind the loop.
+pub trait Service {
+    /// A request was read whole at `now_ns`; its answer goes to the end of `out`.
+    fn request(&mut self, asked: &Asked, ticket: Ticket, now_ns: u64, out: &mut Vec<u8>) -> Step;
+
+    /// When the next awaited answer is due; `u64::MAX` when none is.
+    #[inline]
+    fn due_ns(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Takes one answer that is due by `now_ns`.
+    fn pop_due(&mut self, _now_ns: u64) -> Option<Ticket> {
+        None
+    }
+
+    /// Appends the answer just popped; it leaves at `now_ns`.
+    fn reply(&mut self, _asked: &Asked, _now_ns: u64, _out: &mut Vec<u8>) {}
+
+    /// The peer of the answer just popped is gone.
+    fn abandoned(&mut self) {}
+}
+
+/// How a loop waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Never sleep: ask the kernel again and again. Takes a whole core.
+    pub busy_poll: bool,
+    /// Sleep until so many nanoseconds before an answer is due, then spin.
+    pub spin_ns: u64,
+}
+
+/// One thread's loop.
+pub struct EventLoop<S> {
+    epoll: OwnedFd,
+    intake: Intake,
+    /// Counts accepted connections, to hand them out in turn.
+    turn: usize,
+    /// Given up for a moment when the process is out of descriptors, so that a connection can be
+    /// accepted and closed instead of waking the loop for ever.
+    reserve: Option<File>,
+    table: Table<Connection>,
+    service: S,
+    options: Options,
+    stop: Stop,
+    counters: Arc<ConnectionCounters>,
+    buffer: Vec<u8>,
+    out: Vec<u8>,
+    /// The latest reading of the clock.
+    now_ns: u64,
+}
+
+impl<S: Service> EventLoop<S> {
+    /// Registers the intake and the stop.
+    ///
+    /// # Errors
+    /// When the kernel refuses an event queue.
+    pub fn new(
+        service: S,
+        intake: Intake,
+        options: Options,
+        stop: Stop,
+        counters: Arc<ConnectionCounters>,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        match &intake {
+            Intake::Listener { listener, .. } => {
+                listener.set_nonblocking(true)?;
+                // Accepted connections inherit this, which saves a call for each.
+                rustix::net::sockopt::set_tcp_nodelay(listener, true)?;
+                epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+            }
+            Intake::Inbox(inbox) => {
+                epoll::add(&epoll, &inbox.wake, EventData::new_u64(INBOX), EventFlags::IN)?;
+            }
+        }
+        Ok(Self {
+            epoll,
+            intake,
+            turn: 0,
+            reserve: File::open("/dev/null").ok(),
+            table: Table::default(),
+            service,
+            options,
+            stop,
+            counters,
+            buffer: vec![0; READ_BYTES],
+            out: Vec::with_capacity(OUTPUT_BATCH_BYTES),
+            now_ns: now_ns(),
+        })
+    }
+
+    /// Serves until a stop is requested; then all connections are closed and the service returned.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait for events, which no peer can cause.
+    pub fn run(mut self) -> io::Result<S> {
+        // Without it the kernel may wake this thread 50 us late.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let empty = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+        let mut events = vec![empty; EVENT_BATCH];
+        while !self.stop.is_requested() {
+            let timeout = self.timeout();
+            let count = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
+                Ok(count) => count,
+                Err(Errno::INTR) => 0,
+                Err(error) => return Err(error.into()),
+            };
+            for event in &events[..count] {
+                // The fields of a packed structure are copied before they are used.
+                let (flags, data) = (event.flags, event.data);
+                self.dispatch(data.u64(), flags);
+                self.answer_due();
+            }
+            if self.service.due_ns() != u64::MAX {
+                self.now_ns = now_ns();
+                self.answer_due();
+            }
+        }
+        Ok(self.service)
+    }
+
+    /// How long to sleep; `None` is until something happens.
+    fn timeout(&self) -> Option<Timespec> {
+        let due_ns = self.service.due_ns();
+        let wait_ns = match due_ns {
+            _ if self.options.busy_poll => 0,
+            u64::MAX => return None,
+            due_ns => due_ns.saturating_sub(now_ns().saturating_add(self.options.spin_ns)),
+        };
+        Some(Timespec {
+            tv_sec: (wait_ns / 1_000_000_000) as i64,
+            tv_nsec: (wait_ns % 1_000_000_000) as i64,
+        })
+    }
+
+    fn dispatch(&mut self, token: u64, flags: EventFlags) {
+        match token {
+            STOP => {}
+            LISTENER => self.accept(),
+            INBOX => {
+                if let Intake::Inbox(inbox) = &self.intake {
+                    for fd in inbox.take() {
+                        self.adopt(fd);
+                    }
+                }
+            }
+            ticket if flags.intersects(EventFlags::ERR | EventFlags::HUP) => self.close(ticket),
+            ticket if flags.contains(EventFlags::OUT) => self.on_writable(ticket),
+            ticket => self.on_readable(ticket),
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPT_BATCH {
+            let Intake::Listener { listener, others } = &self.intake else { return };
+            match rustix::net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(fd) => {
+                    self.counters.accepted.fetch_add(1, Ordering::Relaxed);
+                    let place = self.turn % (others.len() + 1);
+                    self.turn = self.turn.wrapping_add(1);
+                    match others.get(place) {
+                        Some(inbox) => inbox.push(fd),
+                        None => self.adopt(fd),
+                    }
+                }
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    if !self.turn_away() {
+                        return;
+                    }
+                }
+                // Nothing left, or a peer that gave up in the queue: the event comes again.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Accepts and closes one connection for which there is no descriptor.
+    fn turn_away(&mut self) -> bool {
+        let Intake::Listener { listener, .. } = &self.intake else { return false };
+        let had_reserve = self.reserve.take().is_some();
+        let accepted = rustix::net::accept(listener).is_ok();
+        self.reserve = File::open("/dev/null").ok();
+        if accepted {
+            self.counters.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        had_reserve && accepted
+    }
+
+    fn adopt(&mut self, fd: OwnedFd) {
+        let ticket = self.table.insert(Connection::new(fd));
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        let data = EventData::new_u64(ticket);
+        if epoll::add(&self.epoll, &connection.fd, data, EventFlags::IN).is_err() {
+            self.close(ticket);
+        }
+    }
+
+    /// Closing the descriptor also takes it out of the event queue.
+    fn close(&mut self, ticket: Ticket) {
+        if self.table.remove(ticket).is_some() {
+            self.counters.closed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn on_readable(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        let received = rustix::net::recv(&connection.fd, &mut self.buffer[..], RecvFlags::empty());
+        match received {
+            Ok((0, _)) => self.on_end(ticket),
+            Ok((count, _)) => {
+                self.now_ns = now_ns();
+                // Moved out and back in, so that the bytes can be used while the loop changes.
+                let buffer = std::mem::take(&mut self.buffer);
+                self.take_in(ticket, &buffer[..count]);
+                self.buffer = buffer;
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.close(ticket),
+        }
+    }
+
+    /// The peer has closed its side. What it already asked is still answered.
+    fn on_end(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        if connection.phase == Phase::Waiting || connection.is_blocked() {
+            connection.is_read_closed = true;
+            self.watch(ticket);
+        } else {
+            self.close(ticket);
+        }
+    }
+
+    fn take_in(&mut self, ticket: Ticket, received: &[u8]) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        if connection.phase == Phase::Draining {
+            connection.drained_bytes += received.len();
+            if connection.drained_bytes > DRAIN_BYTES_MAX {
+                self.close(ticket);
+            }
+        } else if connection.input.is_empty() && connection.phase != Phase::Waiting {
+            let used = self.consume(ticket, received);
+            if used < received.len()
+                && let Some(connection) = self.table.get_mut(ticket)
+            {
+                connection.input.extend_from_slice(&received[used..]);
+                self.watch(ticket);
+            }
+        } else {
+            connection.input.extend_from_slice(received);
+            let is_split_head = connection.phase == Phase::Head
+                && connection.input.len() < HEAD_BYTES_MAX
+                && !head::may_be_whole(&connection.input, received.len());
+            if connection.phase == Phase::Waiting {
+                self.watch(ticket);
+            } else if !is_split_head {
+                self.resume(ticket);
+            }
+        }
+    }
+
+    /// Goes on with bytes that were received earlier.
+    fn resume(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        let mut input = std::mem::take(&mut connection.input);
+        let used = self.consume(ticket, &input);
+        if let Some(connection) = self.table.get_mut(ticket) {
+            if used < input.len() {
+                input.drain(..used);
+                connection.input = input;
+            }
+            self.watch(ticket);
+        }
+    }
+
+    /// Uses as much of `data` as can be used now and says how many bytes that were.
+    fn consume(&mut self, ticket: Ticket, data: &[u8]) -> usize {
+        let mut used = 0;
+        while let Some(connection) = self.table.get_mut(ticket) {
+            if connection.is_blocked() || connection.is_closing {
+                break;
+            }
+            let step = match connection.phase {
+                Phase::Waiting | Phase::Draining => break,
+                _ if used == data.len() => break,
+                Phase::Head => head::parse(&data[used..]).map(|head| {
+                    let head = head?;
+                    connection.asked = head.asked;
+                    connection.body = head.body;
+                    connection.phase = Phase::Body;
+                    let is_body_due = !connection.body.is_done();
+                    if head.expects_continue && is_body_due && used + head.length == data.len() {
+                        self.out.extend_from_slice(reply::CONTINUE);
+                    }
+                    Some(head.length)
+                }),
+                Phase::Body => connection.body.take(&data[used..]).map(Some),
+            };
+            match step {
+                Ok(Some(count)) => used += count,
+                Ok(None) => break,
+                Err(refusal) => {
+                    self.refuse(ticket, refusal);
+                    return data.len();
+                }
+            }
+            if connection.phase == Phase::Body && connection.body.is_done() {
+                self.complete(ticket);
+            }
+        }
+        self.send(ticket);
+        used
+    }
+
+    /// Hands a request that was read whole to the service.
+    #[inline]
+    fn complete(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        let asked = connection.asked;
+        match self.service.request(&asked, ticket, self.now_ns, &mut self.out) {
+            Step::Waiting => connection.phase = Phase::Waiting,
+            Step::Replied => {
+                connection.phase = Phase::Head;
+                connection.is_closing = asked.persistence == Persistence::Closed;
+                if self.out.len() >= OUTPUT_BATCH_BYTES {
+                    self.send(ticket);
+                }
+            }
+        }
+    }
+
+    /// Tells the peer what was wrong, then reads on for a while: closing with unread bytes would
+    /// reset the connection and could destroy the reply on its way.
+    fn refuse(&mut self, ticket: Ticket, refusal: Refusal) {
+        self.counters.bad_requests.fetch_add(1, Ordering::Relaxed);
+        reply::write_refusal(refusal, &mut self.out);
+        if let Some(connection) = self.table.get_mut(ticket) {
+            connection.phase = Phase::Draining;
+        }
+        self.send(ticket);
+        if let Some(connection) = self.table.get_mut(ticket)
+            && !connection.is_blocked()
+        {
+            let _ = rustix::net::shutdown(&connection.fd, Shutdown::Write);
+        }
+    }
+
+    /// Sends what was appended. What the socket does not take is kept until it is writable.
+    fn send(&mut self, ticket: Ticket) {
+        if self.out.is_empty() {
+            return;
+        }
+        if let Some(connection) = self.table.get_mut(ticket) {
+            if connection.is_blocked() {
+                // Bytes of an earlier reply wait for the socket and go first.
+                connection.output.append(&mut self.out);
+                return;
+            }
+            let sent = match rustix::net::send(&connection.fd, &self.out, SendFlags::NOSIGNAL) {
+                Ok(sent) => sent,
+                Err(Errno::AGAIN | Errno::INTR) => 0,
+                Err(_) => {
+                    self.out.clear();
+                    return self.close(ticket);
+                }
+            };
+            if sent < self.out.len() {
+                connection.output.extend_from_slice(&self.out[sent..]);
+                self.watch(ticket);
+            } else if connection.is_closing {
+                self.close(ticket);
+            }
+        }
+        self.out.clear();
+    }
+
+    fn on_writable(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        let rest = &connection.output[connection.output_sent..];
+        match rustix::net::send(&connection.fd, rest, SendFlags::NOSIGNAL) {
+            Ok(sent) => connection.output_sent += sent,
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            Err(_) => return self.close(ticket),
+        }
+        if connection.output_sent < connection.output.len() {
+            return;
+        }
+        connection.output = Vec::new();
+        connection.output_sent = 0;
+        if connection.phase == Phase::Draining {
+            let _ = rustix::net::shutdown(&connection.fd, Shutdown::Write);
+        }
+        self.after_reply(ticket);
+    }
+
+    /// A reply has left whole: the connection ends, goes on with pipelined bytes, or reads.
+    fn after_reply(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        if connection.is_blocked() {
+            return;
+        }
+        if connection.is_closing {
+            return self.close(ticket);
+        }
+        if connection.input.is_empty() {
+            self.watch(ticket);
+        } else if connection.phase != Phase::Waiting {
+            self.resume(ticket);
+        }
+        if let Some(connection) = self.table.get_mut(ticket)
+            && connection.is_read_closed
+            && connection.phase != Phase::Waiting
+            && !connection.is_blocked()
+        {
+            self.close(ticket);
+        }
+    }
+
+    /// Asks the kernel for the events that this connection can use, if they are not those it asked
+    /// for before.
+    fn watch(&mut self, ticket: Ticket) {
+        let Some(connection) = self.table.get_mut(ticket) else { return };
+        let mut wanted = EventFlags::empty();
+        if connection.is_blocked() {
+            wanted |= EventFlags::OUT;
+        } else if !connection.is_read_closed && connection.input.len() < INPUT_BYTES_MAX {
+            wanted |= EventFlags::IN;
+        }
+        if wanted != connection.interest {
+            connection.interest = wanted;
+            let data = EventData::new_u64(ticket);
+            if epoll::modify(&self.epoll, connection.fd.as_fd(), data, wanted).is_err() {
+                self.close(ticket);
+            }
+        }
+    }
+
+    /// Sends every answer that is due at the latest reading of the clock.
+    #[inline]
+    fn answer_due(&mut self) {
+        while self.service.due_ns() <= self.now_ns {
+            let Some(ticket) = self.service.pop_due(self.now_ns) else { return };
+            let Some(connection) = self.table.get_mut(ticket) else {
+                self.service.abandoned();
+                continue;
+            };
+            let asked = connection.asked;
+            connection.phase = Phase::Head;
+            connection.is_closing = asked.persistence == Persistence::Closed;
+            self.service.reply(&asked, now_ns(), &mut self.out);
+            self.send(ticket);
+            self.after_reply(ticket);
+        }
+    }
+}

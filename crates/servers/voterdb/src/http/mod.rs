@@ -1,0 +1,188 @@
+//! The HTTP JSON API 1.0: a gateway in front of the port. Each HTTP connection has a connection to the server behind it,
+//! which it logs in to with the user that its requests name, so that there is one way in and one set of rules.
+
+mod gate;
+mod json;
+
+use gate::{Gate, GateError};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use json::Asked;
+use plimsoll_serving::accept::{ACCEPT_PAUSE, accept};
+use plimsoll_serving::stop::Stop;
+use plimsoll_serving::write_limit::{WRITE, WriteLimited};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::unix::AsyncFd;
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, Semaphore, watch};
+
+type Reply = Response<Full<Bytes>>;
+
+/// HTTP connections at a time; further ones wait to be accepted.
+const CONNECTIONS_MAX: u32 = 1_024;
+/// Bytes of the body of a request.
+const BODY_BYTES_MAX: usize = 2 << 20;
+/// How long a request may take to arrive, and a connection may be idle.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long requests under way have when the server stops.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Serves until a stop is requested. `volt` is where the server listens.
+///
+/// # Errors
+/// When the system has no socket or thread to give.
+pub(crate) fn serve(
+    listener: std::net::TcpListener,
+    volt: SocketAddr,
+    stop: &Stop,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(accept_all(listener, volt, stop));
+    runtime.shutdown_timeout(DRAIN);
+    served
+}
+
+async fn accept_all(
+    listener: std::net::TcpListener,
+    volt: SocketAddr,
+    stop: &Stop,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let stop = stop.as_fd().try_clone_to_owned()?;
+    // SAFETY: the descriptor is a duplicate that `AsyncFd` owns: it stays open, and the same, as long.
+    let stopped = unsafe { AsyncFd::register(stop) }?;
+    let (tell, stopping) = watch::channel(false);
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stopped.readable() => break,
+            accepted = accept(&listener, &slots) => accepted,
+        };
+        match accepted {
+            Ok((stream, slot)) => {
+                let stopping = stopping.clone();
+                tokio::spawn(async move {
+                    connection(WriteLimited::new(stream, WRITE), volt, stopping).await;
+                    drop(slot);
+                });
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+    drop(listener);
+    let _ = tell.send(true);
+    let _ = tokio::time::timeout(DRAIN, slots.acquire_many(CONNECTIONS_MAX)).await;
+    Ok(())
+}
+
+async fn connection(
+    stream: WriteLimited<tokio::net::TcpStream>,
+    volt: SocketAddr,
+    mut stopping: watch::Receiver<bool>,
+) {
+    // Requests of a connection come one after another: the lock is never waited for.
+    let gate = Arc::new(Mutex::new(None));
+    let service = service_fn(move |request| {
+        let gate = Arc::clone(&gate);
+        async move { Ok::<_, Infallible>(answer(request, volt, &gate).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // Clients may go away in the middle of anything; that is no event here.
+        _ = connection.as_mut() => return,
+        _ = stopping.wait_for(|stopping| *stopping) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
+
+async fn answer(request: Request<Incoming>, volt: SocketAddr, gate: &Mutex<Option<Gate>>) -> Reply {
+    let (head, body) = request.into_parts();
+    if !matches!(head.uri.path(), "/api/1.0" | "/api/1.0/") {
+        let text = "nothing here; there is /api/1.0/?Procedure=NAME&Parameters=[...]\n";
+        return reply(StatusCode::NOT_FOUND, "text/plain", text.to_owned());
+    }
+    let mut text = head.uri.query().unwrap_or_default().to_owned();
+    match head.method {
+        Method::GET => {}
+        Method::POST => {
+            let read = tokio::time::timeout(IDLE, Limited::new(body, BODY_BYTES_MAX).collect());
+            let form = match read.await {
+                Ok(Ok(form)) => String::from_utf8(form.to_bytes().to_vec()).ok(),
+                _ => None,
+            };
+            let Some(form) = form else {
+                let text =
+                    format!("the form cannot be read, or has more than {BODY_BYTES_MAX} bytes\n");
+                return reply(StatusCode::BAD_REQUEST, "text/plain", text);
+            };
+            text.push('&');
+            text.push_str(form.trim_end());
+        }
+        _ => {
+            let text = "the method must be GET or POST\n".to_owned();
+            let mut reply = reply(StatusCode::METHOD_NOT_ALLOWED, "text/plain", text);
+            reply.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST"));
+            return reply;
+        }
+    }
+    let asked = match Asked::parse(&text) {
+        Ok(asked) => asked,
+        Err(why) => return page(StatusCode::OK, None, &json::failure(-3, &why)),
+    };
+    let callback = asked.callback.clone();
+    let (status, text) = match call(&asked, volt, gate).await {
+        Ok(text) => (StatusCode::OK, text),
+        Err(GateError::Refused) => {
+            (StatusCode::UNAUTHORIZED, json::failure(-3, "Failed to authenticate client"))
+        }
+        Err(GateError::Broken(why)) => (StatusCode::SERVICE_UNAVAILABLE, json::failure(-4, &why)),
+    };
+    page(status, callback.as_deref(), &text)
+}
+
+/// Calls through the connection behind this one, which is opened anew for another user.
+async fn call(
+    asked: &Asked,
+    volt: SocketAddr,
+    gate: &Mutex<Option<Gate>>,
+) -> Result<String, GateError> {
+    let mut slot = gate.lock().await;
+    let mut open = match slot.take().filter(|open| open.is_of(&asked.login)) {
+        Some(open) => open,
+        None => Gate::open(volt, asked.login.clone()).await?,
+    };
+    let message = open.call(&asked.request).await?;
+    *slot = Some(open);
+    json::response(&message).map_err(GateError::Broken)
+}
+
+fn page(status: StatusCode, callback: Option<&str>, json: &str) -> Reply {
+    match callback {
+        Some(callback) => reply(status, "application/javascript", format!("{callback}( {json} )")),
+        None => reply(status, "application/json", json.to_owned()),
+    }
+}
+
+fn reply(status: StatusCode, kind: &'static str, text: String) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::from(text)));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply
+}

@@ -1,0 +1,69 @@
+//! One connection.
+
+use super::counts::ConnectionCounts;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Above so many bytes that wait for the peer its socket is not read.
+pub(super) const OUTPUT_BYTES_MAX: usize = 8 << 20;
+
+/// What a connection may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It must log in first.
+    Login,
+    /// It calls procedures.
+    Open,
+    /// It was refused; what still arrives is dropped until it closes or its time is over.
+    Refused,
+}
+
+/// One connection. An idle one owns no buffer.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) fd: OwnedFd,
+    pub(super) phase: Phase,
+    pub(super) counts: Arc<ConnectionCounts>,
+    /// The beginning of a message that is not whole.
+    pub(super) input: Vec<u8>,
+    /// Answers that have not left.
+    pub(super) output: Vec<u8>,
+    /// How many bytes of `output` have.
+    pub(super) sent: usize,
+    /// Whether it stands in the list of those with something to send.
+    pub(super) is_dirty: bool,
+    /// Whether its socket takes no more for the moment.
+    pub(super) is_blocked: bool,
+    /// When its socket last took something, or was first found to take nothing.
+    pub(super) moved_ns: u64,
+    /// Whether it stands in the list of those that are looked after because their sockets take nothing.
+    pub(super) is_looked_after: bool,
+    /// Whether it has whole messages that wait for room.
+    pub(super) is_held: bool,
+    /// Whether its socket is left alone because too many answers wait for the peer.
+    pub(super) is_unread: bool,
+}
+
+impl Connection {
+    pub(super) fn new(fd: OwnedFd, counts: ConnectionCounts) -> Self {
+        Self {
+            fd,
+            phase: Phase::Login,
+            counts: Arc::new(counts),
+            input: Vec::new(),
+            output: Vec::new(),
+            sent: 0,
+            is_dirty: false,
+            is_blocked: false,
+            moved_ns: 0,
+            is_looked_after: false,
+            is_held: false,
+            is_unread: false,
+        }
+    }
+
+    /// Bytes that wait for the peer.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.output.len() - self.sent
+    }
+}
