@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What the first round of a runner says: two of three tests failed.
+/// Output of the first round: two of three tests failed.
 const FIRST: &str = "\
 test a::one ... FAILED
 test a::two ... FAILED

@@ -340,7 +340,7 @@ impl Ended {
         self
     }
 
-    /// What it said on stderr, but for the line that says that others kept it from a processor: a test that asks
+    /// Returns its stderr, but for the line that says that others kept it from a processor: a test that asks
     /// what is *not* said does not ask about the machine.
     pub fn said(&self) -> String {
         let held_up = self.held_up_by_others();

@@ -69,7 +69,7 @@ impl Record {
         assert_eq!(self.verdict(), "valid", "{:#}", self.0["verdict"]);
     }
 
-    /// Whether others had so much of the machine that a search says nothing of the line; then the test is named when all
+    /// True if others had so much of the machine that a search says nothing of the line; then the test is named when all
     /// have ended. `stolen` is the share of the time that the host took.
     pub fn was_held_up(&self, stolen: f64) -> bool {
         let starved = self.number("/generator/health/starved");

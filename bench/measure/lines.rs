@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Searches of queues that run at the same time, each with a server of its own: a queue sleeps nearly all of the time.
 const AT_ONCE: usize = 5;
-/// How much longer than its budget a search may take, s.
+/// Time that a search may take beyond its budget, s.
 const PATIENCE_S: u32 = 60;
 /// Simulated requests behind the truth of a queue.
 const SIMULATED: u32 = 4_000_000;
@@ -71,7 +71,7 @@ const fn queue(
     Subject { name, limit, kind: Kind::Queue { servers, service, changes } }
 }
 
-/// How one search ended.
+/// End of one search.
 struct Found {
     verdict: String,
     certified_per_s: Option<f64>,
@@ -296,7 +296,7 @@ impl Subject {
         Child::start(&bench.plimsoll, &arguments, Some(bench.cores.generator))
     }
 
-    /// Where the percentile crosses its limit, on straight lines through the logarithms of its means.
+    /// Returns the rate at which the percentile crosses its limit, on straight lines through the logarithms of its means.
     fn by_long_runs(
         &self,
         bench: &Bench,
@@ -413,7 +413,7 @@ fn late_share(servers: usize, service: &ServiceTime, faster: f64, per_s: f64, li
     f64::from(late) / f64::from(SIMULATED)
 }
 
-/// Where points that rise cross zero.
+/// Returns the place at which rising points cross zero.
 fn crossing(points: &[(f64, f64)]) -> Option<f64> {
     let pair = points.windows(2).find(|pair| pair[0].1 <= 0.0 && pair[1].1 > 0.0)?;
     let ((from, below), (to, above)) = (pair[0], pair[1]);

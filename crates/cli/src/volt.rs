@@ -19,7 +19,7 @@ use plimsoll_workloads::script::Script;
 use plimsoll_workloads::volt_calls::{CallSessions, CallSet};
 use std::sync::Arc;
 
-/// Whether an address is one of VoltDB's.
+/// True if an address is one of VoltDB's.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     text.starts_with("volt://")
@@ -29,9 +29,9 @@ pub fn is_address(text: &str) -> bool {
 pub struct Calls {
     /// The scenario as it is recorded: addresses without passwords, and how many requests each user has.
     pub scenario: Scenario,
-    /// What the engine does.
+    /// The plan of the engine.
     pub plan: ShardPlan,
-    /// How the hosts are spoken to.
+    /// The protocol of the hosts.
     pub protocol: Volt,
     /// The calls.
     pub set: Arc<CallSet>,
@@ -124,7 +124,7 @@ fn calls(scenario: &Scenario, classes: &mut Classes) -> Result<CallSet> {
 }
 
 impl Calls {
-    /// What a record says of the calls.
+    /// Returns the description of the calls for the record.
     pub fn about(&self) -> About<'_> {
         About {
             plan: &self.plan,

@@ -164,9 +164,9 @@ pub struct TuneCheck {
     pub late: f64,
     /// Calls answered a second.
     pub rate_per_s: f64,
-    /// Whether the limit held.
+    /// True if the limit held.
     pub held: bool,
-    /// Whether it was as long as a check must be, and came to its end.
+    /// True if it was as long as a check must be, and came to its end.
     pub counts: bool,
 }
 

@@ -40,7 +40,7 @@ pub struct PlantPlan {
     /// Targets, timeouts and the like; model, seed, limits, part and, unless they are fixed, connections are the
     /// order's.
     pub base: ShardPlan,
-    /// How requests follow each other, or users.
+    /// Arrivals of requests, or of users.
     pub arrivals: Arrivals,
     /// Users who come at the order's rate over the requests of each; none: the requests come by themselves.
     pub users: Option<PlantUsers>,

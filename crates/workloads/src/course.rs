@@ -1,4 +1,4 @@
-//! Which of the requests in memory comes next.
+//! The order of requests in memory.
 
 use crate::http::Way;
 use crate::script::Script;

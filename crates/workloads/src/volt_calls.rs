@@ -18,7 +18,7 @@ use thiserror::Error;
 const AD_HOC: &str = "@AdHoc";
 /// Most values of a call.
 const VALUES_MAX: usize = 1024;
-/// How much of a text is shown in samples, bytes.
+/// Most bytes of a text in samples.
 const SHOWN_MAX: usize = 500;
 
 /// A text without calls, or with one that cannot be made.
@@ -32,7 +32,7 @@ pub enum CallError {
     Line {
         /// Its line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// A class rule cannot be used.
@@ -81,13 +81,13 @@ impl CallSet {
         Ok(set)
     }
 
-    /// How many calls there are.
+    /// Returns the number of calls.
     #[must_use]
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether there is none: never.
+    /// Always false: an empty set is an error.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()

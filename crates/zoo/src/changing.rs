@@ -103,14 +103,14 @@ impl Changing {
         Compared { is_near, is_above, says_so: rate.is_none(), elapsed_s }
     }
 
-    /// What a rival makes of it.
+    /// Runs a rival on the plant.
     #[must_use]
     pub fn rival(&self, rival: Rival, seed: u64) -> Compared {
         let answer = rival_answer(rival, (self.queue, LIMIT_S, 0.05), seed);
         self.compared(Some(answer.rate_per_s), answer.elapsed_s)
     }
 
-    /// What plimsoll makes of it.
+    /// Runs plimsoll on the plant.
     #[must_use]
     pub fn ours(&self, seed: u64, budget_s: f64) -> Compared {
         let found = self.search(seed, budget_s).1;

@@ -5,14 +5,14 @@ use crate::parallel::map;
 use crate::table::{Outcome, quantile, search};
 use plimsoll_core::seek::goal::Goal;
 
-/// What became of one search, and of searches with other seeds and the budget that it named.
+/// Outcome of one search, and of searches with other seeds and the budget that it named.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
     /// The search itself.
     pub first: Outcome,
     /// The budget that it named, s, if it had no interval.
     pub enough_s: Option<f64>,
-    /// Whether a search with half of that, with that, and with twice that has an interval.
+    /// True if a search with half of that, with that, and with twice that has an interval.
     pub then: [bool; 3],
 }
 

@@ -10,7 +10,7 @@ use plimsoll_core::seek::search::seek;
 /// Longest response time of a request, s.
 const LIMIT_S: f64 = 0.1;
 
-/// What is allowed, and how many times that fails.
+/// Allowed share of failures, and the multiple of it that fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
     /// Share of requests that may miss the limit.
@@ -37,7 +37,7 @@ impl Floor {
     }
 }
 
-/// Whether the search names a rate or a line where there is none.
+/// True if the search names a rate or a line where there is none.
 #[must_use]
 pub fn names_a_rate(found: &Finding) -> bool {
     found.certified.is_some() || found.estimate_per_s.is_some() || found.interval_per_s.is_some()

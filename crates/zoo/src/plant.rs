@@ -115,7 +115,7 @@ pub enum Quirk {
     Classes {
         /// Share of the second class, 0 to 1.
         share: f64,
-        /// How many times as long.
+        /// Factor.
         factor: f64,
     },
     /// Everything fails from this time on.
@@ -228,7 +228,7 @@ impl QueuePlant {
         self.changing.servers
     }
 
-    /// How many times as long services take now, in a plant that warms with its requests.
+    /// Returns the factor by which services take longer now, in a plant that warms with its requests.
     #[must_use]
     pub fn warmth(&self) -> Option<f64> {
         let Quirk::Warms { factor, requests } = self.queue.quirk else { return None };

@@ -40,7 +40,7 @@ pub fn search(model: &Model, goal: &Goal) -> (Outcome, Finding) {
     (outcome(model.line_per_s, &found), found)
 }
 
-/// What is kept of a finding, against the line.
+/// Part of a finding that the table needs, against the line.
 #[must_use]
 pub fn outcome(line_per_s: f64, found: &Finding) -> Outcome {
     let off = |rate: Option<f64>| rate.unwrap_or(f64::NAN) / line_per_s - 1.0;

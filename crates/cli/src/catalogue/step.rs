@@ -24,7 +24,7 @@ pub struct Step<'a> {
     pub shows_progress: bool,
 }
 
-/// How a command ended.
+/// End of a command.
 pub enum Done {
     Whole,
     Stopped,

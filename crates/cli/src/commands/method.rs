@@ -94,10 +94,10 @@ pub fn search_as(
     (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
 }
 
-/// What the record holds under `seek`, with what was assumed in words.
+/// Returns the section `seek` of the record, with its assumptions in words.
 pub fn results(finding: &Finding, arrivals: Arrivals) -> Map<String, Value> {
-    let told = Finding { notes: notes(finding, arrivals), ..finding.clone() };
-    let mut found = serde_json::to_value(told).unwrap_or_default();
+    let reported = Finding { notes: notes(finding, arrivals), ..finding.clone() };
+    let mut found = serde_json::to_value(reported).unwrap_or_default();
     if let Some(object) = found.as_object_mut() {
         let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
         object.insert("certified_rate_per_s".to_owned(), json!(certified));

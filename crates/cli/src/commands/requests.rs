@@ -91,7 +91,7 @@ pub struct RowsFlags {
     /// Which row comes next (default circular).
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Requests")]
     rows_order: Option<RowsOrderFlag>,
-    /// What has a row of its own: request (the default), or user with --users.
+    /// Unit that gets a row of its own: request (the default), or user with --users.
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Requests")]
     rows_per: Option<RowsPerFlag>,
 }

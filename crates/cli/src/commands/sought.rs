@@ -14,27 +14,27 @@ use serde_json::{Map, Value};
 /// Share of the places of fixed connections that may be busy at the line before it is put in doubt.
 const PLACES_BUSY: f64 = 0.8;
 
-/// What is sought, and how.
+/// The goal of a search, and its method.
 pub struct Quest<'a> {
     /// The limits and the time.
     pub goal: &'a Goal,
     /// The method.
     pub method: Method,
-    /// How requests, calls or users follow each other.
+    /// Arrivals of requests, calls or users.
     pub arrivals: Arrivals,
-    /// Whether the line is followed.
+    /// True if the line is followed.
     pub watches: bool,
     /// Requests that a fixed number of connections carries at a time.
     pub places: Option<u32>,
 }
 
-/// What came of it.
+/// Outcome of a search.
 pub struct Sought {
-    /// What the record holds.
+    /// Sections of the record.
     pub results: Map<String, Value>,
     /// The verdict.
     pub verdict: Verdict,
-    /// What else should be known.
+    /// Warnings for the page.
     pub warnings: Vec<String>,
 }
 

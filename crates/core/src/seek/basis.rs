@@ -7,7 +7,7 @@ use super::search::Search;
 use super::steady::LEAST;
 use serde::{Deserialize, Serialize};
 
-/// A search that found no line takes so many times as long, at least.
+/// A search that found no line takes this many times as long, at least.
 const MORE: f64 = 1.25;
 
 /// The evidence behind a line, of the time since the target was the same as at the end.
@@ -21,7 +21,7 @@ pub struct Basis {
     pub blocks: u64,
     /// Their length together, s.
     pub blocks_s: f64,
-    /// Whether there were enough of them to look for a trend and a step.
+    /// True if there were enough of them to look for a trend and a step.
     pub tested: bool,
     /// Requests in them that the binding limit judges.
     pub requests: u64,
@@ -47,7 +47,7 @@ pub struct Basis {
 }
 
 impl Search<'_> {
-    /// The evidence. `fit` is the line that is told.
+    /// The evidence. `fit` is the line that is reported.
     pub(super) fn basis(&self, fit: Option<&Fit>) -> Basis {
         let since = |(at_s, _): &&(f64, f64)| *at_s >= self.since_s - 1e-6;
         let looks: Vec<f64> = self.capacities.iter().filter(since).map(|look| look.1).collect();

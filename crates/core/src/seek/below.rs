@@ -5,7 +5,7 @@ use super::goal::Limit;
 use super::plant::{Segment, Window};
 use super::search::{Search, Stop, Stretch, round_to};
 
-/// Where requests that are late without load are looked for, as shares of the bracket's lower end, and how many late ones
+/// Rates of the looks for requests that are late without load, as shares of the bracket's lower end, and how many late ones
 /// a look there must find where a limit is just held.
 const BELOW: [f64; 2] = [FLOOR_RATE, 0.2];
 pub(super) const FLOOR_RATE: f64 = 0.6;
@@ -24,7 +24,7 @@ const LIKELY: (f64, f64) = (1.5, 1.2);
 
 impl Search<'_> {
     /// Looks whether more requests are late, or fail, than a limit allows at rates far below the bracket: then no rate holds
-    /// it, however the short looks came out, and no line is told.
+    /// it, however the short looks came out, and no line is reported.
     pub(super) fn look_below(&mut self) -> Result<(), Stop> {
         let top = self.bracket.0;
         // Of a target that collects work into batches it is known that low rates break.
@@ -69,8 +69,8 @@ impl Search<'_> {
             }
             let Some(sum) = sum else { break };
             let broke = self.breaks_by(&sum, 3.0);
-            let told = self.measured(&sum);
-            self.tell(&Event::Probed { seen: told, held: !broke });
+            let reported = self.measured(&sum);
+            self.tell(&Event::Probed { seen: reported, held: !broke });
             let holds = self.surely_holds(&sum.counts) || self.likely_holds(&sum.counts);
             if holds {
                 self.holds_at_per_s = Some(rate_per_s);
@@ -94,7 +94,7 @@ impl Search<'_> {
         FLOOR_USUAL * self.requests_a_late_one()
     }
 
-    /// Whether so few late ones are unlikely (one time in 40 for independent requests) if more were allowed.
+    /// True if this few late ones are unlikely (one time in 40 for independent requests) if more were allowed.
     pub(super) fn surely_holds(&self, counts: &Window) -> bool {
         self.goal.limits.iter().enumerate().all(|(at, limit)| {
             let (n, late, allowed) = limit.as_share(at, counts);
@@ -102,7 +102,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether a look for that alone saw enough to rule out a fifth more than is allowed, for independent requests.
+    /// True if a look for that alone saw enough to rule out a fifth more than is allowed, for independent requests.
     fn likely_holds(&self, counts: &Window) -> bool {
         self.goal.limits.iter().enumerate().all(|(at, limit)| {
             let (n, late, allowed) = limit.as_share(at, counts);
@@ -110,7 +110,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether what was measured well below a rate leaves no doubt that the limits hold there.
+    /// True if what was measured well below a rate leaves no doubt that the limits hold there.
     pub(super) fn holds_below(&self, rate_per_s: f64) -> bool {
         self.surely_holds(&self.below(rate_per_s))
     }
@@ -123,7 +123,7 @@ impl Search<'_> {
         all
     }
 
-    /// Whether more requests missed a limit than so many standard deviations of independent ones explain. Where hardly any
+    /// True if more requests missed a limit than this many standard deviations of independent ones explain. Where hardly any
     /// are expected, chance explains as many as that less one.
     pub(super) fn breaks_by(&self, seen: &Stretch, deviations: f64) -> bool {
         self.goal.limits.iter().enumerate().any(|(at, limit)| {

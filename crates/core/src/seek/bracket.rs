@@ -52,7 +52,7 @@ pub(super) enum Look {
 const NARROW: f64 = 1.15;
 /// A rate that broke a limit is asked again at once where the target can do this many times as much.
 const COLD: f64 = 0.4;
-/// Rates up to so many times the lowest one are low.
+/// Rates up to this many times the lowest one are low.
 const LOW: f64 = 4.0;
 /// Most steps to the capacity; a target that gets faster on the way takes more of them.
 const OVERLOADS: usize = 16;
@@ -288,8 +288,8 @@ impl Search<'_> {
             let Some(seen) = self.stretch(&trial, rate, skip, skip - tail) else { break };
             self.curve.push(seen);
             let held = self.excess(&seen.counts) <= 1.0;
-            let told = self.measured(&seen);
-            self.tell(&Event::Probed { seen: told, held });
+            let reported = self.measured(&seen);
+            self.tell(&Event::Probed { seen: reported, held });
             if held {
                 self.non_monotone = true;
                 return Ok(rate);
@@ -379,7 +379,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What the target completes when it is asked for a fifth more than it could do, or up to what rate it was not saturated.
+    /// Returns the rate that the target completes under an overload of a fifth, or the rate up to which it was not saturated.
     pub(super) fn look_at_capacity(&mut self, known_per_s: f64) -> Result<Overload, Stop> {
         let mut rate_per_s = 1.2 * known_per_s;
         for _ in 0..4 {
@@ -469,7 +469,7 @@ fn measured_capacity(per_s: f64, trial: &Trial, skip: usize) -> Capacity {
     Capacity { per_s, error, long_error, index: 0.5 * (long * long + error * error) * completed }
 }
 
-/// Standard error of the completions, as a share of their mean, from parts of so many windows.
+/// Standard error of the completions, as a share of their mean, from parts of this many windows.
 fn error_of(windows: &[Window], part: usize) -> f64 {
     let sum = |part: &[Window]| part.iter().map(|w| w.completed as f64).sum::<f64>();
     let counts: Vec<f64> = windows.chunks(part).map(sum).collect();

@@ -19,18 +19,18 @@ const DEPTH: f64 = 0.6;
 const FAR: f64 = 0.10;
 const RARE: f64 = 0.01;
 /// A search that is too short for an interval certifies a rate no higher than this share of what short looks saw hold, of the
-/// capacity, and of the line that the capacity lets expect with completions that are so many times as uneven as they looked
-/// (the second where they are more uneven than those of exponential services); in a run of at most so many blocks.
+/// capacity, and of the line that the capacity lets expect with completions that are this many times as uneven as they looked
+/// (the second where they are more uneven than those of exponential services); in a run of at most this many blocks.
 const MODEST: f64 = 0.8;
 const MODEST_CAPACITY: f64 = 0.75;
 const MODEST_LINE: f64 = 0.95;
 const MODEST_INDEX: (f64, f64) = (2.0, 3.0);
 const MODEST_BLOCKS: f64 = 4.0;
-/// How much lower the next run is when one does not hold.
+/// Share by which the next run is lower after one that broke a limit.
 const MODEST_STEP: f64 = 0.8;
 /// Most runs.
 const RUNS: usize = 8;
-/// Where less than this share of the time for an interval is left, there will be none.
+/// Least share of the time for an interval; with less time left, none is tried.
 const SHORT: f64 = 0.95;
 
 impl Search<'_> {
@@ -174,7 +174,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether what is left of the budget is not enough for an interval. A target that is followed has time.
+    /// True if what is left of the budget is not enough for an interval. A target that is followed has time.
     pub(super) fn is_too_short(&self) -> bool {
         !self.is_followed && self.left_s() < SHORT * self.rest_s(self.block_s)
     }
@@ -212,7 +212,7 @@ impl Search<'_> {
         Err(if self.fails_in_all_runs() { Stop::Infeasible } else { Stop::Budget })
     }
 
-    /// Whether so many requests failed in all runs that no rate holds a limit.
+    /// True if this many requests failed in all runs that no rate holds a limit.
     fn fails_in_all_runs(&self) -> bool {
         let allowed = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
         let fails = |run: &Stretch| {

@@ -8,12 +8,12 @@ use super::fit::Fit;
 use super::search::{Search, Stretch};
 use crate::normal;
 
-/// The line may move by so many standard errors more than it seems to.
+/// The line may move by this many standard errors more than it seems to.
 const FURTHER: f64 = 1.5;
 /// Looks at the capacity of which one is independent of the others.
 const LOOKS_A_STATE: f64 = 3.0;
 
-/// How fast the line's logarithm moves, per second, and the standard error.
+/// Speed of the line's logarithm, per second, and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Drift {
     pub per_s: f64,
@@ -38,7 +38,7 @@ fn slope(points: &[(f64, f64, f64)]) -> (f64, f64, f64) {
 }
 
 impl Search<'_> {
-    /// How the line moves, by blocks and looks; nothing if there are too few.
+    /// Returns the movement of the line, from blocks and looks; `None` if there are too few.
     pub(super) fn drift(&self) -> Option<Drift> {
         let (fit, limit) = self.fit?;
         let bound = &self.goal.limits[limit];

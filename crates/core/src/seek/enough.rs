@@ -1,4 +1,4 @@
-//! How long a search takes that ends with an interval.
+//! The time that a search needs for an interval.
 
 use super::below::FLOOR_RATE;
 use super::finding::Phase;
@@ -8,7 +8,7 @@ use super::search::Search;
 use super::steady::{HEAVY, LOOK_EVERY};
 use super::traffic;
 
-/// Where the line is at most and at least when nothing but the capacity is known, as shares of it.
+/// Highest and lowest line that the capacity alone allows, as shares of the capacity.
 const USUAL: (f64, f64) = (0.95, 0.1);
 /// Doublings and halvings of the short looks that are not known yet.
 const DOUBLINGS: f64 = 5.0;
@@ -17,7 +17,7 @@ const HALVINGS: f64 = 4.0;
 const DRAINED: f64 = 1.3;
 
 impl Search<'_> {
-    /// Where the line is by the capacity alone, requests per second, with completions that are so many times as uneven as
+    /// Returns the line by the capacity alone, requests per second, with completions that are this many times as uneven as
     /// they looked: a few seconds show less than all of what heavy tails do.
     pub(super) fn line_by_capacity(&self, times: f64) -> Option<f64> {
         let capacity = self.capacity?;
@@ -35,7 +35,7 @@ impl Search<'_> {
         if index < HEAVY { index.min(1.0) } else { index }
     }
 
-    /// Where the line is, as far as is known, requests per second.
+    /// Returns the best known value of the line, requests per second.
     pub(super) fn guess_per_s(&self) -> Option<f64> {
         let (low, high) = self.bracket;
         let looked = (low > 0.0 && high.is_finite()).then(|| (low * high).sqrt());

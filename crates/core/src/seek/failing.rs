@@ -1,4 +1,4 @@
-//! Which rates fail: surely, or perhaps by chance.
+//! Rates that fail surely, and rates that broke a limit perhaps by chance.
 
 use super::fit::Fit;
 use super::search::{Search, Stretch};
@@ -8,7 +8,7 @@ const ERRORS: f64 = 3.0;
 
 impl Search<'_> {
     /// The lowest rate above the certified one that surely breaks a limit, and the lowest one below that at which a limit
-    /// was broken, perhaps by chance. `fit` is the line that is told.
+    /// was broken, perhaps by chance. `fit` is the line that is reported.
     pub(super) fn failing(&self, fit: Option<&Fit>) -> (Option<Stretch>, Option<Stretch>) {
         let above = self.certified.map_or(0.0, |run| run.rate_per_s);
         let mut broken: Vec<Stretch> =
@@ -26,7 +26,7 @@ impl Search<'_> {
         (failing, lowest(false).filter(is_below))
     }
 
-    /// Whether a rate at which a limit was broken breaks it in the long run as well. Late requests come in bursts, so that
+    /// True if a rate at which a limit was broken breaks it in the long run as well. Late requests come in bursts, so that
     /// the counts of one look do not say so: the interval does, and so does a target that completes less than is offered.
     fn surely_fails(&self, rate_per_s: f64, fit: Option<&Fit>) -> bool {
         let beyond = fit.is_some_and(|fit| rate_per_s > fit.interval_per_s.1);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The line was found, to the wanted width or with the width that is told.
+    /// The line was found, to the wanted width or with the width that is reported.
     Ok,
     /// The generator could not send as planned before the target broke a limit.
     GeneratorLimited,
@@ -160,7 +160,7 @@ pub struct Finding {
     /// The evidence behind the line.
     #[serde(default)]
     pub basis: Basis,
-    /// What was assumed, what was seen, and what would narrow the interval, one sentence each: [`super::notes::notes`].
+    /// Assumptions, observations and ways to narrow the interval, one sentence each: [`super::notes::notes`].
     #[serde(default)]
     pub notes: Vec<String>,
     /// The line over time, where the target was followed; there is no certified rate and no one estimate then.

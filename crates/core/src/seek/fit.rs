@@ -119,7 +119,7 @@ impl Prior {
     }
 }
 
-/// No block counts for more than so many standard deviations of the theory's dispersion.
+/// No block counts for more than this many standard deviations of the theory's dispersion.
 const MOST: f64 = 5.0;
 /// Standard errors of the capacity that count as room.
 const ROOM_ERRORS: f64 = 1.8;

@@ -10,11 +10,11 @@ use super::traffic;
 pub(super) const HALF: usize = 3;
 /// Least and most share of the budget that is kept for certification.
 const RESERVE: (f64, f64) = (0.2, 0.25);
-/// Prior knowledge of the dispersion is worth so many blocks.
+/// Prior knowledge of the dispersion is worth this many blocks.
 const WORTH: f64 = 14.0;
 /// The interval's variance is multiplied by this. The zoo's tuning set says what the theory leaves out.
 const INFLATION: f64 = 1.75;
-/// An interval needs so many blocks, and so many natural times of the backlog.
+/// An interval needs this many blocks, and this many natural times of the backlog.
 pub(super) const LEAST_BLOCKS: usize = 6;
 pub(super) const LEAST_BACKLOGS: f64 = 12.0;
 /// Late requests that the blocks near a line hold at least, as many as their limit allows there.
@@ -30,7 +30,7 @@ const HEAVY_ROOM: f64 = 0.2;
 pub(super) const LEAST_RUN: usize = 2;
 /// The search stops where theory puts the half-width at this share of the wanted one.
 const PLANNED: f64 = 0.9;
-/// An order's beginning that is not counted is so many natural times of the backlog long, three times the time in
+/// An order's beginning that is not counted is this many natural times of the backlog long, three times the time in
 /// which a reflected Brownian motion forgets where it began.
 pub(super) const FILL: f64 = 6.0;
 /// No further than this does an order reach beyond an estimate that no broken limit bounds.
@@ -196,7 +196,7 @@ impl Search<'_> {
         traffic::width_after(variance * INFLATION, rise, seconds, self.goal.confidence)
     }
 
-    /// Time of an order with so many blocks.
+    /// Time of an order with this many blocks.
     pub(super) fn order_s(&self, blocks: usize) -> f64 {
         self.fill_s() + self.settle_s + blocks as f64 * self.block_s + 2.0 * self.goal.limit_s
     }
@@ -209,7 +209,7 @@ impl Search<'_> {
         round_to(fill_s.clamp(0.25 * self.block_s, self.block_s), self.window_s)
     }
 
-    /// What the limit leaves for waiting, s.
+    /// Time that the limit leaves for waiting, s.
     pub(super) fn slack_s(&self) -> f64 {
         (self.goal.limit_s - self.floor_s).max(0.2 * self.goal.limit_s)
     }

@@ -1,11 +1,11 @@
-//! What a search assumed and saw, in words.
+//! Assumptions and observations of a search, in words.
 
 use super::basis::Basis;
 use super::finding::{Finding, Verdict};
 use super::watch::Watched;
 use crate::schedule::Arrivals;
 
-/// What was assumed, who was late, how late the generator was and what would narrow the interval: up to five sentences.
+/// Returns up to five sentences: assumptions, late classes, lag of the generator, and ways to narrow the interval.
 #[must_use]
 pub fn notes(found: &Finding, arrivals: Arrivals) -> Vec<String> {
     let mut notes = Vec::new();
@@ -24,7 +24,7 @@ pub fn notes(found: &Finding, arrivals: Arrivals) -> Vec<String> {
     notes
 }
 
-/// Whether a line is told, or several.
+/// True if one line or several are reported.
 fn has_line(found: &Finding) -> bool {
     found.interval_per_s.is_some()
         || found.watch.iter().flatten().any(|one| one.interval_per_s.is_some())
@@ -67,7 +67,7 @@ fn stationary(found: &Finding) -> Option<String> {
     ))
 }
 
-/// Who missed the limit that binds.
+/// Returns the requests that missed the binding limit, in words.
 fn late(found: &Finding) -> Option<String> {
     let (basis, binding) = (&found.basis, found.binding.as_ref()?);
     if basis.requests == 0 || !has_line(found) {
@@ -106,7 +106,7 @@ fn generator(basis: &Basis) -> Option<String> {
     })
 }
 
-/// What would narrow the interval, and how long that takes.
+/// Returns the ways to narrow the interval, and their time.
 fn time(found: &Finding) -> Option<String> {
     let basis = &found.basis;
     if let Some(watched) = &found.watch {
@@ -142,7 +142,7 @@ fn time(found: &Finding) -> Option<String> {
     })
 }
 
-/// What would narrow the interval of a target that was followed.
+/// Returns the ways to narrow the interval of a target that was followed.
 fn watched_longer(watched: &[Watched], width: f64) -> Option<String> {
     let last = watched.iter().rev().find(|one| one.interval_per_s.is_some())?;
     let ((low, high), line) = last.interval_per_s.zip(last.line_per_s)?;

@@ -33,7 +33,7 @@ pub struct Order {
 pub struct Abort {
     /// Late requests over scheduled ones, as a multiple of what the limit allows.
     pub excess: f64,
-    /// At least so many late requests must have been seen.
+    /// At least this many late requests must have been seen.
     pub late_min: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::rng::splitmix64;
 /// Lag of the generator, at its 99th percentile, above which an offer is not judged: a share of the limit, and s.
 const LAG: f64 = 0.2;
 const LAG_FLOOR_S: f64 = 0.005;
-/// A generator that is late in so many offers of the same load, one after the other, cannot send it.
+/// A generator that is late in this many offers of the same load, one after the other, cannot send it.
 const TRIES: u32 = 3;
 /// The same for offers that take longer than this share of the budget.
 const TRIES_LONG: u32 = 2;
@@ -75,7 +75,7 @@ pub(super) struct Search<'a> {
     pub starved_at_per_s: f64,
     /// Orders that were offered once more because the generator was late in them.
     pub repeated: u32,
-    /// Where a look for that alone showed that the limits hold.
+    /// Rate at which a look for that alone showed that the limits hold, requests per second.
     pub holds_at_per_s: Option<f64>,
     pub non_monotone: bool,
     /// Whether load was tried as a remedy for a target that no low rate holds.
@@ -89,12 +89,12 @@ pub(super) struct Search<'a> {
     pub changes: Vec<Change>,
     /// Changes of these that warmed it before the search for the line began.
     pub warmed: usize,
-    /// What the target completed under overload since then, and when, s.
+    /// Capacities measured since then: time, s, and requests per second.
     pub looks: Vec<(f64, Capacity)>,
     /// Since when everything that is kept was measured, s.
     pub since_s: f64,
     pub started_over: bool,
-    /// Whether the target is followed, and not searched once.
+    /// True if the target is followed, and not searched once.
     pub is_followed: bool,
     pub width_reached: bool,
     pub phases: Vec<PhaseSpan>,
@@ -135,7 +135,7 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     if search.certified.is_none() {
         search.certify_from_before();
     }
-    if search.fit.is_some() && !search.is_told() {
+    if search.fit.is_some() && !search.is_reported() {
         search.certified = None;
     }
     search.enter(None);
@@ -348,7 +348,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Windows in so many seconds.
+    /// Windows in this many seconds.
     pub fn windows_in(&self, seconds: f64) -> usize {
         (seconds / self.window_s).round() as usize
     }

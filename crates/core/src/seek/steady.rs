@@ -160,13 +160,13 @@ impl Search<'_> {
         self.narrow().and_then(|()| self.pilot())
     }
 
-    /// Whether the last change undid part of the one before: what comes and goes is no state to search in.
+    /// True if the last change undid part of the one before: what comes and goes is no state to search in.
     fn came_back(&self) -> bool {
         let faster = |change: &Change| change.after_per_s > change.before_per_s;
         self.changes[self.warmed..].windows(2).any(|pair| faster(&pair[0]) != faster(&pair[1]))
     }
 
-    /// Whether two capacities are of different targets. With heavy tails a look at the capacity misses most of the long
+    /// True if two capacities are of different targets. With heavy tails a look at the capacity misses most of the long
     /// services, and is less exact than its own parts say.
     fn is_another(&self, before: Capacity, after: Capacity) -> bool {
         if self.unevenness_of_completions().max(after.index) <= HEAVY {
@@ -187,7 +187,7 @@ impl Search<'_> {
         self.looks.iter().map(log).collect()
     }
 
-    /// What all looks at the capacity together say against a target that stayed the same, in words.
+    /// Returns the evidence of all looks at the capacity against a target that stayed the same, in words.
     fn capacity_moved(&self) -> Option<String> {
         let looks = self.logs_of_looks();
         if looks.len() < LOOKS {

@@ -47,7 +47,7 @@ pub fn time_to_width_s(variance: f64, rise: f64, width: f64, confidence: f64) ->
     variance * (normal::quantile(0.5 + confidence / 2.0) / (rise * width)).powi(2)
 }
 
-/// Half-width of the interval, as a share of the rate, after so many seconds at the line: the inverse of
+/// Half-width of the interval, as a share of the rate, after this many seconds at the line: the inverse of
 /// [`time_to_width_s`].
 #[must_use]
 pub fn width_after(variance: f64, rise: f64, seconds: f64, confidence: f64) -> f64 {

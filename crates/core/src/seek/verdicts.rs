@@ -18,14 +18,14 @@ impl Search<'_> {
         };
         let (verdict, reason) = match verdict {
             // Of a target that changed what was known before says nothing.
-            Verdict::BudgetTooSmall if !self.changes.is_empty() && !self.is_told() => {
+            Verdict::BudgetTooSmall if !self.changes.is_empty() && !self.is_reported() => {
                 (Verdict::Drifting, format!("{}; {reason}", self.what_changed()))
             }
             _ => (verdict, reason),
         };
-        // What rests on too little is not told.
+        // What rests on too little is not reported.
         let is_one = verdict != Verdict::Drifting;
-        let mut fit = self.told().filter(|_| is_one);
+        let mut fit = self.reported().filter(|_| is_one);
         if let (Verdict::Ok, Some(fit)) = (verdict, &mut fit) {
             // A search that ends as soon as its interval is narrow picks intervals that came out too narrow. What was
             // asked for is what it says (Chow and Robbins 1965).
@@ -127,15 +127,15 @@ impl Search<'_> {
         if let Some(reason) = self.unsteadiness() {
             return (Verdict::Drifting, reason);
         }
-        let half = self.told().map_or(f64::INFINITY, |fit| fit.half_width());
-        let told = format!("the line is known to {:.1} %", 100.0 * half);
+        let half = self.reported().map_or(f64::INFINITY, |fit| fit.half_width());
+        let reported = format!("the line is known to {:.1} %", 100.0 * half);
         if self.certified.is_none() {
-            return (Verdict::BudgetTooSmall, told + self.about_the_headline());
+            return (Verdict::BudgetTooSmall, reported + self.about_the_headline());
         }
         if !self.width_reached || half > self.goal.width {
             return (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline());
         }
-        (Verdict::Ok, told)
+        (Verdict::Ok, reported)
     }
 
     /// What is to be said of a certified rate that is missing, or not below the estimate.
@@ -170,8 +170,8 @@ impl Search<'_> {
     }
 
     fn why_too_small(&self) -> String {
-        let told = self.told();
-        let known = match &told {
+        let reported = self.reported();
+        let known = match &reported {
             Some(fit) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
             None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
                 format!(
@@ -184,8 +184,8 @@ impl Search<'_> {
             }
             None => "nothing is known".to_owned(),
         };
-        let needs_s = self.needs_s(told.as_ref());
-        match told {
+        let needs_s = self.needs_s(reported.as_ref());
+        match reported {
             Some(_) => format!(
                 "{known} after {:.0} s; {:.1} % would take about {needs_s:.0} s",
                 self.elapsed_s,
@@ -205,15 +205,15 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the line is reported: there is enough for an interval, and the limits hold below it.
-    pub(super) fn is_told(&self) -> bool {
+    /// True if the line is reported: there is enough for an interval, and the limits hold below it.
+    pub(super) fn is_reported(&self) -> bool {
         let line = self.fit.map(|(fit, _)| fit.estimate_per_s);
         self.is_founded() && line.is_some_and(|line| self.doubt_below(line).is_none())
     }
 
     /// The line that is reported, with an interval that pays for what seems to move.
-    fn told(&self) -> Option<Fit> {
-        let (mut fit, _) = self.fit.filter(|_| self.is_told())?;
+    fn reported(&self) -> Option<Fit> {
+        let (mut fit, _) = self.fit.filter(|_| self.is_reported())?;
         fit.interval_per_s = self.with_drift(&fit);
         Some(fit)
     }
@@ -283,7 +283,7 @@ impl Search<'_> {
     }
 }
 
-/// What became of the requests that a limit judges, at a rate at which it is broken. `at` is its place in the plant.
+/// Returns the outcomes of the requests that a limit judges, at a rate that breaks it. `at` is its place in the plant.
 fn what_happened(limit: &Limit, at: usize, counts: &Window) -> String {
     let whose = limit.class().map_or(String::new(), |class| format!(" of class '{class}'"));
     // Failures are counted over all classes; of a limit on errors they are what misses it.

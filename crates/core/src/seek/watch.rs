@@ -20,7 +20,7 @@ const START_S: f64 = 300.0;
 const BLOCKS: f64 = 96.0;
 /// Intervals are this many times as wide as those of one fit; the zoo says so.
 const WIDER: f64 = 1.2;
-/// The generator may be late in so many stretches, one after the other.
+/// The generator may be late in this many stretches, one after the other.
 const LATE_MAX: u32 = 5;
 
 /// One stretch of a target that is followed.
@@ -51,7 +51,7 @@ pub struct Watched {
 /// The finding has the curve under [`Finding::watch`] and no certified rate: the target may have changed.
 pub fn watch(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event)) -> Finding {
     let begins = Goal { budget_s: goal.budget_s.min(START_S), ..goal.clone() };
-    // What a stretch shows is told once it is known whether the target stayed the same.
+    // What a stretch shows is reported once it is known whether the target stayed the same.
     let mut observe = |event: &Event| match event {
         Event::Forecast(_) | Event::Estimate { .. } => (),
         event => observe(event),
@@ -108,12 +108,12 @@ impl Following {
                 Err(Stop::Budget) if !self.watched.is_empty() => return Ok(()),
                 Err(stop) => self.without_a_line(stop)?,
             };
-            let told = match &shown {
+            let reported = match &shown {
                 Shown::Same => self.with_a_line(from_s, search),
-                Shown::Changed { note, .. } => self.told(from_s, search, Some(note.clone())),
+                Shown::Changed { note, .. } => self.reported(from_s, search, Some(note.clone())),
             };
-            search.tell(&Event::Watched(told.clone()));
-            self.watched.push(told);
+            search.tell(&Event::Watched(reported.clone()));
+            self.watched.push(reported);
             known = match shown {
                 Shown::Same => {
                     self.near_per_s = search.center();
@@ -146,7 +146,7 @@ impl Following {
         Ok(over(Known::Lost(self.near_per_s), note))
     }
 
-    fn told(&self, from_s: f64, search: &Search<'_>, note: Option<String>) -> Watched {
+    fn reported(&self, from_s: f64, search: &Search<'_>, note: Option<String>) -> Watched {
         Watched {
             from_s,
             until_s: search.elapsed_s,
@@ -176,7 +176,7 @@ impl Following {
             interval_per_s: fit.filter(|_| is_founded).map(|fit| wider(&fit)),
             blocks: search.blocks.len() as u64,
             blocks_from_s: search.blocks.first().map_or(from_s, |block| block.at_s),
-            ..self.told(from_s, search, note)
+            ..self.reported(from_s, search, note)
         }
     }
 

@@ -221,13 +221,13 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
     limits
 }
 
-/// Who kept the process from a processor for `least_s` or longer, in words.
+/// Returns, in words, everything that kept the process from a processor for `least_s` or longer.
 fn withheld(evidence: &Evidence<'_>, least_s: f64) -> String {
     let said = who_withheld(&evidence.health, evidence.measured_s, least_s);
     if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
 }
 
-/// Who kept the process from a processor for at least this share of a run, in words; nothing where nobody did.
+/// Returns, in words, everything that kept the process from a processor for at least this share of a run, if anything did.
 #[must_use]
 pub fn held_up_by(health: &Health, measured_s: f64, share: f64) -> Option<String> {
     let said = who_withheld(health, measured_s, share * measured_s);

@@ -11,7 +11,7 @@ use plimsoll_core::units::Span;
 
 /// Longest time for which users have come before an order, ns.
 const BEFORE_MAX_NS: u64 = 3_600_000_000_000;
-/// How many times as long as its mean a user's stay may be.
+/// Longest stay of a user, as a multiple of the mean stay.
 const LONGEST_STAY: u64 = 3;
 /// Mean from which on a Poisson number is drawn as a normal one.
 const MANY: f64 = 1e5;
@@ -21,7 +21,7 @@ const MANY: f64 = 1e5;
 pub struct PlantUsers {
     /// Requests of each, at least 1.
     pub requests: u32,
-    /// What a user does between an answer and its next request.
+    /// Pause of a user between a reply and its next request.
     pub think: Pause,
     /// Time from one intended start of a user to its next; 0: none.
     pub pace: Span,

@@ -24,7 +24,7 @@ pub struct Mark {
 /// The beginning and the end of the measured stretch, as far as they have come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
-    /// What had kept the thread from its work when it was ready to begin: a late beginning belongs to the run.
+    /// Vital signs when the thread was ready to begin: a late beginning belongs to the run.
     ready: VitalSigns,
     from: Option<Mark>,
     to: Option<Mark>,

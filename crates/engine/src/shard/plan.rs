@@ -78,7 +78,7 @@ pub struct Part {
     pub users_before: Option<UsersBefore>,
 }
 
-/// How long users have come when the run starts.
+/// Time for which users have already come when the run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsersBefore {
     /// Time from the beginning of the profile to the start of the run, ns.

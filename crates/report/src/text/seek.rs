@@ -84,7 +84,7 @@ fn broken(page: &mut Page<'_>, finding: &Finding) {
     }
 }
 
-/// What was assumed, what was seen and what would narrow the interval.
+/// Prints assumptions, observations and ways to narrow the interval.
 fn notes(page: &mut Page<'_>, finding: &Finding) {
     for (index, note) in finding.notes.iter().enumerate() {
         page.entry(if index == 0 { "Notes" } else { "" }, &printable(note), Tone::Plain);

@@ -314,7 +314,7 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     }
 }
 
-/// Whether the limit held in every window, so that nobody knows how far the load could have gone.
+/// True if the limit held in every window, so that nobody knows how far the load could have gone.
 fn grew_to_the_end(tuned: &TuneResult) -> bool {
     let missed = |point: &TunePoint| !point.held && point.rate_per_s > 0.0;
     tuned.windows_held == tuned.windows && !tuned.trace.iter().any(missed)

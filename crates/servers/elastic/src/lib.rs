@@ -36,20 +36,20 @@ const NODE: &str = "plimsoll";
 /// The version that clients are told.
 const VERSION: &str = "7.10.2";
 
-/// Where the server keeps its data and how much it may take.
+/// Folder and limits of the server.
 #[derive(Clone, Debug)]
 pub struct ElasticConfig {
     /// The folder that holds the indices in a folder `elastic`; made when it is missing, kept across restarts.
     pub data_dir: PathBuf,
     /// When a write is acknowledged.
     pub durability: Durability,
-    /// How approximate words are found.
+    /// Search for approximate words.
     pub fuzzy: FuzzyMode,
     /// Threads that share one scan of the text; 1 at least.
     pub scan_threads: usize,
     /// Members that the reply of `/` has besides its own, as a JSON object; empty without any.
     pub root: &'static str,
-    /// How much its front may take.
+    /// Limits of its front.
     pub front: FrontConfig,
 }
 
@@ -95,12 +95,12 @@ pub struct Elastic {
     app: Arc<App>,
 }
 
-/// What the handlers share.
+/// State that the handlers share.
 struct App {
     indices: Indices,
     mode: FuzzyMode,
     root: &'static str,
-    /// Where searches run, and documents are read.
+    /// Threads for searches and for reads of documents.
     pools: Pools,
 }
 

@@ -43,7 +43,7 @@ const SEND_BUFFER_BYTES: usize = 512 << 10;
 /// The APIs of a server, and what their requests share.
 pub struct Served {
     apis: Vec<Arc<dyn Api>>,
-    /// What request bodies may take in memory.
+    /// Memory for request bodies, bytes.
     body_budget: Arc<Semaphore>,
     write_timeout: Duration,
 }

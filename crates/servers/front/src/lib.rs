@@ -31,7 +31,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long tasks may go on after the connections were closed.
+/// Grace period of tasks after the connections were closed.
 const RUNTIME_STOP: Duration = Duration::from_millis(100);
 
 /// When a write is acknowledged, and so what a crash can take.
@@ -46,7 +46,7 @@ pub enum Durability {
     None,
 }
 
-/// How much the front may take.
+/// Limits of the front.
 #[derive(Clone, Debug)]
 pub struct FrontConfig {
     /// Threads that run queries; 0 is one for each processor.
@@ -55,7 +55,7 @@ pub struct FrontConfig {
     pub query_queue: usize,
     /// Reads and writes of documents that may wait for a thread, for each port.
     pub read_queue: usize,
-    /// How long a client may take nothing of a reply before it is cut off.
+    /// Longest time for which a client may read nothing of a reply; then it is cut off.
     pub write_timeout: Duration,
     /// Threads that read requests and write replies; 0 is one for each processor, two at most.
     pub io_threads: usize,
@@ -85,7 +85,7 @@ pub enum DataError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
     /// The documents or the index cannot be read or written.
@@ -93,7 +93,7 @@ pub enum DataError {
     Data {
         /// The folder.
         path: PathBuf,
-        /// What went wrong.
+        /// Reason.
         message: String,
     },
 }
@@ -132,12 +132,12 @@ pub struct Call<'a> {
     pub body: &'a mut Body,
 }
 
-/// What an [`Api`] answers with: how the request is counted, and the reply.
+/// Answer of an [`Api`]: the count to which the request belongs, and the reply.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = (Kind, Reply)> + Send + 'a>>;
 
 /// A family of paths with what stands behind them.
 pub trait Api: Send + Sync {
-    /// Whether a path is one of this family.
+    /// True if a path is one of this family.
     fn owns(&self, path: &str) -> bool;
 
     /// Answers a request.
@@ -153,9 +153,9 @@ pub trait Api: Send + Sync {
 /// The threads that APIs share.
 #[derive(Clone)]
 pub struct Pools {
-    /// Where searches run.
+    /// Threads for searches.
     pub queries: Arc<Pool>,
-    /// Where single documents are read.
+    /// Threads for reads of single documents.
     pub reads: Arc<Pool>,
 }
 

@@ -10,7 +10,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueFull {
-    /// How many jobs may wait.
+    /// Most jobs that may wait.
     pub limit: usize,
 }
 

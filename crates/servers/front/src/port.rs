@@ -14,7 +14,7 @@ const LAST_WORDS: Duration = Duration::from_millis(20);
 pub struct Port {
     /// From 0, in the order of the ports.
     pub number: usize,
-    /// What it answered.
+    /// Counts of its replies.
     pub metrics: Metrics,
     /// Room for connections.
     pub(crate) slots: Arc<Semaphore>,

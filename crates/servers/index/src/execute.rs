@@ -57,7 +57,7 @@ pub struct Found {
 /// What of the matches is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// How matches are valued.
+    /// Score of matches.
     pub ranking: Ranking,
     /// The most hits.
     pub hits: usize,

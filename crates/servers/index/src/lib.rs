@@ -1,4 +1,4 @@
-//! What the search servers share below their languages. A query language ends in a tree of [`query`]; [`plan`] checks the
+//! The part that the search servers share below their languages. A query language ends in a tree of [`query`]; [`plan`] checks the
 //! tree against the fields of an index, and [`execute`] runs it. [`scan`] finds text without an index.
 
 pub mod automaton;

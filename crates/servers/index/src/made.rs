@@ -1,4 +1,4 @@
-//! What planning makes: a query, or the reason why there is none.
+//! The result of planning: a query, or the reason why there is none.
 
 use crate::mapping::Mapped;
 use crate::words::WordQuery;

@@ -1,4 +1,4 @@
-//! How the fields of documents stand in a text index, whatever the language of their schema.
+//! The fields of documents in a text index, whatever the language of their schema.
 
 use crate::row_text::Scan;
 use crate::text::Analysis;
@@ -8,7 +8,7 @@ use tantivy::schema::Field;
 /// The column that holds the numbers of the documents in the store.
 pub const LID: &str = "_lid";
 
-/// How a field can be matched.
+/// Matching of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// Text cut into lower-cased words with positions.
@@ -27,15 +27,15 @@ pub enum FieldKind {
 /// One field of one document type in the index.
 #[derive(Clone, Debug)]
 pub struct Mapped {
-    /// How it can be matched.
+    /// Its matching.
     pub kind: FieldKind,
     /// Its field in the index.
     pub field: Field,
-    /// How text is cut and folded; says nothing of numbers.
+    /// Tokenizer of text; of no use for numbers.
     pub analysis: Analysis,
     /// Numbers can be looked up like terms; otherwise the column is read.
     pub terms: bool,
-    /// Where the column does not tell which documents have a value: a field that lists the names of
+    /// For columns that do not say which documents have a value: a field that lists the names of
     /// such fields, and the name.
     pub listed: Option<(Field, String)>,
     /// The name of the column that tells which documents have a value, and sorts them if there is
@@ -47,13 +47,13 @@ pub struct Mapped {
     pub extra: Option<Field>,
 }
 
-/// What the planner asks of an index.
+/// Questions of the planner to an index.
 pub trait Fields {
-    /// What a name in a query stands for, in the document types given (all, when none is): fields
+    /// Returns the fields that a name in a query stands for, in the document types given (all, when none is): fields
     /// that are in the index. The flag says whether some type knows the name at all.
     fn named(&self, name: &str, types: &[u16]) -> (Vec<&Mapped>, bool);
 
-    /// What to say of a name that nobody knows; without it such a field matches nothing.
+    /// Error for an unknown name; without it an unknown field matches nothing.
     fn unknown(&self, name: &str) -> Option<String>;
 
     /// The term of every document of a type, when the index holds several types.
@@ -62,7 +62,7 @@ pub trait Fields {
     /// The number of a document type.
     fn type_number(&self, name: &str) -> Option<u16>;
 
-    /// What reads the text itself for approximate matches.
+    /// Reader of the text itself, for approximate matches.
     fn scan(&self) -> Option<&dyn Scan> {
         None
     }

@@ -68,7 +68,7 @@ pub enum SortBy {
 pub struct SortColumn {
     /// The values compared.
     pub by: SortBy,
-    /// Whether the largest comes first.
+    /// True if the largest comes first.
     pub descending: bool,
     /// Where documents without a value go.
     pub missing_first: bool,

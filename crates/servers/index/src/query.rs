@@ -193,7 +193,7 @@ pub struct Similar {
     pub prefix_length: usize,
     /// Swapping two neighbours is one edit instead of two.
     pub transpositions: bool,
-    /// How the words found are used.
+    /// Use of the words that were found.
     pub expansion: Expansion,
 }
 
@@ -232,7 +232,7 @@ pub enum Literal {
 pub struct OrderBy {
     /// The field.
     pub field: String,
-    /// Whether the largest comes first.
+    /// True if the largest comes first.
     pub descending: bool,
 }
 
@@ -282,7 +282,7 @@ pub struct Search {
     pub types: Vec<u16>,
     /// The sort criteria; without any, relevance decides.
     pub order: Vec<OrderBy>,
-    /// How hits are valued without an order.
+    /// Score of hits without an order.
     pub ranking: Ranking,
     /// The most hits.
     pub hits: usize,

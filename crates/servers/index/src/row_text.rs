@@ -11,7 +11,7 @@ pub trait Scan: Send + Sync {
     /// weight is made.
     ///
     /// # Errors
-    /// What to tell the client when the pattern cannot be looked for.
+    /// Error for a client whose pattern cannot be searched for.
     fn query(
         &self,
         field: &str,

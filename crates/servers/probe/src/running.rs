@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A target on a port of its own, stopped when the test is over.
 pub struct Running<T> {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     stop: Stop,
     thread: JoinHandle<std::io::Result<T>>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A server on a thread, stopped when it is dropped.
 pub struct TestServer {
-    /// Where its first port listens.
+    /// Address of its first port.
     pub address: SocketAddr,
     stop: Stop,
     thread: Option<JoinHandle<Result<(), String>>>,
@@ -121,7 +121,7 @@ impl Client {
         &mut self.stream
     }
 
-    /// What was read and is no reply yet.
+    /// Bytes that are not a whole reply yet.
     pub fn received(&self) -> &[u8] {
         &self.received
     }

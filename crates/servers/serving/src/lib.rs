@@ -1,4 +1,4 @@
-//! What the servers under test share. Each is a `run(listener, config, stop)` or a `serve` that takes a bound listener,
+//! The parts that the servers under test share. Each is a `run(listener, config, stop)` or a `serve` that takes a bound listener,
 //! so that tests bind port 0, and returns when [`stop::Stop`] was requested. No server imports the engine: a benchmark
 //! must not share a loop with its victim.
 

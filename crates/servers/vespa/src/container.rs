@@ -4,7 +4,7 @@ use crate::App;
 use plimsoll_front::{Place, Port};
 use std::sync::Arc;
 
-/// What the handlers of one port share.
+/// State that the handlers of one port share.
 #[derive(Clone)]
 pub(crate) struct Container {
     pub(crate) app: Arc<App>,

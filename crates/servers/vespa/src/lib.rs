@@ -82,7 +82,7 @@ pub struct VespaConfig {
     pub max_throttled: usize,
     /// Bits of a document's location that name its bucket: `1 << bits` buckets, 1 to 32.
     pub distribution_bits: u8,
-    /// How much its front may take.
+    /// Limits of its front.
     pub front: FrontConfig,
 }
 
@@ -157,7 +157,7 @@ struct App {
     store: Store,
     reader: IndexReader,
     lids: Lids,
-    /// Where searches run, and single documents are read.
+    /// Threads for searches, and for reads of single documents.
     pools: Pools,
     /// Where visits scan.
     scans: Pool,

@@ -34,7 +34,7 @@ pub enum SetError {
     Malformed {
         /// Its line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: Problem,
     },
     /// There is none.
@@ -93,13 +93,13 @@ impl OperationSet {
         Ok(Self { batch, sent: AtomicU64::new(0), classes, accept })
     }
 
-    /// How many operations there are.
+    /// Returns the number of operations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.batch.len()
     }
 
-    /// Whether there is none: never.
+    /// Always false: an empty set is an error.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
@@ -120,7 +120,7 @@ impl OperationSet {
         self.batch.get(index as usize).unwrap_or_default()
     }
 
-    /// What a reply means, and why it is no success.
+    /// Meaning of a reply, with the reason if it is a failure.
     fn judge(&self, index: u64, reply: &Reply<'_>) -> Result<(), (Failure, String)> {
         let (item, bytes) = self.get(index);
         match reply.status {

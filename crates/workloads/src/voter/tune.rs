@@ -136,7 +136,7 @@ pub struct Tuner {
     /// Whether all that is allowed was ever under way in the window: otherwise the number made no difference.
     was_full: bool,
     retreats: u64,
-    /// Whether the number stays what it is.
+    /// True if the number stays what it is.
     is_held: bool,
 }
 

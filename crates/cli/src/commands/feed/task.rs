@@ -256,7 +256,7 @@ fn settings_of(asked: &FeedScenario, limit: u32) -> Settings {
     }
 }
 
-/// How operations become requests to each target, with these headers and this compression.
+/// The rules by which operations become requests to each target: headers and compression.
 ///
 /// # Errors
 /// A header that is none.

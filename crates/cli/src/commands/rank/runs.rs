@@ -419,34 +419,37 @@ mod tests {
     #[test]
     fn the_run_that_was_checked_last_is_the_headline() {
         let rows = [run(145.0, false), run(140.6, true)];
-        let told = checked(found(true), &rows, &goal());
-        let certified = told.certified.as_ref().unwrap();
+        let reported = checked(found(true), &rows, &goal());
+        let certified = reported.certified.as_ref().unwrap();
         assert_eq!((certified.rate_per_s, certified.seconds), (140.6, 10.0));
-        assert!((certified.late_share[0] - 0.03).abs() < 1e-9 && told.certified_last);
-        assert_eq!(told.broke.as_ref().map(|run| run.rate_per_s), Some(145.0));
-        assert_eq!(verdict_of(&told).kind, VerdictKind::Valid);
-        assert!(told.reason.contains("10 s at 140.6/s"), "{}", told.reason);
+        assert!((certified.late_share[0] - 0.03).abs() < 1e-9 && reported.certified_last);
+        assert_eq!(reported.broke.as_ref().map(|run| run.rate_per_s), Some(145.0));
+        assert_eq!(verdict_of(&reported).kind, VerdictKind::Valid);
+        assert!(reported.reason.contains("10 s at 140.6/s"), "{}", reported.reason);
         // A search that had no time to certify a rate has one when the run at its interval's lower end holds.
-        let told = checked(found(false), &[run(140.0, true)], &goal());
-        assert_eq!(told.certified.as_ref().map(|run| run.rate_per_s), Some(140.0));
-        assert_eq!(verdict_of(&told).kind, VerdictKind::Valid);
+        let reported = checked(found(false), &[run(140.0, true)], &goal());
+        assert_eq!(reported.certified.as_ref().map(|run| run.rate_per_s), Some(140.0));
+        assert_eq!(verdict_of(&reported).kind, VerdictKind::Valid);
     }
 
     #[test]
     fn what_did_not_hold_in_the_last_run_is_not_certified() {
         let rows = [run(145.0, false), run(141.0, false)];
-        let told = checked(found(true), &rows, &goal());
-        assert_eq!((told.certified.is_some(), told.interval_per_s), (false, Some((140.0, 160.0))));
-        assert_eq!(verdict_of(&told).kind, VerdictKind::BudgetTooSmall);
+        let reported = checked(found(true), &rows, &goal());
+        assert_eq!(
+            (reported.certified.is_some(), reported.interval_per_s),
+            (false, Some((140.0, 160.0)))
+        );
+        assert_eq!(verdict_of(&reported).kind, VerdictKind::BudgetTooSmall);
         assert!(
-            told.reason.contains("the last 2 runs, 10 s each, down to 141.0/s"),
+            reported.reason.contains("the last 2 runs, 10 s each, down to 141.0/s"),
             "{}",
-            told.reason
+            reported.reason
         );
         // Below the interval the search and its check contradict each other.
-        let told = checked(found(true), &[run(145.0, false), run(136.0, false)], &goal());
-        assert_eq!(verdict_of(&told).kind, VerdictKind::Unstable);
-        assert!(told.certified.is_none() && told.interval_per_s.is_none());
+        let reported = checked(found(true), &[run(145.0, false), run(136.0, false)], &goal());
+        assert_eq!(verdict_of(&reported).kind, VerdictKind::Unstable);
+        assert!(reported.certified.is_none() && reported.interval_per_s.is_none());
     }
 
     #[test]
@@ -454,12 +457,12 @@ mod tests {
         let mut cut = run(145.0, true);
         cut.stretch.interrupted = true;
         for rows in [vec![cut], Vec::new()] {
-            let told = checked(found(true), &rows, &goal());
-            assert!(told.certified.is_none(), "{}", told.reason);
-            assert_eq!(verdict_of(&told).kind, VerdictKind::Partial);
+            let reported = checked(found(true), &rows, &goal());
+            assert!(reported.certified.is_none(), "{}", reported.reason);
+            assert_eq!(verdict_of(&reported).kind, VerdictKind::Partial);
         }
-        let told = checked(found(false), &[], &goal());
-        assert_eq!(verdict_of(&told).kind, VerdictKind::BudgetTooSmall);
-        assert_eq!(told.reason, "the search's own");
+        let reported = checked(found(false), &[], &goal());
+        assert_eq!(verdict_of(&reported).kind, VerdictKind::BudgetTooSmall);
+        assert_eq!(reported.reason, "the search's own");
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked, for each protocol of a target.
+//! The requests of a search, for each protocol of a target.
 
 use super::searching::{Subject, search};
 use super::{SeekArgs, Task};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The only step of which a search makes sense.
 const STEP: &str = "constant";
 
-/// What users do; how many come is sought.
+/// The flags of users, whose rate of arrival a search seeks.
 #[derive(Args, Debug, Default)]
 pub struct UserFlags {
     /// Users who come, ask and leave, at a rate that is sought: write 'constant', without a rate and a time.
@@ -21,7 +21,7 @@ pub struct UserFlags {
     /// Requests of each user, one after the other; by default all of the source, --repeat times.
     #[arg(long, value_name = "N", help_heading = "Users")]
     user_requests: Option<u32>,
-    /// How often each user asks each request [default: 1].
+    /// Times that each user sends each request [default: 1].
     #[arg(long, value_name = "N", help_heading = "Users")]
     repeat: Option<u32>,
     /// Pause between an answer and the next request: '2s', 'uniform 1s 3s', 'exponential 2s' or 'normal 2s 500ms'.
@@ -33,7 +33,7 @@ pub struct UserFlags {
 }
 
 impl UserFlags {
-    /// How often each user asks each request.
+    /// Returns the number of times that each user sends each request.
     pub fn repeats(&self) -> u32 {
         self.repeat.unwrap_or(1)
     }

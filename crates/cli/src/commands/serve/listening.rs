@@ -1,4 +1,4 @@
-//! Where a server listens, when it stops, and the line that says it is ready.
+//! The address of a server, its end, and its ready line.
 
 use crate::execute::print_out;
 use crate::usage::usage;

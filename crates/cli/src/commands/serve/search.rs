@@ -65,7 +65,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", default_value_t = 256)]
     throttled: u32,
     #[cfg(feature = "elastic")]
-    /// How approximate words of Elasticsearch's queries are found: like Lucene, to 2 edits and by the 50 nearest
+    /// Search for approximate words of Elasticsearch's queries: like Lucene, to 2 edits and by the 50 nearest
     /// words (index); to 4 edits by every word that is as near (automaton); or by reading the text itself, to any
     /// number of edits (scan).
     #[arg(long, value_enum, value_name = "MODE", default_value = "index")]

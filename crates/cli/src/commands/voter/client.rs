@@ -226,17 +226,17 @@ pub fn worn_out(result: &VoterResult) -> Vec<String> {
     (share > WORN_OUT).then_some(text).into_iter().collect()
 }
 
-/// What all calls of a client have in common.
+/// The parts that all calls of a client share.
 pub struct Run<'a, P: Protocol, F: Fn() -> P + Sync> {
-    /// What is to be done.
+    /// The task.
     pub task: &'a Task,
-    /// What is known when the calls begin.
+    /// The state before the first call.
     pub before: &'a Before,
     /// The whole run.
     pub plan: &'a ShardPlan,
     /// Ends the schedule when the target has gone.
     pub end_early: &'a AtomicBool,
-    /// What the target speaks.
+    /// The protocol of the target.
     pub protocol: &'a F,
     /// Makes the sessions of a shard.
     pub make: &'a MakeSessions<P>,

@@ -25,7 +25,7 @@ pub const START_PER_S: f64 = 200.0;
 /// Highest rate to offer.
 const MOST_PER_S: f64 = 2e6;
 
-/// How the line is sought.
+/// The settings of the search.
 pub struct Search {
     /// Half-width of the interval.
     pub width: String,
@@ -35,11 +35,11 @@ pub struct Search {
     pub start_per_s: f64,
     /// Highest rate to offer, calls per second.
     pub most_per_s: f64,
-    /// How calls follow each other.
+    /// Arrivals of calls.
     pub arrivals: Arrivals,
     /// By which method.
     pub method: Method,
-    /// Whether the line is followed.
+    /// True if the line is followed.
     pub watches: bool,
 }
 

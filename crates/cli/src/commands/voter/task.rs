@@ -60,7 +60,7 @@ pub struct Task {
     pub tls: Option<Tls>,
     /// Whether somebody else prepares, and says when to start.
     pub gate: bool,
-    /// How the line is sought, if it is.
+    /// The settings of the search, if there is one.
     pub search: Search,
 }
 

@@ -93,7 +93,7 @@ struct Parts<'a, P: Protocol, F: Fn() -> P + Sync> {
     goal: &'a TuneGoal,
     began_ns: u64,
     number: u32,
-    /// Whether a run ended because its calls were made, before its time was over.
+    /// True if a run ended because its calls were made, before its time was over.
     is_out_of_calls: bool,
 }
 
@@ -132,7 +132,7 @@ impl<P: Protocol, F: Fn() -> P + Sync> Parts<'_, P, F> {
     }
 }
 
-/// What a check showed.
+/// Result of a check.
 fn checked(
     under_way: u32,
     end: &RunEnd,

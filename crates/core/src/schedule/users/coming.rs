@@ -15,7 +15,7 @@ pub(super) struct Coming {
     slice: Slice,
     seed: u64,
     start_ns: u64,
-    /// How long the profile has been on when the run starts, ns.
+    /// Time of the profile that has passed when the run starts, ns.
     before_ns: u64,
     /// How many users of this slice have come.
     made: u64,

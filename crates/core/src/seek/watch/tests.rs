@@ -16,14 +16,14 @@ fn sluggish(at_s: f64) -> (f64, f64) {
 }
 
 fn follow(plant: &mut Made, budget_s: f64) -> (Finding, Vec<Watched>) {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let found = watch(plant, &goal(budget_s), &mut |event| {
         if let Event::Watched(one) = event {
-            told.push(one.clone());
+            reported.push(one.clone());
         }
     });
     let watched = found.watch.clone().expect("a curve, even an empty one");
-    assert_eq!(told, watched, "what is told on the way is what the finding has");
+    assert_eq!(reported, watched, "what is reported on the way is what the finding has");
     for pair in watched.windows(2) {
         assert_eq!(pair[0].until_s, pair[1].from_s, "a gap");
     }

@@ -46,7 +46,7 @@ pub struct FieldDef {
     pub attribute: bool,
     /// `indexing: summary`
     pub(crate) summary: bool,
-    /// How its text is matched.
+    /// Matching of its text.
     pub matching: Matching,
     /// `weightedset: create-if-nonexistent`: arithmetic on a missing key begins at 0.
     pub(crate) create_missing: bool,

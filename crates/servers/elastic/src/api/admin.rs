@@ -113,7 +113,7 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>, rest: &[&st
     }
 }
 
-/// What clients ask first. The members of the server beside this one follow.
+/// Reply to the first question of clients. The members of the server beside this one follow.
 fn root(beside: &str) -> Json {
     let mut root = json!({
         "name": node(),

@@ -15,7 +15,7 @@ pub enum Refused {
     /// Too many scans wait.
     #[error("the scan queue is full: {limit} scans wait already; ask again later")]
     Full {
-        /// How many may wait.
+        /// Most requests that may wait.
         limit: usize,
     },
     /// The deadline passed.

@@ -98,7 +98,7 @@ pub enum Route {
 pub struct Asked {
     /// The method.
     pub method: Method,
-    /// Whether the connection stays open.
+    /// True if the connection stays open.
     pub persistence: Persistence,
     /// The resource.
     pub route: Route,

@@ -44,7 +44,7 @@ impl Inbox {
 pub enum Intake {
     /// It accepts, keeps its share and hands the others theirs in turn.
     Listener {
-        /// Where clients connect.
+        /// Sockets on which clients connect.
         listener: TcpListener,
         /// The inboxes of the other loops.
         others: Vec<Arc<Inbox>>,
