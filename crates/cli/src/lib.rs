@@ -2,33 +2,26 @@
 
 mod catalogue;
 mod commands;
-mod contact;
-mod embedded;
 mod engines;
-mod execute;
-mod exit;
 mod fbench_source;
-mod keeping;
 mod mix;
 mod postgres;
-mod prepare;
-mod progress;
 mod quickstart;
-mod remarks;
-mod search_progress;
-mod signals;
 mod system_check;
-mod temporary;
-mod throughput;
-mod url;
-mod usage;
 mod vespa_tls;
 mod volt;
 
-use anyhow::Result;
+use anyhow::anyhow;
+use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
-use commands::{fbench, jobs, load, report, result_filter, run, serve, split_file};
+use commands::{
+    compare, corpus, fbench, feed, jobs, load, rank, report, result_filter, run, search, seek,
+    serve, split_file, visit, voter,
+};
+use plimsoll_job::exit;
+use plimsoll_job::job::{Command, Program};
+use plimsoll_job::output::{note, print_out};
+use plimsoll_job::usage::{bounded, one_line};
 use plimsoll_report::plain::printable;
 use plimsoll_workloads::edit_distance::near_miss;
 use std::ffi::OsString;
@@ -62,65 +55,41 @@ plimsoll measures how much load a search, recommendation or database system hold
 Every command explains itself: plimsoll COMMAND --help.
 ";
 
-/// Measures how much load a search, recommendation or database serving system holds, and shows why.
-#[derive(Parser)]
-#[command(name = "plimsoll", version, max_term_width = 110)]
-struct Cli {
-    #[command(subcommand)]
-    command: Option<Command>,
-}
+/// All commands, in the order of the help. A job is added by its line here.
+const COMMANDS: [Command; 21] = [
+    Command::of::<run::RunArgs>(),
+    Command::of::<jobs::ListArgs>(),
+    Command::of::<jobs::InfoArgs>(),
+    Command::of::<jobs::InstallArgs>(),
+    Command::of::<jobs::CleanArgs>(),
+    Command::of::<commands::system_check::CheckArgs>(),
+    Command::of::<load::LoadArgs>(),
+    Command::of::<seek::SeekArgs>(),
+    Command::of::<search::SearchArgs>(),
+    Command::of::<rank::RankArgs>(),
+    Command::of::<voter::VoterArgs>(),
+    Command::of::<voter::HelloArgs>(),
+    Command::of::<visit::VisitArgs>(),
+    Command::of::<feed::FeedArgs>(),
+    Command::of::<fbench::FbenchArgs>(),
+    Command::of::<serve::ServeArgs>(),
+    Command::of::<report::ReportArgs>(),
+    Command::of::<compare::CompareArgs>(),
+    Command::of::<corpus::CorpusArgs>(),
+    Command::of::<split_file::SplitArgs>(),
+    Command::of::<result_filter::FilterArgs>(),
+];
 
-#[derive(Subcommand)]
-enum Command {
-    Run(run::RunArgs),
-    List(jobs::ListArgs),
-    Info(jobs::InfoArgs),
-    Install(jobs::InstallArgs),
-    Clean(jobs::CleanArgs),
-    SystemCheck(commands::system_check::CheckArgs),
-    Load(Box<load::LoadArgs>),
-    Seek(Box<commands::seek::SeekArgs>),
-    Search(Box<commands::search::SearchArgs>),
-    Rank(Box<commands::rank::RankArgs>),
-    Voter(Box<commands::voter::VoterArgs>),
-    Hello(Box<commands::voter::HelloArgs>),
-    Visit(Box<commands::visit::VisitArgs>),
-    Feed(Box<commands::feed::FeedArgs>),
-    Fbench(Box<fbench::FbenchArgs>),
-    Serve(Box<serve::ServeArgs>),
-    Report(report::ReportArgs),
-    Compare(commands::compare::CompareArgs),
-    Corpus(commands::corpus::CorpusArgs),
-    SplitFile(split_file::SplitArgs),
-    ResultFilter(result_filter::FilterArgs),
-}
+/// What the jobs may ask of this program.
+const PROGRAM: Program = Program { check_words, check_ranker: serve::check_rank };
 
-impl Command {
-    fn run(&self) -> Result<u8> {
-        match self {
-            Command::Run(args) => run::run(args),
-            Command::List(args) => jobs::list(args),
-            Command::Info(args) => jobs::info(args),
-            Command::Install(args) => jobs::install(args),
-            Command::Clean(args) => jobs::clean(args),
-            Command::SystemCheck(args) => commands::system_check::run(args),
-            Command::Load(args) => load::run(args),
-            Command::Rank(args) => commands::rank::run(args),
-            Command::Voter(args) => commands::voter::run(args),
-            Command::Hello(args) => commands::voter::hello(args),
-            Command::Seek(args) => commands::seek::run(args),
-            Command::Search(args) => commands::search::run(args),
-            Command::Visit(args) => commands::visit::run(args),
-            Command::Feed(args) => commands::feed::run(args),
-            Command::Fbench(args) => fbench::run(args),
-            Command::Serve(args) => serve::run(args),
-            Command::Report(args) => report::run(args),
-            Command::Compare(args) => commands::compare::run(args),
-            Command::Corpus(args) => commands::corpus::run(args),
-            Command::SplitFile(args) => split_file::run(args),
-            Command::ResultFilter(args) => result_filter::run(args),
-        }
-    }
+/// The parser of the whole program.
+fn parser() -> clap::Command {
+    clap::Command::new("plimsoll")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Measures how much load a search, recommendation or database serving system holds, and shows why")
+        .max_term_width(110)
+        .subcommands(COMMANDS.iter().map(Command::parser))
 }
 
 /// The arguments, with the subcommand put in when the program was called by a link's name.
@@ -136,7 +105,7 @@ fn arguments() -> Vec<OsString> {
 
 /// The command that was called, as far as its words are known: what `--help` should follow.
 fn called(arguments: &[OsString]) -> clap::Command {
-    let mut command = Cli::command();
+    let mut command = parser();
     command.build();
     for word in arguments.iter().skip(1) {
         match command.find_subcommand(word) {
@@ -210,7 +179,7 @@ fn ending_in(flag: &str, command: &clap::Command) -> Option<String> {
 pub fn check_words(arguments: &[String]) -> Result<(), String> {
     let words: Vec<OsString> =
         std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
-    match Cli::try_parse_from(&words) {
+    match parser().try_get_matches_from(&words) {
         Err(error)
             if !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
@@ -228,56 +197,36 @@ fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let command = called(arguments);
     let line = bounded(printable(&complaint(error, &command)));
     let name = command.get_bin_name().unwrap_or("plimsoll");
-    execute::note(&format!("plimsoll: {line}; see {name} --help"));
+    note(&format!("plimsoll: {line}; see {name} --help"));
     exit::USAGE
 }
 
-/// One line for an error and its causes; a cause that is told already is not told twice.
-fn one_line(error: &anyhow::Error) -> String {
-    let mut line = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !line.contains(&cause) {
-            let joint = if line.is_empty() { "" } else { ": " };
-            line = line + joint + &cause;
+/// Runs the command that was called, and returns the exit code.
+fn carried_out(matches: &ArgMatches, arguments: &[OsString]) -> u8 {
+    let done = match matches.subcommand() {
+        None => print_out(ORIENTATION).map(|()| exit::FINE),
+        Some((name, matches)) => {
+            let entry = COMMANDS.iter().find(|entry| entry.name() == name);
+            let ran = entry.map(|entry| entry.run(matches, &PROGRAM));
+            match ran.unwrap_or_else(|| Ok(Err(anyhow!("there is no command '{name}'")))) {
+                Ok(done) => done,
+                Err(error) => return explain(&error.format(&mut parser()), arguments),
+            }
         }
-    }
-    bounded(printable(&line))
-}
-
-/// A line of a length that somebody reads: a value that was given may be a whole file by mistake, and what is wrong with it
-/// stands behind it.
-fn bounded(line: String) -> String {
-    const FRONT: usize = 1200;
-    const BACK: usize = 600;
-    let length = line.chars().count();
-    if length <= FRONT + BACK {
-        return line;
-    }
-    let front: String = line.chars().take(FRONT).collect();
-    let back: String = line.chars().skip(length - BACK).collect();
-    format!("{front} [{} characters more] {back}", length - FRONT - BACK)
+    };
+    done.unwrap_or_else(|error| {
+        note(&format!("plimsoll: {}", one_line(&error)));
+        exit::of_error(&error)
+    })
 }
 
 /// The whole program, for the arguments that this process was called with.
 #[must_use]
 pub fn run() -> ExitCode {
     let arguments = arguments();
-    let code = match Cli::try_parse_from(&arguments) {
+    let code = match parser().try_get_matches_from(&arguments) {
         Err(error) => explain(&error, &arguments),
-        Ok(Cli { command: None }) => match execute::print_out(ORIENTATION) {
-            Ok(()) => exit::FINE,
-            Err(error) => {
-                execute::note(&format!("plimsoll: {}", one_line(&error)));
-                exit::FAILED
-            }
-        },
-        Ok(Cli { command: Some(command) }) => match command.run() {
-            Ok(code) => code,
-            Err(error) => {
-                execute::note(&format!("plimsoll: {}", one_line(&error)));
-                exit::of_error(&error)
-            }
-        },
+        Ok(matches) => carried_out(&matches, &arguments),
     };
     ExitCode::from(code)
 }
@@ -287,17 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_is_a_whole_file_does_not_hide_what_is_wrong_with_it() {
-        let short = "é".repeat(1800);
-        assert_eq!(bounded(short.clone()), short);
-        let told = bounded(format!("invalid value '{}' for '--workers'", "é".repeat(100_000)));
-        assert!(told.starts_with("invalid value 'éé") && told.ends_with("éé' for '--workers'"));
-        assert!(told.contains("[98232 characters more]"), "{told}");
-        assert!(told.chars().count() < 1900);
-    }
-
-    #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        parser().debug_assert();
     }
 }

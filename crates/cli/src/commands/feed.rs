@@ -5,12 +5,6 @@ mod probe;
 mod shown;
 mod task;
 
-use super::common::{OutputFlags, TlsFlags};
-use crate::execute::{Output, code, note, print_out, put_result, style, write_json};
-use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::signals;
-use crate::throughput;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
@@ -19,6 +13,14 @@ use plimsoll_core::feed::{FeedResult, FeedScenario};
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::run as run_engine;
+use plimsoll_job::execute::code;
+use plimsoll_job::flags::{OutputFlags, TlsFlags};
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
+use plimsoll_job::output::{Output, note, print_out, put_result, style, write_json};
+use plimsoll_job::signals;
+use plimsoll_job::throughput;
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::http::Troubles;
 use serde_json::Map;
 use shown::FeedProgress;
@@ -165,11 +167,19 @@ impl FeedArgs {
     }
 }
 
+impl Job for FeedArgs {
+    const NAME: &'static str = "feed";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or files that cannot be read or written.
-pub fn run(args: &FeedArgs) -> Result<u8> {
+fn run(args: &FeedArgs) -> Result<u8> {
     let asked = args.scenario()?;
     let output = args.output.output();
     output.check()?;

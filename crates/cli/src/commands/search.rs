@@ -18,17 +18,18 @@ mod shown;
 mod state;
 mod text;
 
-use super::common::OutputFlags;
-use super::requests::RowsFlags;
-use crate::execute::{note, print_out, style, with_files, write_json};
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::schedule::Pause;
 use plimsoll_core::units::Span;
+use plimsoll_job::exit;
+use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::{note, print_out, style, with_files, write_json};
+use plimsoll_job::requests::RowsFlags;
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use plimsoll_workloads::search::builtin::{Words, ten_as_toml};
 use plimsoll_workloads::search::sessions::Order;
@@ -180,11 +181,19 @@ enum OrderFlag {
     Shuffle,
 }
 
+impl Job for SearchArgs {
+    const NAME: &'static str = "search";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or a program failure. A failed engine is a result, not an error.
-pub fn run(args: &SearchArgs) -> Result<u8> {
+fn run(args: &SearchArgs) -> Result<u8> {
     if let Some(path) = &args.import {
         return import::run(path, args);
     }

@@ -7,11 +7,6 @@ mod finish;
 mod shown;
 mod task;
 
-use super::common::{OutputFlags, TlsFlags};
-use crate::execute::{Output, code, note, print_out, style, write_json};
-use crate::keeping::{Finished, without_run};
-use crate::url::Url;
-use crate::usage::usage;
 use anyhow::Result;
 use carry::carry;
 use clap::{Args, ValueEnum};
@@ -22,6 +17,13 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::visit::VisitResult;
 use plimsoll_engine::target::Target;
+use plimsoll_job::execute::code;
+use plimsoll_job::flags::{OutputFlags, TlsFlags};
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::{Finished, without_run};
+use plimsoll_job::output::{Output, note, print_out, style, write_json};
+use plimsoll_job::url::Url;
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use serde_json::Map;
@@ -290,11 +292,19 @@ impl VisitArgs {
     }
 }
 
+impl Job for VisitArgs {
+    const NAME: &'static str = "visit";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or files that cannot be written.
-pub fn run(args: &VisitArgs) -> Result<u8> {
+fn run(args: &VisitArgs) -> Result<u8> {
     args.check()?;
     let mut task = args.task()?;
     let output = args.output.output();
@@ -385,7 +395,10 @@ fn alarm(after: Span) -> Result<(Arc<AtomicBool>, std::thread::JoinHandle<()>)> 
     let own = rings.clone();
     let until_ns = now_ns() + after.ns;
     let watch = std::thread::Builder::new().name("alarm".to_owned()).spawn(move || {
-        while now_ns() < until_ns && !crate::signals::is_stopped() && !own.load(Ordering::Relaxed) {
+        while now_ns() < until_ns
+            && !plimsoll_job::signals::is_stopped()
+            && !own.load(Ordering::Relaxed)
+        {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         own.store(true, Ordering::Relaxed);

@@ -12,12 +12,6 @@ mod stranger;
 mod task;
 mod tuning;
 
-use crate::embedded::Embedded;
-use crate::execute::{Output, code, print_out, style, with_files, write_json};
-use crate::exit::of_record;
-use crate::keeping::Finished;
-use crate::prepare::check_classes;
-use crate::usage::usage;
 pub use address::Database;
 use anyhow::Result;
 use clap::{Args, Parser};
@@ -25,6 +19,14 @@ pub use contact::{ping, volt_of};
 use flags::BenchFlags;
 use plimsoll_core::bench_shape::{Bench, Rhythm};
 use plimsoll_core::slo::ClassSlo;
+use plimsoll_job::embedded::Embedded;
+use plimsoll_job::execute::code;
+use plimsoll_job::exit::of_record;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::Finished;
+use plimsoll_job::output::{Output, print_out, style, with_files, write_json};
+use plimsoll_job::prepare::check_classes;
+use plimsoll_job::usage::usage;
 pub use seeking::Search;
 use task::Task;
 pub use task::VOLT_DEPTH;
@@ -62,19 +64,35 @@ pub struct HelloArgs {
     flags: BenchFlags,
 }
 
+impl Job for VoterArgs {
+    const NAME: &'static str = "voter";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs `plimsoll voter`.
 ///
 /// # Errors
 /// Wrong usage, a database that is not there or not ready, or a program failure.
-pub fn run(args: &VoterArgs) -> Result<u8> {
+fn run(args: &VoterArgs) -> Result<u8> {
     bench(&args.flags, Bench::Voter)
+}
+
+impl Job for HelloArgs {
+    const NAME: &'static str = "hello";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        hello(self)
+    }
 }
 
 /// Runs `plimsoll hello`.
 ///
 /// # Errors
 /// As [`run`].
-pub fn hello(args: &HelloArgs) -> Result<u8> {
+fn hello(args: &HelloArgs) -> Result<u8> {
     bench(&args.flags, Bench::Hello)
 }
 
@@ -108,7 +126,7 @@ pub fn seek_votes(
     task.search = search;
     check_classes(&task.scenario, &[task.class()])?;
     seeking::goal(&task)?;
-    crate::signals::stop_flag()?;
+    plimsoll_job::signals::stop_flag()?;
     task.settle()?;
     client::run(&task, output, &|| Ok(None))
 }
@@ -129,7 +147,7 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
         seeking::goal(&task)?;
     }
     // From here on Ctrl-C ends the benchmark in order, its database included.
-    crate::signals::stop_flag()?;
+    plimsoll_job::signals::stop_flag()?;
     let _embedded = if own {
         let embedded = Embedded::start(&["voter", "--port", "0"].map(str::to_owned), &[])?;
         task = Task::new(flags, task.shape, std::slice::from_ref(&embedded.url))?;

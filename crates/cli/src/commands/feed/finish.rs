@@ -1,10 +1,10 @@
 //! What a feed came to.
 
 use super::task::Task;
-use crate::throughput::Waiting;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_job::throughput::Waiting;
 use plimsoll_workloads::feed::{InflightChoice, Position, Tally};
 
 /// What is known of the run.

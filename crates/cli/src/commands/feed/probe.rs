@@ -1,8 +1,5 @@
 //! Which version of HTTP a target speaks: one small request in the newer one tells.
 
-use crate::keeping::Nowhere;
-use crate::prepare::{http_of, plan_of, tls_of};
-use crate::url::Url;
 use anyhow::Result;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
@@ -11,6 +8,9 @@ use plimsoll_core::schedule::{LoadModel, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::run as run_engine;
 use plimsoll_engine::target::Target;
+use plimsoll_job::keeping::Nowhere;
+use plimsoll_job::prepare::{http_of, plan_of, tls_of};
+use plimsoll_job::url::Url;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
@@ -78,7 +78,7 @@ impl Sessions<Http> for Question {
 /// # Errors
 /// When the engine cannot start, or TLS options are wrong.
 pub fn speaks_http2(scenario: &Scenario, urls: &[Url], targets: &[Target]) -> Result<bool> {
-    let stop = crate::signals::stop_flag()?;
+    let stop = plimsoll_job::signals::stop_flag()?;
     for (url, target) in urls.iter().zip(targets) {
         let mut own = scenario.clone();
         own.http2 = true;
@@ -89,7 +89,7 @@ pub fn speaks_http2(scenario: &Scenario, urls: &[Url], targets: &[Target]) -> Re
         let mut plan = plan_of(&own, vec![target.clone()], tls, 1);
         plan.preconnect = false;
         let answer = Arc::default();
-        let form = HttpForm::new(&url.authority, &[], false).map_err(crate::usage::usage)?;
+        let form = HttpForm::new(&url.authority, &[], false).map_err(plimsoll_job::usage::usage)?;
         let question = Question { form, asked: false, answer: Arc::clone(&answer) };
         let sessions: Vec<Box<dyn Sessions<Http> + Send>> = vec![Box::new(question)];
         let http = http_of(&own);

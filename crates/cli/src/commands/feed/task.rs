@@ -1,9 +1,6 @@
 //! From what a feed is asked to do to something that can run.
 
 use super::probe::speaks_http2;
-use crate::prepare::{plan_of, tls_of};
-use crate::url::Url;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::FeedScenario;
@@ -12,6 +9,9 @@ use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
+use plimsoll_job::prepare::{plan_of, tls_of};
+use plimsoll_job::url::Url;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};

@@ -1,10 +1,10 @@
 //! Servers that go on working after a load: what they merge and rebuild takes CPU time from the first cell.
 
 use super::engine::Engine;
-use crate::signals;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::units::Span;
+use plimsoll_job::signals;
 use std::time::Duration;
 
 /// Longest wait for a server's own work to end.

@@ -2,12 +2,12 @@
 
 use super::server::Server;
 use super::server_cpu::{listener, tree_cpu_s};
-use crate::embedded::Embedded;
-use crate::signals::Stopped;
-use crate::temporary::temporary_folder;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::units::Span;
+use plimsoll_job::embedded::Embedded;
+use plimsoll_job::signals::Stopped;
+use plimsoll_job::temporary::temporary_folder;
 use plimsoll_workloads::search::spec::{EngineSpec, MatrixSpec, Place};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};

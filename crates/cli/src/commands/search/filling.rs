@@ -1,7 +1,7 @@
 //! The rows that a matrix's requests are filled with.
 
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet};
 use plimsoll_workloads::rows::{Rows, TemplateSet};
 use plimsoll_workloads::search::asking::render;

@@ -2,13 +2,13 @@
 
 use super::reading::read_text;
 use super::{SearchArgs, print};
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::{format_utc, wall_us};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Tool;
 use plimsoll_core::units::Span;
+use plimsoll_job::exit;
+use plimsoll_job::usage::usage;
 use plimsoll_report::assemble::{Ending, RecordHeader, assemble};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_report::printed_table::read;

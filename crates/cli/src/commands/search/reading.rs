@@ -1,7 +1,7 @@
 //! Files of text that a matrix is made of: its own, a list of queries, a printed table.
 
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

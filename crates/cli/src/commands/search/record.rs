@@ -2,10 +2,6 @@
 
 use super::matrix::Matrix;
 use super::recall::recall;
-use crate::execute::lost_file;
-use crate::keeping::Finished;
-use crate::postgres::{Address, is_address};
-use crate::signals::Stopped;
 use anyhow::Result;
 use plimsoll_core::assertion::Metric;
 use plimsoll_core::clock::{format_utc, wall_us};
@@ -17,6 +13,10 @@ use plimsoll_core::secrets::without_address_secrets;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::{machine, rss_max_bytes};
 use plimsoll_engine::target::Target;
+use plimsoll_job::keeping::Finished;
+use plimsoll_job::output::lost_file;
+use plimsoll_job::postgres::{Address, is_address};
+use plimsoll_job::signals::Stopped;
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
 use plimsoll_report::folder::amend;
 use plimsoll_workloads::rows::fill_text;
@@ -101,7 +101,7 @@ fn is_here(place: &Place) -> bool {
         Place::Serve(_) => true,
         Place::Address(url) if is_address(url) => Address::parse(url)
             .is_ok_and(|own| Target::resolve(&own.host, own.port).is_this_machine()),
-        Place::Address(url) => crate::url::Url::parse(url).is_ok_and(|url| {
+        Place::Address(url) => plimsoll_job::url::Url::parse(url).is_ok_and(|url| {
             Target::resolve(&url.authority.host, url.authority.port).is_this_machine()
         }),
     }

@@ -1,11 +1,5 @@
 //! One engine's address, asked by this program's own engine: over HTTP, or in PostgreSQL's protocol.
 
-use crate::keeping::Nowhere;
-use crate::postgres::{self, Address};
-use crate::prepare::{http_of, plan_of, tls_of};
-use crate::signals;
-use crate::url::Url;
-use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::outcome::Failure;
@@ -17,6 +11,12 @@ use plimsoll_engine::run::run as run_engine;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::Tls;
+use plimsoll_job::keeping::Nowhere;
+use plimsoll_job::postgres::{self, Address};
+use plimsoll_job::prepare::{http_of, plan_of, tls_of};
+use plimsoll_job::signals;
+use plimsoll_job::url::Url;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::postgres::{Postgres, Reply, Request};
 use plimsoll_workloads::checks::{Checks, Seen};

@@ -2,10 +2,10 @@
 //! goes on where it was.
 
 use super::alone::Alone;
-use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::search::record::{Answer, Cell, EngineRecord, Load, Probe, TimeSpent};
+use plimsoll_job::usage::usage;
 use plimsoll_report::folder::{RUN_JSON, RunFolder};
 use plimsoll_report::load::load;
 use plimsoll_workloads::search::spec::MatrixSpec;

@@ -1,12 +1,12 @@
 //! The texts of a matrix: each size made once, kept as NDJSON, and its disk space looked at first.
 
 use super::alone::Alone;
-use crate::signals;
-use crate::usage::usage;
 use anyhow::{Context, Result, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::search::record::{SizeRecord, size_label};
 use plimsoll_core::units::{Size, Span};
+use plimsoll_job::signals;
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use plimsoll_workloads::search::spec::{MatrixSpec, Place};
 use plimsoll_workloads::visit::IdDigest;

@@ -3,13 +3,13 @@
 use super::finish;
 use super::shown::VisitProgress;
 use super::task::Task;
-use crate::execute::Output;
-use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::signals;
-use crate::throughput;
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_engine::run::run as run_engine;
+use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
+use plimsoll_job::output::Output;
+use plimsoll_job::signals;
+use plimsoll_job::throughput;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::visit::Visit;

@@ -1,10 +1,6 @@
 //! Ways of visiting, each measured for a little while.
 
 use super::{SLICES_EACH, Task, VisitArgs, alarm, finish, show};
-use crate::execute::Output;
-use crate::keeping::{About, JobEnd, carry_out};
-use crate::throughput;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::record::Sink;
@@ -12,6 +8,10 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::visit::{VisitCell, VisitResult};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_job::keeping::{About, JobEnd, carry_out};
+use plimsoll_job::output::Output;
+use plimsoll_job::throughput;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
@@ -100,13 +100,13 @@ pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8>
                 Some(all) => all.absorb(end),
                 none => *none = Some(end),
             }
-            if result.trouble.is_some() || crate::signals::is_stopped() {
+            if result.trouble.is_some() || plimsoll_job::signals::is_stopped() {
                 break;
             }
         }
         let Some(mut end) = all else { return Err(usage("nothing was measured")) };
         // Every cell is cut off when its time is over.
-        end.interrupted = crate::signals::is_stopped();
+        end.interrupted = plimsoll_job::signals::is_stopped();
         let verdict = match (&result.trouble, end.interrupted, end.totals.ledger.ok) {
             (Some(trouble), ..) => Verdict::new(VerdictKind::TargetFailed, vec![trouble.clone()]),
             (None, true, _) => {

@@ -4,12 +4,12 @@
 //! said nowhere. So one small request goes ahead that does not stream.
 
 use super::task::{ROOT, Task};
-use crate::prepare::tls_of;
-use crate::signals;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
+use plimsoll_job::prepare::tls_of;
+use plimsoll_job::signals;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::Fault;
 use plimsoll_wire::http1::{Http1, Keep, Request};
 use plimsoll_workloads::render::HttpForm;

@@ -1,14 +1,14 @@
 //! What is visited, and what the engine does for it.
 
-use crate::prepare::{plan_of, tls_of};
-use crate::url::Url;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::parse_utc;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{LoadModel, Think};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
+use plimsoll_job::prepare::{plan_of, tls_of};
+use plimsoll_job::url::Url;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::render::HttpForm;

@@ -1,12 +1,12 @@
 //! The database under load, as users write it: `volt://` or `postgres://`.
 
-use crate::postgres;
-use crate::url::split_authority;
-use crate::usage::usage;
 use anyhow::Result;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use plimsoll_core::units::Span;
 use plimsoll_engine::target::Target;
+use plimsoll_job::postgres;
+use plimsoll_job::url::split_authority;
+use plimsoll_job::usage::usage;
 
 /// Port of VoltDB's clients.
 const VOLT_PORT: u16 = 21212;

@@ -8,10 +8,6 @@ use super::seeking;
 use super::start::{wait_for, wall_of};
 use super::task::Task;
 use super::tuning;
-use crate::execute::Output;
-use crate::keeping::{About, Finished, JobEnd, Keeping, carry_out};
-use crate::remarks::too_little;
-use crate::signals::Stopped;
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Rhythm;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -20,6 +16,10 @@ use plimsoll_core::voter::{
 };
 use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
+use plimsoll_job::output::Output;
+use plimsoll_job::remarks::too_little;
+use plimsoll_job::signals::Stopped;
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::voter::{
@@ -307,7 +307,7 @@ pub fn conclude(
             Ok((rows, contestants)) => {
                 (result.rows_after, result.contestants) = (Some(rows), contestants);
             }
-            Err(error) => result.check_reason = crate::one_line(&error),
+            Err(error) => result.check_reason = plimsoll_job::usage::one_line(&error),
         }
         let (before, after) = (result.rows_before, result.rows_after);
         result.set_check(WriteCheck::of_counts(before, after, result.accepted, result.unknown));

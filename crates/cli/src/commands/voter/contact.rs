@@ -2,14 +2,14 @@
 
 use super::address::{Database, VoltAddress, authority};
 use super::stranger::looks_like;
-use crate::postgres::{Address, NoLogin};
-use crate::usage::{unreachable, usage};
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Bench;
 use plimsoll_core::units::Span;
 use plimsoll_core::voter::{ContestantVotes, KeyRange};
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::target::Target;
+use plimsoll_job::postgres::{Address, NoLogin};
+use plimsoll_job::usage::{unreachable, usage};
 use plimsoll_wire::postgres::{self, Postgres};
 use plimsoll_wire::volt::{Host, Login, Request, Response, Status, Topology, Value, Volt};
 use plimsoll_wire::{Fault, Protocol};
@@ -230,7 +230,7 @@ fn open_volt(
 /// Nobody listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
 pub fn log_in(address: &Address, limit: Span) -> Result<bool> {
     let target = Target::resolve(&address.host, address.port);
-    let end = crate::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;
+    let end = plimsoll_job::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;
     end.map_err(|why| match why {
         NoLogin::Refused(why) => {
             usage(format!("{}: {why}; check user, PGPASSWORD and database", address.shown()))

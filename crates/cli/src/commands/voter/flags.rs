@@ -2,11 +2,11 @@
 
 mod reading;
 
-use crate::commands::common::{ArrivalsFlag, OutputFlags};
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
+use plimsoll_job::flags::{ArrivalsFlag, OutputFlags};
 
 /// Votes that one telephone may give where nobody says otherwise.
 const MAX_VOTES: u32 = 2;

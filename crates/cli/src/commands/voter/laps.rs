@@ -1,11 +1,11 @@
 //! The rolling lines, and the watch over a target that goes away.
 
-use crate::execute::{note, print_out};
-use crate::progress::{BEAT_NS, Heartbeat};
 use plimsoll_core::bench_shape::{Shape, Verbosity};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::units::Span;
 use plimsoll_engine::gauge::{Gauge, Reading};
+use plimsoll_job::output::{note, print_out};
+use plimsoll_job::progress::{BEAT_NS, Heartbeat};
 use plimsoll_report::text::voter::Lap;
 use plimsoll_workloads::voter::{Voting, VotingNow};
 use std::sync::Arc;

@@ -2,12 +2,6 @@
 
 use super::client::{Before, Counted, MakeSessions, conclude, section, verdict, worn_out};
 use super::task::Task;
-use crate::commands::goal::{Wish, timeout};
-use crate::commands::method::{Method, unless_dead};
-use crate::commands::sought::Quest;
-use crate::keeping::{JobEnd, Keeping};
-use crate::search_progress::SearchProgress;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::goal::Goal;
@@ -15,6 +9,12 @@ use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::WindowLimit;
+use plimsoll_job::goal::{Wish, timeout};
+use plimsoll_job::keeping::{JobEnd, Keeping};
+use plimsoll_job::method::{Method, unless_dead};
+use plimsoll_job::search_progress::SearchProgress;
+use plimsoll_job::sought::Quest;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::Protocol;
 use plimsoll_workloads::voter::{VoterTally, Voting};
 use std::cell::RefCell;

@@ -1,10 +1,10 @@
 //! A start that several clients share: a boundary of the wall clock.
 
-use crate::signals;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::{format_utc, now_ns, parse_utc, wall_us};
 use plimsoll_core::units::Span;
+use plimsoll_job::signals;
+use plimsoll_job::usage::usage;
 use std::time::Duration;
 
 /// Longest wait for a start.

@@ -3,8 +3,6 @@
 use super::address::Database;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
 use super::seeking::Search;
-use crate::prepare::{check_limits, plan_of};
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::bench_shape::{Bench, Rhythm, Shape};
@@ -15,6 +13,8 @@ use plimsoll_core::units::Span;
 use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::tls::Tls;
+use plimsoll_job::prepare::{check_limits, plan_of};
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::voter::{
     CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal,
 };

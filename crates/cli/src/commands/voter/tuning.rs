@@ -1,7 +1,6 @@
 //! A load that keeps a limit by itself, and the check of what it came to: a run with a fixed number of calls in flight.
 
 use super::client::{Counted, Run, conclude, section, verdict, worn_out};
-use crate::keeping::{JobEnd, Keeping};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::rng::splitmix64;
@@ -9,6 +8,7 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::voter::{TuneCheck, TuneResult};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_job::keeping::{JobEnd, Keeping};
 use plimsoll_wire::Protocol;
 use plimsoll_workloads::voter::{TuneGoal, VoterTally};
 

@@ -3,10 +3,10 @@
 use super::{Loaded, Matrix, seconds_since};
 use crate::commands::search::engine::Engine;
 use crate::commands::search::probing::{self, Place};
-use crate::signals::Stopped;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::search::record::{Answer, Group, Probe};
+use plimsoll_job::signals::Stopped;
 use std::collections::BTreeSet;
 
 /// The mark of cells of an engine of which it is not known how far it really searches.

@@ -3,10 +3,10 @@
 use super::{Loaded, Matrix, RESTARTED, seconds_since};
 use crate::commands::search::engine::Engine;
 use crate::commands::search::loading::{self, Order};
-use crate::signals::Stopped;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::search::record::Load;
+use plimsoll_job::signals::Stopped;
 
 /// The mark of what was measured while the engine still had work left from the load.
 const BUSY: &str = "busy with its load";

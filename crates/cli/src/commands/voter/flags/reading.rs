@@ -1,16 +1,16 @@
 //! From words and flags to the shape of a run; what contradicts itself is told.
 
 use super::{BenchFlags, MAX_VOTES, ModeFlag, RhythmFlag, TuneByFlag, WHOLE};
-use crate::commands::common::ArrivalsFlag;
 use crate::commands::voter::start::start_us;
-use crate::postgres;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::bench_shape::{
     Bench, Managed, PRESETS, Rhythm, SLOTS, Shape, Verbosity, WORDS, preset,
 };
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::schedule::{Arrivals, Slice};
+use plimsoll_job::flags::ArrivalsFlag;
+use plimsoll_job::postgres;
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::voter::TunedLatency;
 
 /// Calls in a burst where only the rhythm was named.

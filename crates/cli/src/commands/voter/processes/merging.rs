@@ -3,8 +3,6 @@
 use super::Ended;
 use crate::commands::voter::client::{section, worn_out, wrong_writes};
 use crate::commands::voter::task::Task;
-use crate::keeping::JobEnd;
-use crate::signals;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::delays::Delays;
@@ -18,6 +16,8 @@ use plimsoll_core::verdict::{Health, Verdict, VerdictKind};
 use plimsoll_core::voter::{ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::Slow;
+use plimsoll_job::keeping::JobEnd;
+use plimsoll_job::signals;
 use plimsoll_wire::Submission;
 
 /// One run of all processes. `prepared` and `sink_error` are what the preparation and the journal leave to be told.

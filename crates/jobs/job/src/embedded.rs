@@ -1,6 +1,6 @@
 //! Targets of plimsoll's own, each in a process of its own so that target and generator can be told apart.
 
-use crate::catalogue::child::{LOOK_EVERY, plimsoll, spawn_on, stop};
+use crate::child::{LOOK_EVERY, plimsoll, spawn_on, stop};
 use crate::signals;
 use anyhow::{Context, Result, bail};
 use plimsoll_core::clock::now_ns;

@@ -1,6 +1,6 @@
 //! `postgres://` addresses, as users write them and as libpq's clients read them.
 
-use super::security::Security;
+use crate::postgres::security::Security;
 use crate::url::split_authority;
 use crate::usage::usage;
 use anyhow::Result;
@@ -28,6 +28,13 @@ pub struct Address {
 }
 
 impl Address {
+    /// Returns whether user, password, database and TLS are the same.
+    #[must_use]
+    pub fn has_same_login(&self, other: &Self) -> bool {
+        (&self.user, &self.password, &self.database, &self.security)
+            == (&other.user, &other.password, &other.database, &other.security)
+    }
+
     /// The protocol of connections that log in there, each with these settings and with a limit for each statement.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The login before a run: what is wrong is told in the server's words and before any load, and what TLS is preferred comes
 //! to is settled.
 
-use super::address::Address;
-use super::security::{SslMode, told};
+use crate::postgres::address::Address;
+use crate::postgres::security::{SslMode, told};
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::units::Span;

@@ -1,6 +1,6 @@
 //! Flags that say what is asked of an HTTP service, and what its replies must be.
 
-use super::common::TlsFlags;
+use crate::flags::TlsFlags;
 use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};

@@ -1,22 +1,10 @@
-//! Runs what was prepared and prints the result.
+//! Where results go: stdout, files that flags name, and lines on stderr.
 
-use crate::contact::reach;
 use crate::exit;
-use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::postgres;
-use crate::prepare::{Prepared, http_of, prepare};
-use crate::progress::Progress;
 use crate::usage::usage;
-use crate::volt;
 use anyhow::Result;
-use plimsoll_core::interval::Interval;
 use plimsoll_core::record::RunRecord;
-use plimsoll_core::scenario::Scenario;
-use plimsoll_core::verdict::VerdictKind;
-use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_report::RecordError;
-use plimsoll_wire::{Protocol, Sessions};
-use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -72,92 +60,10 @@ fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
     format!("{flag} {}: {error}; check the path", path.display())
 }
 
-/// Runs to the end. `each_second` sees every finished second; `job_results` makes what the job adds.
-///
-/// # Errors
-/// When the run could not take place. A failed target is a result, not an error.
-pub fn execute(
-    scenario: &Scenario,
-    prepared: Prepared,
-    output: &Output,
-    each_second: &mut (dyn FnMut(&Interval) + Send),
-    job_results: &dyn Fn(&RunEnd) -> Map<String, Value>,
-) -> Result<Finished> {
-    let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
-    let about = About { plan: &plan, class_names, distinct_requests, troubles };
-    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
-    let http = http_of(scenario);
-    let finished = carry_out(scenario, &about, output, |keeping| {
-        let mut show = |second: &Interval| {
-            progress.show(second);
-            each_second(second);
-        };
-        let end = run(&plan, || http, sessions, keeping.sink, &mut show, &keeping.stop);
-        progress.done();
-        let end = end?;
-        let results = job_results(&end);
-        Ok(JobEnd { end, results, verdict: None, warnings: Vec::new() })
-    });
-    progress.done();
-    finished
-}
-
 /// A line on stderr.
 #[allow(clippy::print_stderr)]
 pub fn note(text: &str) {
     eprintln!("{text}");
-}
-
-/// A whole command: prepares the scenario, runs it, prints the result, and gives the exit code.
-///
-/// # Errors
-/// Wrong usage, or a program failure.
-pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
-    if scenario.targets.iter().any(|target| postgres::is_address(target)) {
-        return postgres::run_and_print(scenario, output);
-    }
-    if scenario.targets.iter().any(|target| volt::is_address(target)) {
-        return volt::run_and_print(scenario, output);
-    }
-    let prepared = prepare(scenario)?;
-    output.check()?;
-    reach(&prepared.plan.targets, scenario.connect_timeout)?;
-    // How many requests each user has is known when the source has been read.
-    let mut scenario = scenario.clone();
-    scenario.load.clone_from(&prepared.plan.model);
-    let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
-    if !write_json(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
-}
-
-/// A run of calls in another protocol than HTTP, ready to start: runs it, prints the result, and gives the exit code.
-///
-/// # Errors
-/// A program failure.
-pub fn run_calls<P: Protocol>(
-    scenario: &Scenario,
-    about: &About<'_>,
-    sessions: Vec<Box<dyn Sessions<P> + Send>>,
-    protocol: impl Fn() -> P + Sync,
-    output: &Output,
-) -> Result<u8> {
-    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
-    let finished = carry_out(scenario, about, output, |keeping| {
-        let mut show = |second: &Interval| progress.show(second);
-        let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
-        progress.done();
-        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
-    });
-    progress.done();
-    let finished = finished?;
-    if !write_json(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
 }
 
 /// Set when a file of the result could not be written, which [`code`] makes an exit code of.
@@ -203,7 +109,7 @@ pub fn with_files(code: u8) -> u8 {
     if has_lost_a_file() { exit::FAILED } else { code }
 }
 
-fn has_lost_a_file() -> bool {
+pub(crate) fn has_lost_a_file() -> bool {
     LOST_A_FILE.load(Ordering::Relaxed)
 }
 
@@ -271,23 +177,6 @@ pub fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let own = || rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
     told.or_else(own).filter(|&columns| columns > 0)
-}
-
-/// The exit code of a finished run. Where stdout is a file or a pipe, an outcome that is not fine is also one line on
-/// stderr.
-#[must_use]
-pub fn code(finished: &Finished) -> u8 {
-    let record = &finished.record;
-    let code = exit::of_record(record);
-    if code != exit::FINE && !std::io::stdout().is_terminal() {
-        let mut line =
-            format!("plimsoll: {}", plimsoll_report::outcome::line(record, has_lost_a_file()));
-        if record.verdict.kind != VerdictKind::Valid && !record.verdict.reasons.is_empty() {
-            line += &format!(": {}", record.verdict.reasons.join("; "));
-        }
-        note(&line);
-    }
-    with_files(code)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A search over a plant, and what a record keeps of it.
 
-use super::method::{Method, results, search_as, verdict_of};
+use crate::method::{Method, results, search_as, verdict_of};
 use crate::search_progress::SearchProgress;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::Measured;

@@ -1,6 +1,6 @@
 //! One way of keeping a record, whatever drives the engine.
 
-use crate::execute::{Output, lost_file};
+use crate::output::{Output, lost_file};
 use crate::prepare::{check_classes, plan_of};
 use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};

@@ -1,6 +1,6 @@
 //! Flags with the same words everywhere.
 
-use crate::execute::Output;
+use crate::output::Output;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::scenario::{Scenario, TlsScenario};

@@ -1,6 +1,6 @@
 //! The line on stderr that shows a run going on.
 
-use crate::execute::{note, width};
+use crate::output::{note, width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;

@@ -1,6 +1,6 @@
 //! The goal of a search, as the commands that search read it from their flags.
 
-use super::method::Method;
+use crate::method::Method;
 use crate::prepare::one_of_each;
 use crate::usage::usage;
 use anyhow::Result;
