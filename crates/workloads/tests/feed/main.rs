@@ -5,10 +5,10 @@
 mod scene;
 mod server;
 
-use crate::feed::{InflightChoice, fuzz_operations};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
+use plimsoll_workloads::feed::{InflightChoice, fuzz_operations};
 use scene::Scene;
 use server::Faults;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,16 +1,16 @@
 //! A feed on a virtual clock, and what came of it.
 
 use super::server::{Faults, Server};
-use crate::feed::{
-    FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, Packed, Parameters,
-    Reader, Settings, Source, Tally,
-};
-use crate::render::{Authority, HttpForm};
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_engine::shard::{Message, Shard, ShardPlan};
 use plimsoll_engine::sim::{Link, SimNet, closed_plan};
 use plimsoll_wire::http1::Http1;
+use plimsoll_workloads::feed::{
+    FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, Packed, Parameters,
+    Reader, Settings, Source, Tally,
+};
+use plimsoll_workloads::render::{Authority, HttpForm};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -5,9 +5,6 @@
 
 mod server;
 
-use crate::voter::{
-    Game, Settings, TuneGoal, TunedLatency, VoltHello, VoltVotes, VoterTally, Voting, VotingNow,
-};
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::ledger::Ledger;
@@ -18,6 +15,9 @@ use plimsoll_engine::sim::{Link, SimNet, closed_plan};
 use plimsoll_engine::target::Target;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::volt::{Login, Volt};
+use plimsoll_workloads::voter::{
+    Game, Settings, TuneGoal, TunedLatency, VoltHello, VoltVotes, VoterTally, Voting, VotingNow,
+};
 use server::{Faults, Server};
 use std::cell::RefCell;
 use std::net::SocketAddr;

@@ -1,6 +1,5 @@
 //! A made-up database that speaks VoltDB's protocol, keeps to the rules of the game, and misbehaves by its seed.
 
-use crate::voter::GREETINGS;
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::rng::Rng;
 use plimsoll_engine::net::NetError;
@@ -9,6 +8,7 @@ use plimsoll_wire::volt::{
     Call, Kind, LoginCall, LoginReply, Response, ResponseWriter, Ring, Status, Topology, Value,
     Welcome, frame_length,
 };
+use plimsoll_workloads::voter::GREETINGS;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
