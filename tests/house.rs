@@ -125,13 +125,14 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 20] = [
+    let may: [(&str, &[&str]); 21] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
         ("workloads", &["core", "wire"]),
         ("report", &["core"]),
         ("scan", &[]),
+        ("jobs/visit", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/job", &["core", "wire", "engine", "workloads", "report"]),
         ("servers/serving", &["core"]),
         ("servers/probe", &["serving"]),
@@ -153,6 +154,7 @@ fn arrows_point_down_only() {
                 "engine",
                 "workloads",
                 "job",
+                "visit",
                 "report",
                 "serving",
                 "front",

@@ -16,7 +16,7 @@ use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
 use commands::{
     compare, corpus, fbench, feed, jobs, load, rank, report, result_filter, run, search, seek,
-    serve, split_file, visit, voter,
+    serve, split_file, voter,
 };
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
@@ -69,7 +69,7 @@ const COMMANDS: [Command; 21] = [
     Command::of::<rank::RankArgs>(),
     Command::of::<voter::VoterArgs>(),
     Command::of::<voter::HelloArgs>(),
-    Command::of::<visit::VisitArgs>(),
+    Command::of::<plimsoll_visit::VisitArgs>(),
     Command::of::<feed::FeedArgs>(),
     Command::of::<fbench::FbenchArgs>(),
     Command::of::<serve::ServeArgs>(),

@@ -15,5 +15,4 @@ pub mod seek;
 pub mod serve;
 pub mod split_file;
 pub mod system_check;
-pub mod visit;
 pub mod voter;

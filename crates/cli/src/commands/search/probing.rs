@@ -10,12 +10,12 @@ use plimsoll_core::outcome::Failure;
 use plimsoll_core::search::record::{Answer, Group, Probe};
 use plimsoll_core::units::Span;
 use plimsoll_job::signals;
+use plimsoll_visit::IdDigest;
 use plimsoll_workloads::rows::Rows;
 use plimsoll_workloads::search::asking::Answer as Reply;
 use plimsoll_workloads::search::dialect::{Call, Dialect, Feeding};
 use plimsoll_workloads::search::probe::{self, ASKED};
 use plimsoll_workloads::search::query::Query;
-use plimsoll_workloads::visit::IdDigest;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

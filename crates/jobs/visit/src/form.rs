@@ -1,7 +1,7 @@
 //! What is visited, and how a server is asked for it.
 
-use crate::render::{HttpForm, RequestParts};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use plimsoll_workloads::render::{HttpForm, RequestParts};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -158,7 +158,7 @@ fn decoded(path: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::Authority;
+    use plimsoll_workloads::render::Authority;
 
     #[test]
     fn requests_say_what_is_visited() {

@@ -5,7 +5,7 @@
 
 use super::item::{ITEM_BYTES_MAX, Item, ReplyError, document, form, line_item};
 use super::json_front::Scan;
-use crate::json_skip::{ContainerEnd, container_length};
+use plimsoll_workloads::json_skip::{ContainerEnd, container_length};
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

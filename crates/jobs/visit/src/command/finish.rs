@@ -1,10 +1,10 @@
 //! What a visit came to.
 
+use crate::{ReplyForm, SliceTimes, Visit, VisitTotals};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_job::throughput::Waiting;
-use plimsoll_workloads::visit::{ReplyForm, SliceTimes, Visit, VisitTotals};
 
 /// The shares of the time of slices.
 pub fn shares(times: SliceTimes) -> TimeShares {

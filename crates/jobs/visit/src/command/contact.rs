@@ -4,6 +4,7 @@
 //! said nowhere. So one small request goes ahead that does not stream.
 
 use super::task::{ROOT, Task};
+use crate::{Answered, VisitForm, VisitStep, read_answer};
 use anyhow::Result;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
@@ -13,7 +14,6 @@ use plimsoll_job::usage::usage;
 use plimsoll_wire::Fault;
 use plimsoll_wire::http1::{Http1, Keep, Request};
 use plimsoll_workloads::render::HttpForm;
-use plimsoll_workloads::visit::{Answered, VisitForm, VisitStep, read_answer};
 use std::time::Duration;
 
 /// For how long a container is looked for where none can be reached, ns.

@@ -7,6 +7,7 @@ mod finish;
 mod shown;
 mod task;
 
+use crate::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use anyhow::Result;
 use carry::carry;
 use clap::{Args, ValueEnum};
@@ -25,7 +26,6 @@ use plimsoll_job::output::{Output, note, print_out, style, write_json};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_workloads::header::parse_header;
-use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! The line on stderr that shows how far a visit has come.
 
+use crate::{Visit, VisitTotals};
 use plimsoll_core::clock::now_ns;
 use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
 use plimsoll_report::text::number::{count, lasting, significant};
-use plimsoll_workloads::visit::{Visit, VisitTotals};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Positions of the bar.

@@ -351,7 +351,7 @@ fn file_name(slice: u32, packing: Packing) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::visit::lines_between;
+    use crate::lines_between;
     use std::io::Read;
     use std::path::Path;
     use std::sync::mpsc;

@@ -3,6 +3,7 @@
 use super::finish;
 use super::shown::VisitProgress;
 use super::task::Task;
+use crate::Visit;
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_engine::run::run as run_engine;
@@ -12,7 +13,6 @@ use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
-use plimsoll_workloads::visit::Visit;
 use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! What is visited, and what the engine does for it.
 
+use crate::{Visit, VisitForm, VisitSessions};
 use anyhow::Result;
 use plimsoll_core::clock::parse_utc;
 use plimsoll_core::scenario::Scenario;
@@ -12,7 +13,6 @@ use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::render::HttpForm;
-use plimsoll_workloads::visit::{Visit, VisitForm, VisitSessions};
 use std::sync::Arc;
 
 /// Everything that is needed to run a visit in whatever way.

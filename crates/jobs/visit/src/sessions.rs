@@ -4,13 +4,13 @@ use super::form::VisitStep;
 use super::gather::Gather;
 use super::slice::Verdict;
 use super::whole::Visit;
-use crate::render::HttpForm;
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_wire::http1::{Keep, Reply, Request, decode_body};
 use plimsoll_wire::{Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
+use plimsoll_workloads::render::HttpForm;
 use std::sync::Arc;
 
 /// How often a slice that waits for its turn looks whether it has come, ns.

@@ -1,7 +1,7 @@
 //! Reads JSON from the front as far as it has come.
 
 use super::item::{ReplyError, form};
-use crate::json_skip::ContainerEnd;
+use plimsoll_workloads::json_skip::ContainerEnd;
 
 /// A look at JSON from the front.
 pub(super) struct Scan<'a> {

@@ -1,6 +1,7 @@
 //! Ways of visiting, each measured for a little while.
 
 use super::{SLICES_EACH, Task, VisitArgs, alarm, finish, show};
+use crate::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::record::Sink;
@@ -14,7 +15,6 @@ use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
-use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use serde_json::Map;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

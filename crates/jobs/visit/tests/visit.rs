@@ -5,14 +5,14 @@
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::Rng;
+use plimsoll_visit::{
+    Destination, DocumentFormat, IdDigest, Packing, Visit, VisitForm, VisitSessions, Written,
+    lines_between,
+};
 use plimsoll_wire::http1::{Encoding, Http1, Reply, Request};
 use plimsoll_wire::vespa::{Bucket, DocumentId, ProgressToken};
 use plimsoll_wire::{Sessions, Turn};
 use plimsoll_workloads::render::{Authority, HttpForm};
-use plimsoll_workloads::visit::{
-    Destination, DocumentFormat, IdDigest, Packing, Visit, VisitForm, VisitSessions, Written,
-    lines_between,
-};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

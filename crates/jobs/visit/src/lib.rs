@@ -7,6 +7,7 @@
 
 mod answer;
 mod at_once;
+mod command;
 mod coverage;
 mod digest;
 mod form;
@@ -26,6 +27,7 @@ mod writer;
 
 pub use answer::{Answered, read_answer};
 pub use at_once::Step;
+pub use command::VisitArgs;
 pub use digest::IdDigest;
 pub use form::{VisitForm, VisitStep};
 pub use item::{Entry, ITEM_BYTES_MAX, Item, ReplyError};
