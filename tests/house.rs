@@ -125,7 +125,7 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 21] = [
+    let may: [(&str, &[&str]); 22] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
@@ -133,6 +133,7 @@ fn arrows_point_down_only() {
         ("report", &["core"]),
         ("scan", &[]),
         ("jobs/visit", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/feed", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/job", &["core", "wire", "engine", "workloads", "report"]),
         ("servers/serving", &["core"]),
         ("servers/probe", &["serving"]),
@@ -154,6 +155,7 @@ fn arrows_point_down_only() {
                 "engine",
                 "workloads",
                 "job",
+                "feed",
                 "visit",
                 "report",
                 "serving",

@@ -15,8 +15,8 @@ use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
 use commands::{
-    compare, corpus, fbench, feed, jobs, load, rank, report, result_filter, run, search, seek,
-    serve, split_file, voter,
+    compare, corpus, fbench, jobs, load, rank, report, result_filter, run, search, seek, serve,
+    split_file, voter,
 };
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
@@ -70,7 +70,7 @@ const COMMANDS: [Command; 21] = [
     Command::of::<voter::VoterArgs>(),
     Command::of::<voter::HelloArgs>(),
     Command::of::<plimsoll_visit::VisitArgs>(),
-    Command::of::<feed::FeedArgs>(),
+    Command::of::<plimsoll_feed::FeedArgs>(),
     Command::of::<fbench::FbenchArgs>(),
     Command::of::<serve::ServeArgs>(),
     Command::of::<report::ReportArgs>(),

@@ -1,6 +1,5 @@
 //! A feed and a query load at the same time, from one file: what searches feel while documents arrive.
 
-use crate::commands::feed::{Ended, Task, feed_result, feed_verdict};
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::{FeedResult, FeedScenario, MixPart, MixResult};
@@ -8,6 +7,7 @@ use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_feed::{Ended, Task, feed_result, feed_verdict};
 use plimsoll_job::contact::reach;
 use plimsoll_job::execute::code;
 use plimsoll_job::exit;

@@ -11,7 +11,6 @@ pub mod corpus;
 pub mod course;
 pub mod edit_distance;
 pub mod error;
-pub mod feed;
 pub mod header;
 pub mod http;
 pub mod json_scan;

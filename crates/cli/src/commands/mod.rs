@@ -3,7 +3,6 @@
 pub mod compare;
 pub mod corpus;
 pub mod fbench;
-pub mod feed;
 pub mod jobs;
 pub mod load;
 pub mod rank;

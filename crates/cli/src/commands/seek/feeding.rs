@@ -2,11 +2,12 @@
 
 use super::Task;
 use super::searching::{Subject, search};
-use crate::commands::feed::forms_of;
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::LoadModel;
 use plimsoll_engine::target::Target;
+use plimsoll_feed::forms_of;
+use plimsoll_feed::{OperationSessions, OperationSet, Source};
 use plimsoll_job::contact::reach;
 use plimsoll_job::keeping::{About, Finished};
 use plimsoll_job::output::Output;
@@ -15,7 +16,6 @@ use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
-use plimsoll_workloads::feed::{OperationSessions, OperationSet, Source};
 use plimsoll_workloads::http::Troubles;
 use std::path::Path;
 use std::sync::Arc;

@@ -9,6 +9,7 @@
 mod answer;
 mod batch;
 mod circuit;
+mod command;
 mod failed;
 mod form;
 mod input;
@@ -26,6 +27,7 @@ mod window;
 
 pub use batch::{Batch, Item, Parameters};
 pub use circuit::Circuit;
+pub use command::{Ended, FeedArgs, Task, feed_result, feed_verdict, forms_of};
 pub use failed::{FailedOperations, Refusal};
 pub use form::{FeedForm, PACKED_ABOVE_BYTES, Packed, Packer};
 pub use input::{Input, Position, Reader};

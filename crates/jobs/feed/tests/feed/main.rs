@@ -8,7 +8,7 @@ mod server;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
-use plimsoll_workloads::feed::{InflightChoice, fuzz_operations};
+use plimsoll_feed::{InflightChoice, fuzz_operations};
 use scene::Scene;
 use server::Faults;
 use std::collections::{BTreeMap, BTreeSet};

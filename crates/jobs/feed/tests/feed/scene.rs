@@ -5,11 +5,11 @@ use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_engine::shard::{Message, Shard, ShardPlan};
 use plimsoll_engine::sim::{Link, SimNet, closed_plan};
-use plimsoll_wire::http1::Http1;
-use plimsoll_workloads::feed::{
+use plimsoll_feed::{
     FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, Packed, Parameters,
     Reader, Settings, Source, Tally,
 };
+use plimsoll_wire::http1::Http1;
 use plimsoll_workloads::render::{Authority, HttpForm};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -214,7 +214,7 @@ fn put_parameters(target: &mut String, operation: &Operation<'_>, parameters: &P
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::operation::parse;
+    use crate::operation::parse;
 
     fn one(text: &str, parameters: &Parameters) -> (Item, Vec<u8>) {
         let mut batch = Batch::default();

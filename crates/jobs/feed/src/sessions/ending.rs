@@ -1,7 +1,7 @@
 //! How operations end: settled, out of time, or left over at the end of the feed.
 
 use super::FeedSessions;
-use crate::feed::slots::Stage;
+use crate::slots::Stage;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::units::Span;
 use std::sync::atomic::Ordering;

@@ -2,8 +2,8 @@
 //!
 //! Only the top level is read. The fields are found by their brackets and go to the server as they are.
 
-use crate::json_skip::container_length;
 use plimsoll_wire::vespa::DocumentId;
+use plimsoll_workloads::json_skip::container_length;
 use std::borrow::Cow;
 use thiserror::Error;
 

@@ -1,8 +1,8 @@
 //! How an operation becomes a request.
 
 use super::operation::Kind;
-use crate::render::{HttpForm, RequestParts};
 use flate2::{Compress, Compression, Crc, FlushCompress};
+use plimsoll_workloads::render::{HttpForm, RequestParts};
 
 /// When bodies are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Packer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::Authority;
+    use plimsoll_workloads::render::Authority;
     use std::io::Read;
 
     fn form(http2: bool, packed: Packed, headers: &[(String, String)]) -> FeedForm {

@@ -1,6 +1,6 @@
 //! Files of operations: plain, gzip or Zstandard by their first bytes, or standard input.
 
-use crate::error::InputError;
+use plimsoll_workloads::error::InputError;
 use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};

@@ -209,10 +209,10 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::Packed;
-    use crate::render::{Authority, HttpForm};
+    use crate::Packed;
     use plimsoll_wire::http::Http;
     use plimsoll_wire::http1::Encoding;
+    use plimsoll_workloads::render::{Authority, HttpForm};
     use std::io::Write;
 
     fn read(text: &str) -> Result<OperationSet, SetError> {

@@ -6,7 +6,7 @@
 
 use super::OPERATION_MAX_BYTES;
 use super::operation::Problem;
-use crate::json_skip::ContainerEnd;
+use plimsoll_workloads::json_skip::ContainerEnd;
 use std::ops::Range;
 
 /// Longest text that is quoted of what is no operation at all.
@@ -213,7 +213,7 @@ fn begins_operation(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::operation::parse;
+    use crate::operation::parse;
     use proptest::prelude::*;
 
     /// All pieces of an input that arrives in parts of these lengths.

@@ -1,11 +1,11 @@
 //! What a feed came to.
 
 use super::task::Task;
+use crate::{InflightChoice, Position, Tally};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_job::throughput::Waiting;
-use plimsoll_workloads::feed::{InflightChoice, Position, Tally};
 
 /// What is known of the run.
 pub struct Ended {
@@ -95,7 +95,7 @@ fn inflight(task: &Task, tally: &Tally) -> Inflight {
 
 fn examples(task: &Task) -> Vec<RefusedOperation> {
     let refusals = task.feed.failed.examples();
-    let told = |refusal: plimsoll_workloads::feed::Refusal| RefusedOperation {
+    let told = |refusal: crate::Refusal| RefusedOperation {
         operation: refusal.operation,
         file: refusal.file,
         line: refusal.line,

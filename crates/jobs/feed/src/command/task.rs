@@ -1,6 +1,10 @@
 //! From what a feed is asked to do to something that can run.
 
 use super::probe::speaks_http2;
+use crate::{
+    FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, PACKED_ABOVE_BYTES,
+    Packed, Parameters, Reader, Settings, Source,
+};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::FeedScenario;
@@ -15,10 +19,6 @@ use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};
-use plimsoll_workloads::feed::{
-    FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, PACKED_ABOVE_BYTES,
-    Packed, Parameters, Reader, Settings, Source,
-};
 use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::render::HttpForm;
 use std::path::Path;

@@ -305,7 +305,7 @@ impl Drop for FeedSessions {
 
 /// What a server says in its reply, as a person wants to read it.
 pub(super) fn said(status: u16, body: &[u8]) -> String {
-    let pointer = crate::json_scan::Pointer::parse("/message");
+    let pointer = plimsoll_workloads::json_scan::Pointer::parse("/message");
     let message = pointer
         .and_then(|pointer| pointer.find(body).map(<[u8]>::to_vec))
         .and_then(|text| serde_json::from_slice::<String>(&text).ok())

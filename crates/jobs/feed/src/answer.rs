@@ -100,7 +100,7 @@ fn names_document(reply: &Reply<'_>, item: &Item, bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::{Batch, Parameters, parse};
+    use crate::{Batch, Parameters, parse};
     use plimsoll_wire::http1::Encoding;
 
     fn answer(head: &str, body: &str) -> Answer {

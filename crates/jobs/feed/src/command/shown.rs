@@ -1,9 +1,9 @@
 //! The line on stderr that shows how far a feed has come.
 
+use crate::{Feed, FeedNow};
 use plimsoll_core::clock::now_ns;
 use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
 use plimsoll_report::text::number::{bytes, count, significant};
-use plimsoll_workloads::feed::{Feed, FeedNow};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A status line, or a line a minute where stderr is no terminal; nothing with `--quiet`.
