@@ -125,7 +125,7 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 22] = [
+    let may: [(&str, &[&str]); 23] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
@@ -134,6 +134,7 @@ fn arrows_point_down_only() {
         ("scan", &[]),
         ("jobs/visit", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/feed", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/voter", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/job", &["core", "wire", "engine", "workloads", "report"]),
         ("servers/serving", &["core"]),
         ("servers/probe", &["serving"]),
@@ -155,6 +156,7 @@ fn arrows_point_down_only() {
                 "engine",
                 "workloads",
                 "job",
+                "voter",
                 "feed",
                 "visit",
                 "report",

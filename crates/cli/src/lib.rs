@@ -16,7 +16,7 @@ use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
 use commands::{
     compare, corpus, fbench, jobs, load, rank, report, result_filter, run, search, seek, serve,
-    split_file, voter,
+    split_file,
 };
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
@@ -67,8 +67,8 @@ const COMMANDS: [Command; 21] = [
     Command::of::<seek::SeekArgs>(),
     Command::of::<search::SearchArgs>(),
     Command::of::<rank::RankArgs>(),
-    Command::of::<voter::VoterArgs>(),
-    Command::of::<voter::HelloArgs>(),
+    Command::of::<plimsoll_voter::VoterArgs>(),
+    Command::of::<plimsoll_voter::HelloArgs>(),
     Command::of::<plimsoll_visit::VisitArgs>(),
     Command::of::<plimsoll_feed::FeedArgs>(),
     Command::of::<fbench::FbenchArgs>(),

@@ -1,6 +1,5 @@
 //! `volt://` targets of `load` and `seek`: SQL statements and calls of procedures instead of HTTP requests.
 
-use crate::commands::voter::{Database, VOLT_DEPTH, ping, volt_of};
 use crate::postgres::ways;
 use anyhow::Result;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
@@ -11,6 +10,7 @@ use plimsoll_job::keeping::About;
 use plimsoll_job::output::Output;
 use plimsoll_job::prepare::{check_classes, check_limits, check_users, plan_of, script_of};
 use plimsoll_job::usage::usage;
+use plimsoll_voter::{Database, VOLT_DEPTH, ping, volt_of};
 use plimsoll_wire::Sessions;
 use plimsoll_wire::volt::Volt;
 use plimsoll_workloads::classes::Classes;

@@ -25,4 +25,3 @@ pub mod script;
 pub mod search;
 pub mod sql;
 pub mod volt_calls;
-pub mod voter;

@@ -14,4 +14,3 @@ pub mod seek;
 pub mod serve;
 pub mod split_file;
 pub mod system_check;
-pub mod voter;

@@ -2,7 +2,6 @@
 
 use super::searching::{Subject, search};
 use super::{SeekArgs, Task};
-use crate::commands::voter::{Search, seek_votes};
 use crate::{postgres, volt};
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
@@ -13,6 +12,7 @@ use plimsoll_job::keeping::{About, Finished};
 use plimsoll_job::output::Output;
 use plimsoll_job::prepare::{http_of, open};
 use plimsoll_job::usage::usage;
+use plimsoll_voter::{Search, seek_votes};
 
 /// Requests of HTTP.
 pub fn of_http(mut task: Task, output: &Output) -> Result<Finished> {

@@ -4,11 +4,11 @@ use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::rng::Rng;
 use plimsoll_engine::net::NetError;
 use plimsoll_engine::sim::{Act, Acts, Arrival, Peer};
+use plimsoll_voter::GREETINGS;
 use plimsoll_wire::volt::{
     Call, Kind, LoginCall, LoginReply, Response, ResponseWriter, Ring, Status, Topology, Value,
     Welcome, frame_length,
 };
-use plimsoll_workloads::voter::GREETINGS;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! The number of calls under way finds a made-up server's limit, and stays there.
 
 use super::*;
-use crate::voter::Trace;
+use crate::Trace;
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::rng::Rng;
 use proptest::prelude::*;

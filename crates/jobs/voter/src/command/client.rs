@@ -8,6 +8,10 @@ use super::seeking;
 use super::start::{wait_for, wall_of};
 use super::task::Task;
 use super::tuning;
+use crate::{
+    PostgresHello, PostgresVotes, Routes, Settings, VoltHello, VoltVotes, VoterTally, Voting,
+    hello_statements, vote_statements,
+};
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Rhythm;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -22,10 +26,6 @@ use plimsoll_job::remarks::too_little;
 use plimsoll_job::signals::Stopped;
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;
-use plimsoll_workloads::voter::{
-    PostgresHello, PostgresVotes, Routes, Settings, VoltHello, VoltVotes, VoterTally, Voting,
-    hello_statements, vote_statements,
-};
 use serde_json::{Map, Value};
 use std::io::{BufRead, Write};
 use std::path::Path;

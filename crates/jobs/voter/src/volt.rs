@@ -9,6 +9,7 @@ use plimsoll_core::recorder::Times;
 use plimsoll_core::voter::ContestantVotes;
 use plimsoll_wire::volt::{ParamPlace, Request, Response, Status, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+pub(crate) use plimsoll_workloads::volt_calls::{said, told};
 use std::sync::Arc;
 
 /// The sessions of one shard: each client calls `Vote`.
@@ -135,24 +136,6 @@ pub(super) fn failed(desk: &mut Desk, reply: &Response<'_>, times: Times) -> Out
     }
 }
 
-/// Why a reply is no answer, in the server's own words.
-pub(crate) fn said(reply: &Response<'_>) -> String {
-    if reply.is_success() {
-        return "success with another result than was asked for".to_owned();
-    }
-    let name = Status::name(reply.status);
-    match reply.status_text.map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => format!("{name}: {text}"),
-        None => name.to_owned(),
-    }
-}
-
-/// How a reply looked.
-pub(crate) fn told(reply: &Response<'_>) -> String {
-    let (status, tables) = (reply.status, reply.tables.len());
-    format!("status {status}, {tables} tables, {} bytes, {} ms", reply.bytes, reply.round_trip_ms)
-}
-
 /// The contestants and their votes, from the answer of the procedure `Results`; `None` when it is not in that form.
 #[must_use]
 pub fn results_of(reply: &Response<'_>) -> Option<Vec<ContestantVotes>> {
@@ -175,7 +158,7 @@ pub fn results_of(reply: &Response<'_>) -> Option<Vec<ContestantVotes>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::voter::UNKNOWN_CONTESTANT;
+    use crate::UNKNOWN_CONTESTANT;
     use plimsoll_wire::volt::{Kind, ResponseWriter};
 
     fn told(columns: &[(&str, Kind)], rows: &[[Value<'_>; 3]]) -> Option<Vec<ContestantVotes>> {

@@ -11,6 +11,7 @@
 //! ([`WriteCheck`](plimsoll_core::voter::WriteCheck)).
 
 mod ballots;
+mod command;
 mod desk;
 mod hello;
 mod names;
@@ -25,6 +26,7 @@ mod volt;
 pub use ballots::{
     Ballot, BallotError, Ballots, Game, NUMBERS_PER_CODE, UNKNOWN_CONTESTANT, count_sql, digits_of,
 };
+pub use command::{Database, HelloArgs, Search, VOLT_DEPTH, VoterArgs, ping, seek_votes, volt_of};
 pub use hello::{
     GREETINGS, PostgresHello, VoltHello, hello_inserts, hello_statements, hello_table,
 };
@@ -39,4 +41,3 @@ pub use tally::VoterTally;
 pub use trace::Trace;
 pub use tune::{TuneGoal, TuneGoalError, TunedLatency, Tuner};
 pub use volt::{VoltVotes, results_of};
-pub(crate) use volt::{said as volt_said, told as volt_told};

@@ -1,6 +1,7 @@
 //! A load that keeps a limit by itself, and the check of what it came to: a run with a fixed number of calls in flight.
 
 use super::client::{Counted, Run, conclude, section, verdict, worn_out};
+use crate::{TuneGoal, VoterTally};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::rng::splitmix64;
@@ -10,7 +11,6 @@ use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{JobEnd, Keeping};
 use plimsoll_wire::Protocol;
-use plimsoll_workloads::voter::{TuneGoal, VoterTally};
 
 /// Share of the run for tuning, and that of each check.
 const TUNING: f64 = 0.4;

@@ -1,7 +1,8 @@
 //! From words and flags to the shape of a run; what contradicts itself is told.
 
 use super::{BenchFlags, MAX_VOTES, ModeFlag, RhythmFlag, TuneByFlag, WHOLE};
-use crate::commands::voter::start::start_us;
+use crate::TunedLatency;
+use crate::command::start::start_us;
 use anyhow::Result;
 use plimsoll_core::bench_shape::{
     Bench, Managed, PRESETS, Rhythm, SLOTS, Shape, Verbosity, WORDS, preset,
@@ -11,7 +12,6 @@ use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::flags::ArrivalsFlag;
 use plimsoll_job::postgres;
 use plimsoll_job::usage::usage;
-use plimsoll_workloads::voter::TunedLatency;
 
 /// Calls in a burst where only the rhythm was named.
 const BURST: u32 = 100;

@@ -3,6 +3,7 @@
 use super::address::Database;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
 use super::seeking::Search;
+use crate::{CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal};
 use anyhow::Result;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::bench_shape::{Bench, Rhythm, Shape};
@@ -15,9 +16,6 @@ use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::tls::Tls;
 use plimsoll_job::prepare::{check_limits, plan_of};
 use plimsoll_job::usage::usage;
-use plimsoll_workloads::voter::{
-    CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal,
-};
 
 /// Calls under way on a connection to VoltDB where nobody limits them: the server's own back-pressure does.
 pub const VOLT_DEPTH: u32 = 30_000;

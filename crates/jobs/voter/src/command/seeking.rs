@@ -2,6 +2,7 @@
 
 use super::client::{Before, Counted, MakeSessions, conclude, section, verdict, worn_out};
 use super::task::Task;
+use crate::{VoterTally, Voting};
 use anyhow::Result;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::goal::Goal;
@@ -16,7 +17,6 @@ use plimsoll_job::search_progress::SearchProgress;
 use plimsoll_job::sought::Quest;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Protocol;
-use plimsoll_workloads::voter::{VoterTally, Voting};
 use std::cell::RefCell;
 use std::sync::Arc;
 

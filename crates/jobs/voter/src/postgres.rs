@@ -2,7 +2,6 @@
 
 use super::desk::{Answer, Desk};
 use super::shared::Voting;
-use crate::sql::explained;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::voter::areas::REGIONS;
@@ -10,6 +9,7 @@ use plimsoll_wire::postgres::{
     Postgres, Reply, Request, RequestError, ServerError, Statement, Transaction,
 };
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+use plimsoll_workloads::sql::explained;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The records of several processes, taken together: histograms by their cells, counts by sum, time by the wall.
 
 use super::Ended;
-use crate::commands::voter::client::{section, worn_out, wrong_writes};
-use crate::commands::voter::task::Task;
+use crate::command::client::{section, worn_out, wrong_writes};
+use crate::command::task::Task;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::delays::Delays;

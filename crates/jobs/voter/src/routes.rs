@@ -95,7 +95,7 @@ impl Dealer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::voter::{Ballots, Game};
+    use crate::{Ballots, Game};
     use plimsoll_wire::volt::{Kind, Response, ResponseWriter, Ring, Value};
     use std::collections::BTreeSet;
 

@@ -2,6 +2,10 @@
 
 use super::address::{Database, VoltAddress, authority};
 use super::stranger::looks_like;
+use crate::{
+    Routes, contestants_sql, count_sql, hello_inserts, hello_table, postgres_schema, results_of,
+    results_sql,
+};
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Bench;
 use plimsoll_core::units::Span;
@@ -13,10 +17,6 @@ use plimsoll_job::usage::{unreachable, usage};
 use plimsoll_wire::postgres::{self, Postgres};
 use plimsoll_wire::volt::{Host, Login, Request, Response, Status, Topology, Value, Volt};
 use plimsoll_wire::{Fault, Protocol};
-use plimsoll_workloads::voter::{
-    Routes, contestants_sql, count_sql, hello_inserts, hello_table, postgres_schema, results_of,
-    results_sql,
-};
 use std::time::Duration;
 
 /// Longest answer to a count or to the making of tables: both look at every partition.

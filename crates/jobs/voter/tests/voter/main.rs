@@ -13,11 +13,11 @@ use plimsoll_core::voter::WriteCheck;
 use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
 use plimsoll_engine::sim::{Link, SimNet, closed_plan};
 use plimsoll_engine::target::Target;
-use plimsoll_wire::Sessions;
-use plimsoll_wire::volt::{Login, Volt};
-use plimsoll_workloads::voter::{
+use plimsoll_voter::{
     Game, Settings, TuneGoal, TunedLatency, VoltHello, VoltVotes, VoterTally, Voting, VotingNow,
 };
+use plimsoll_wire::Sessions;
+use plimsoll_wire::volt::{Login, Volt};
 use server::{Faults, Server};
 use std::cell::RefCell;
 use std::net::SocketAddr;
