@@ -125,7 +125,7 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 23] = [
+    let may: [(&str, &[&str]); 24] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
@@ -135,6 +135,7 @@ fn arrows_point_down_only() {
         ("jobs/visit", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/feed", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/voter", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/search", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/job", &["core", "wire", "engine", "workloads", "report"]),
         ("servers/serving", &["core"]),
         ("servers/probe", &["serving"]),
@@ -156,6 +157,7 @@ fn arrows_point_down_only() {
                 "engine",
                 "workloads",
                 "job",
+                "search",
                 "voter",
                 "feed",
                 "visit",

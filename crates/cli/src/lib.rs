@@ -15,8 +15,7 @@ use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
 use commands::{
-    compare, corpus, fbench, jobs, load, rank, report, result_filter, run, search, seek, serve,
-    split_file,
+    compare, corpus, fbench, jobs, load, rank, report, result_filter, run, seek, serve, split_file,
 };
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
@@ -65,7 +64,7 @@ const COMMANDS: [Command; 21] = [
     Command::of::<commands::system_check::CheckArgs>(),
     Command::of::<load::LoadArgs>(),
     Command::of::<seek::SeekArgs>(),
-    Command::of::<search::SearchArgs>(),
+    Command::of::<plimsoll_search::SearchArgs>(),
     Command::of::<rank::RankArgs>(),
     Command::of::<plimsoll_voter::VoterArgs>(),
     Command::of::<plimsoll_voter::HelloArgs>(),

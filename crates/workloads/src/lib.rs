@@ -22,6 +22,5 @@ pub mod rank;
 pub mod render;
 pub mod rows;
 pub mod script;
-pub mod search;
 pub mod sql;
 pub mod volt_calls;

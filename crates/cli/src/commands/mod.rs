@@ -9,7 +9,6 @@ pub mod rank;
 pub mod report;
 pub mod result_filter;
 pub mod run;
-pub mod search;
 pub mod seek;
 pub mod serve;
 pub mod split_file;
