@@ -1,5 +1,7 @@
 //! The house itself: the newcomer's commands, and which room may know which.
 
+mod wording;
+
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
