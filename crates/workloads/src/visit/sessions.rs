@@ -12,6 +12,7 @@ use plimsoll_core::recorder::Times;
 use plimsoll_wire::http1::{Keep, Reply, Request, decode_body};
 use plimsoll_wire::{Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// How often a slice that waits for its turn looks whether it has come, ns.
 const LOOK_NS: u64 = 5 * MILLISECOND_NS;
@@ -33,15 +34,25 @@ pub struct VisitSessions {
     /// Requests whose first byte has not come.
     awaiting: u32,
     gather: Gather,
+    /// Times from sending to the first byte of the reply.
     first_bytes: Histogram,
+    /// Takes them at the end.
+    counted: Sender<Histogram>,
     /// Whether slices rest since the output was full, and not since others ask.
     were_held: bool,
 }
 
 impl VisitSessions {
-    /// The sessions of shard `shard` of `shards`; `forms` holds one form for each target.
+    /// The sessions of shard `shard` of `shards`; `forms` holds one form for each target. At the end they send the times
+    /// from sending to the first byte of each reply to `counted`.
     #[must_use]
-    pub fn new(visit: Arc<Visit>, forms: Arc<Vec<HttpForm>>, shard: u32, shards: u32) -> Self {
+    pub fn new(
+        visit: Arc<Visit>,
+        forms: Arc<Vec<HttpForm>>,
+        shard: u32,
+        shards: u32,
+        counted: Sender<Histogram>,
+    ) -> Self {
         Self {
             visit,
             forms,
@@ -52,6 +63,7 @@ impl VisitSessions {
             awaiting: 0,
             gather: Gather::default(),
             first_bytes: Histogram::new(),
+            counted,
             were_held: false,
         }
     }
@@ -72,12 +84,6 @@ impl VisitSessions {
     fn no_longer_awaited(&mut self, nothing_came: bool) {
         self.awaiting = self.awaiting.saturating_sub(u32::from(nothing_came));
         self.gather.pause();
-    }
-}
-
-impl Drop for VisitSessions {
-    fn drop(&mut self) {
-        self.visit.shard_ended(&self.first_bytes);
     }
 }
 
@@ -187,6 +193,11 @@ where
         }
         let over = slice.given_up.is_some();
         self.dismiss(&mut slice.admitted, over);
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        // Nobody counts a visit that failed to start.
+        let _ = self.counted.send(self.first_bytes);
     }
 
     fn called(&mut self, now_ns: u64) -> u32 {

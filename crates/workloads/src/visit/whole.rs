@@ -8,7 +8,6 @@ use super::slice::{IdSet, Slice, SliceTimes, Surroundings};
 use super::state::State;
 use super::writer::{DocumentFormat, Packing, lines_between};
 use super::{IdDigest, ReplyForm};
-use plimsoll_core::histogram::Histogram;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -135,7 +134,6 @@ pub struct Visit {
     bytes: AtomicU64,
     /// Requests that took their whole time and brought nothing.
     unanswered: AtomicU32,
-    first_bytes: Mutex<Histogram>,
 }
 
 impl Visit {
@@ -216,7 +214,6 @@ impl Visit {
             climb: Mutex::new(None),
             bytes: AtomicU64::new(0),
             unanswered: AtomicU32::new(0),
-            first_bytes: Mutex::new(Histogram::new()),
         }
     }
 
@@ -428,16 +425,6 @@ impl Visit {
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).clone()
-    }
-
-    pub(super) fn shard_ended(&self, first_bytes: &Histogram) {
-        lock(&self.first_bytes).merge(first_bytes);
-    }
-
-    /// Times from sending to the first byte of the reply, of all shards that have ended.
-    #[must_use]
-    pub fn first_bytes(&self) -> Histogram {
-        lock(&self.first_bytes).clone()
     }
 
     /// Where all slices stand together.

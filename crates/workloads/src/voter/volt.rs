@@ -4,12 +4,14 @@ use super::ballots::Ballot;
 use super::desk::{Answer, Desk};
 use super::routes::{Dealer, Routes};
 use super::shared::Voting;
+use super::tally::VoterTally;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::voter::ContestantVotes;
 use plimsoll_wire::volt::{ParamPlace, Request, Response, Status, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// The sessions of one shard: each client calls `Vote`.
 #[derive(Debug)]
@@ -21,10 +23,10 @@ pub struct VoltVotes {
 }
 
 impl VoltVotes {
-    /// Those of shard `shard` of `shards`.
+    /// Those of shard `shard` of `shards`, which send their tally to `counted` at the end.
     #[must_use]
-    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32) -> Self {
-        let desk = Desk::new(voting, shard, shards);
+    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32, counted: Sender<VoterTally>) -> Self {
+        let desk = Desk::new(voting, shard, shards, counted);
         Self { form: Form::new(desk.max_votes()), desk, dealer: None }
     }
 
@@ -99,6 +101,10 @@ impl Sessions<Volt> for VoltVotes {
 
     fn undone(&mut self, _client: u32, _what: &Submission, failure: Failure, times: Times) {
         self.desk.lost(failure, true, times);
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        self.desk.finish();
     }
 
     fn called(&mut self, _now_ns: u64) -> u32 {
