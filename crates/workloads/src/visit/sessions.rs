@@ -2,8 +2,10 @@
 
 use super::form::VisitStep;
 use super::gather::Gather;
+use super::output::Lines;
 use super::slice::Verdict;
 use super::whole::Visit;
+use crate::output::Waits;
 use crate::render::HttpForm;
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::histogram::Histogram;
@@ -26,7 +28,7 @@ pub struct VisitSessions {
     forms: Arc<Vec<HttpForm>>,
     /// The shard's number, and how many there are: client i is slice `i * shards + shard`.
     shard: (u32, u32),
-    lines: Vec<u8>,
+    lines: Lines,
     /// Why the last reply was refused.
     reason: String,
     /// The latest time that is known, ns.
@@ -38,7 +40,7 @@ pub struct VisitSessions {
     first_bytes: Histogram,
     /// Takes them at the end.
     counted: Sender<Histogram>,
-    /// Whether slices rest since the output was full, and not since others ask.
+    /// True if slices rest because the output had no room, and not because others ask.
     were_held: bool,
 }
 
@@ -57,7 +59,7 @@ impl VisitSessions {
             visit,
             forms,
             shard: (shard, shards),
-            lines: Vec::new(),
+            lines: Lines::default(),
             reason: String::new(),
             now_ns: 0,
             awaiting: 0,
@@ -102,13 +104,13 @@ where
         if let Some(until_ns) = slice.retry_at_ns.take() {
             return Turn::Rest { until_ns };
         }
-        let is_full = visit.output.is_full();
-        self.were_held |= is_full;
-        if is_full || !(slice.admitted || visit.admit()) {
+        let must_wait = !visit.output.may_ask();
+        self.were_held |= must_wait;
+        if must_wait || !(slice.admitted || visit.admit()) {
             return Turn::Rest { until_ns: UNTIL_CALLED };
         }
         slice.admitted = true;
-        slice.begin(visit.limited_ns());
+        slice.begin(visit.waits());
         request.bytes.clear();
         let http = &self.forms[target as usize % self.forms.len()];
         let form = visit.form();
@@ -135,12 +137,12 @@ where
         // The output is asked for its time only where that matters: at the first piece, and at the end.
         if slice.awaits_first() {
             self.awaiting = self.awaiting.saturating_sub(1);
-            if let Some(wait_ns) = slice.first(times, visit.limited_ns()) {
+            if let Some(wait_ns) = slice.first(times, visit.waits()) {
                 self.first_bytes.record(wait_ns);
             }
         }
         self.lines.clear();
-        slice.piece(bytes, &visit.around(index, 0), &mut self.lines);
+        slice.piece(bytes, &visit.around(index, Waits::default()), &mut self.lines);
         // Under the slice's lock, so that whoever saves the visit sees both or neither.
         visit.output.write(index, &self.lines);
     }
@@ -158,7 +160,7 @@ where
         let mut slice = visit.slice(index);
         self.no_longer_awaited(slice.awaits_first());
         self.lines.clear();
-        let around = visit.around(index, visit.limited_ns());
+        let around = visit.around(index, visit.waits());
         let mut scratch = Vec::new();
         let body = decode_body(reply, &mut scratch, REFUSAL_MAX_BYTES).unwrap_or(reply.body);
         let verdict = slice.ended(reply.status, body, times, &around, &mut self.lines);
@@ -206,7 +208,7 @@ where
         if self.visit.is_stopped() {
             return u32::MAX;
         }
-        if self.visit.output.is_full() {
+        if !self.visit.output.may_ask() {
             return 0;
         }
         match std::mem::take(&mut self.were_held) {
