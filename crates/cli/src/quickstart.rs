@@ -416,6 +416,10 @@ impl Sessions<Http> for Expecting {
         self.inner.lost(client, what, failure, times);
     }
 
+    fn finish(self: Box<Self>, now_ns: u64) {
+        Box::new(self.inner).finish(now_ns);
+    }
+
     fn describe(&self, what: &Submission, request: &Request) -> String {
         self.inner.describe(what, request)
     }

@@ -16,6 +16,7 @@ pub mod http;
 pub mod json_scan;
 pub mod json_skip;
 pub mod ndjson;
+pub mod output;
 pub mod query_file;
 pub mod query_mix;
 pub mod rank;

@@ -41,6 +41,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.end_ns.saturating_add(longest_ns).saturating_add(SECOND_NS)
     }
 
+    /// Ends a shard whose schedule never began.
+    pub fn abandon(self) {
+        self.sessions.finish(self.clock.now_ns());
+    }
+
     pub(super) fn finish(mut self) -> ShardEnd {
         let now_ns = self.clock.now_ns();
         self.write_off(now_ns);
@@ -86,6 +91,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let clients_measured =
             self.client_from_ns.iter().filter(|&&from_ns| from_ns != NOT_YET).count() as u32;
         let warmup = self.warmup.take().map(|mut w| w.swap(relative_ns, 0, Interval::new(0)));
+        self.sessions.finish(now_ns);
         ShardEnd {
             rest: self.recorder.swap(relative_ns, 0, Interval::new(0)),
             warmup,

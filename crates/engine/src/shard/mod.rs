@@ -211,7 +211,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         outbox: Outbox,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ModelError> {
-        let schedule = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0)?;
+        let started = Schedule::start(&plan.model, plan.slice, plan.limits, plan.seed, 0);
+        let schedule = match started {
+            Ok(schedule) => schedule,
+            Err(error) => {
+                sessions.finish(clock.now_ns());
+                return Err(error);
+            }
+        };
         let (managed, slots) = plan.slots(protocol.depth());
         let clients = plan.model.clients().map_or(0, |c| plan.slice.share(u64::from(c)) as usize);
         let dedicated = managed.is_none() && clients == plan.connections as usize;
@@ -295,7 +302,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// # Errors
     /// When the load model cannot be run.
     pub fn run_from(mut self, start_ns: u64) -> Result<ShardEnd, ModelError> {
-        self.begin_run(start_ns)?;
+        if let Err(error) = self.begin_run(start_ns) {
+            self.abandon();
+            return Err(error);
+        }
         loop {
             let now_ns = self.clock.now_ns();
             self.notice(now_ns);

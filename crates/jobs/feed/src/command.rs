@@ -5,6 +5,7 @@ mod probe;
 mod shown;
 mod task;
 
+use crate::Tally;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
@@ -212,7 +213,7 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         let over = Arc::new(AtomicBool::new(false));
         let watch = task.watch(vec![keeping.stop.clone()], stop.clone(), over.clone())?;
         task.start_reader()?;
-        let (http, sessions) = (task.http, task.sessions());
+        let (http, (sessions, counted)) = (task.http, task.sessions());
         let mut second = |_: &_| progress.show();
         let started_ns = now_ns();
         let end = run_engine(&plan, || http, sessions, keeping.sink, &mut second, &stop);
@@ -221,7 +222,8 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         let _ = watch.join();
         progress.done();
         let end = end?;
-        let ended = Ended { started_ns, cpu_s: end.cpu_s, stopped: signals::is_stopped() };
+        let tally = Tally::of_shards(&counted);
+        let ended = Ended { started_ns, cpu_s: end.cpu_s, stopped: signals::is_stopped(), tally };
         let (result, warnings) = finish::result(&task, &ended);
         let verdict = finish::verdict(&result, ended.stopped);
         let verdict = throughput::judge(verdict, &end, Some(finish::input(&result)));

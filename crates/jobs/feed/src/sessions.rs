@@ -23,6 +23,7 @@ use plimsoll_wire::{Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLE
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 
 /// Operations of a shard that may wait behind earlier ones on the same documents.
 const BEHIND_MAX: u32 = 8192;
@@ -70,6 +71,8 @@ pub struct FeedSessions {
     said: BTreeMap<u16, String>,
     /// When operations whose time is over are looked for next, ns.
     look_ns: u64,
+    /// Takes the tally at the end.
+    counted: Sender<Tally>,
 }
 
 /// What an answer, or none, means for its operation.
@@ -90,9 +93,16 @@ enum Verdict {
 }
 
 impl FeedSessions {
-    /// The sessions of shard `shard` of `shards`; `forms` holds one form for each target.
+    /// The sessions of shard `shard` of `shards`, which send their tally to `counted` at the end; `forms` holds one form
+    /// for each target.
     #[must_use]
-    pub fn new(feed: Arc<Feed>, forms: Arc<Vec<FeedForm>>, shard: u32, shards: u32) -> Self {
+    pub fn new(
+        feed: Arc<Feed>,
+        forms: Arc<Vec<FeedForm>>,
+        shard: u32,
+        shards: u32,
+        counted: Sender<Tally>,
+    ) -> Self {
         let settings = &feed.settings;
         let slice = Slice { index: shard, of: shards.max(1) };
         let share = |all: u32| (slice.share(u64::from(all)) as u32).max(1);
@@ -126,6 +136,7 @@ impl FeedSessions {
             reason: String::new(),
             said: BTreeMap::new(),
             look_ns: 0,
+            counted,
             feed,
         }
     }
@@ -297,12 +308,6 @@ impl FeedSessions {
     }
 }
 
-impl Drop for FeedSessions {
-    fn drop(&mut self) {
-        self.leave();
-    }
-}
-
 /// What a server says in its reply, as a person wants to read it.
 pub(super) fn said(status: u16, body: &[u8]) -> String {
     let pointer = plimsoll_workloads::json_scan::Pointer::parse("/message");
@@ -425,6 +430,12 @@ where
         }
         let why = format!("no answer ({})", failure.name());
         self.decide(number, Verdict::Away, failure as u16, times.sent_ns, &why);
+    }
+
+    fn finish(self: Box<Self>, now_ns: u64) {
+        let mut own = *self;
+        own.learn_time(now_ns);
+        own.leave();
     }
 
     fn called(&mut self, now_ns: u64) -> u32 {

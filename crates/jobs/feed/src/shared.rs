@@ -3,7 +3,6 @@
 use super::batch::Parameters;
 use super::failed::FailedOperations;
 use super::input::Input;
-use super::tally::Tally;
 use plimsoll_core::schedule::{Limits, LoadModel};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -87,7 +86,6 @@ pub struct Feed {
     /// What was not accepted.
     pub failed: FailedOperations,
     pub(super) seen: Vec<Seen>,
-    ended: Mutex<Tally>,
     pub(super) stopped: AtomicBool,
     trouble: Mutex<Option<String>>,
 }
@@ -101,7 +99,6 @@ impl Feed {
             input,
             failed,
             seen: (0..shards).map(|_| Seen::default()).collect(),
-            ended: Mutex::default(),
             stopped: AtomicBool::new(false),
             trouble: Mutex::default(),
         }
@@ -139,16 +136,6 @@ impl Feed {
             now.accepted_at_ns = now.accepted_at_ns.max(read(&seen.accepted_at_ns));
         }
         now
-    }
-
-    /// What all shards that have ended counted.
-    #[must_use]
-    pub fn tally(&self) -> Tally {
-        lock(&self.ended).clone()
-    }
-
-    pub(super) fn shard_ended(&self, tally: &Tally) {
-        lock(&self.ended).merge(tally);
     }
 }
 

@@ -3,6 +3,7 @@
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::outcome::Failure;
 use std::collections::BTreeMap;
+use std::sync::mpsc::Receiver;
 
 /// Times of the answers of one status.
 #[derive(Clone, Debug)]
@@ -85,6 +86,14 @@ impl Tally {
     pub fn lost(&self) -> BTreeMap<String, u64> {
         let some = Failure::ALL.iter().zip(&self.lost).filter(|(_, count)| **count > 0);
         some.map(|(failure, count)| (failure.name().to_owned(), *count)).collect()
+    }
+
+    /// Those of all shards that have ended, together.
+    #[must_use]
+    pub fn of_shards(counted: &Receiver<Tally>) -> Self {
+        let mut all = Self::default();
+        counted.try_iter().for_each(|own| all.merge(&own));
+        all
     }
 
     /// Adds another shard's.

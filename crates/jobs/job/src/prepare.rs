@@ -98,7 +98,7 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
         forms: Arc::new(forms),
         judge,
         troubles: Troubles::default(),
-        parks: vec![Park::default(); scenario.threads as usize],
+        parks: (0..scenario.threads).map(|_| Park::default()).collect(),
         script,
         filling,
     };

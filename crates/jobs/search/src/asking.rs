@@ -8,7 +8,7 @@ use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Keep, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use plimsoll_workloads::render::{HttpForm, RenderedSet, RequestParts};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What came back to one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,14 +31,13 @@ impl Answer {
     }
 }
 
-/// Answers by the requests' places.
-pub type Answers = Arc<Mutex<Vec<Answer>>>;
-
 /// Asks every request once.
 pub struct AskingSessions {
     requests: RenderedSet,
     next: usize,
-    answers: Answers,
+    /// By the requests' places.
+    answers: Vec<Answer>,
+    answered: Sender<Vec<Answer>>,
     scratch: Vec<u8>,
 }
 
@@ -59,16 +58,16 @@ pub fn render(form: &HttpForm, call: &HttpCall, out: &mut Vec<u8>) {
 }
 
 impl AskingSessions {
-    /// Sessions for these requests, and the place where their answers will be.
+    /// Sessions for these requests, and where the answers arrive at their end, in the order of the requests.
     #[must_use]
-    pub fn new(requests: RenderedSet) -> (Self, Answers) {
-        let answers: Answers = Arc::new(Mutex::new(vec![Answer::default(); requests.len()]));
-        (Self { requests, next: 0, answers: answers.clone(), scratch: Vec::new() }, answers)
+    pub fn new(requests: RenderedSet) -> (Self, Receiver<Vec<Answer>>) {
+        let (answered, received) = channel();
+        let answers = vec![Answer::default(); requests.len()];
+        (Self { requests, next: 0, answers, answered, scratch: Vec::new() }, received)
     }
 
-    fn keep(&self, item: u64, answer: Answer) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = answers.get_mut(item as usize) {
+    fn keep(&mut self, item: u64, answer: Answer) {
+        if let Some(place) = self.answers.get_mut(item as usize) {
             *place = answer;
         }
     }
@@ -109,6 +108,11 @@ impl Sessions<Http> for AskingSessions {
     fn lost(&mut self, _client: u32, what: &Submission, failure: Failure, times: Times) {
         let service_ns = times.done_ns.saturating_sub(times.sent_ns);
         self.keep(what.item, Answer { lost: Some(failure), service_ns, ..Answer::default() });
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        // Nobody waits for the answers of a run that failed to start.
+        let _ = self.answered.send(self.answers);
     }
 
     fn describe(&self, _what: &Submission, _request: &Request) -> String {

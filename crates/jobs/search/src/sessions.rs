@@ -10,8 +10,9 @@ use plimsoll_core::rng::{Rng, derive_seed, splitmix64};
 use plimsoll_core::schedule::UserTurn;
 use plimsoll_workloads::script::Script;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 pub use halves::Parts;
 pub use http::{CellSessions, Filling, HttpAsking};
@@ -203,13 +204,22 @@ pub struct CellPlan {
     pub seed: u64,
 }
 
-/// Where a cell's users leave what they counted, and say that nothing comes back any more.
-#[derive(Clone, Default)]
+/// Channel for what a cell's users count, and the flag that they set when nothing comes back any more.
+#[derive(Clone)]
 pub struct Outbox {
-    /// What they counted, once they are dropped.
-    pub tally: Arc<Mutex<Tally>>,
+    /// Takes what they counted, at the end.
+    pub tally: Sender<Tally>,
     /// Set when nothing comes back any more.
     pub give_up: Arc<AtomicBool>,
+}
+
+impl Outbox {
+    /// An outbox, and where its tally arrives.
+    #[must_use]
+    pub fn new() -> (Self, Receiver<Tally>) {
+        let (tally, counted) = channel();
+        (Self { tally, give_up: Arc::default() }, counted)
+    }
 }
 
 /// Requests lost in a row, without one success between them, after which a cell is given up: so many for each user.
@@ -337,12 +347,11 @@ impl Users {
             }
         }
     }
-}
 
-impl Drop for Users {
-    fn drop(&mut self) {
-        let tally = std::mem::take(&mut self.tally);
-        *self.outbox.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
+    /// Hands over what was counted.
+    fn finish(self) {
+        // A cell that failed to start counts nothing.
+        let _ = self.outbox.tally.send(self.tally);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What of an interrupted visit's output its tokens do not cover.
 
-use super::digest::IdDigest;
-use super::slice::{IdSet, SliceProgress};
+use super::ids::{IdSet, number_of};
+use super::slice::SliceProgress;
 use plimsoll_wire::vespa::{Bucket, DocumentId, ProgressToken};
 use serde::Deserialize;
 
@@ -40,7 +40,7 @@ impl<'a> Coverage<'a> {
             id: String,
         }
         let Ok(Line { id }) = serde_json::from_slice(line) else { return };
-        let number = IdDigest::of(&id).number();
+        let number = number_of(&id);
         let Some((bits, id)) = self.bits.zip(DocumentId::parse(&id).ok()) else {
             self.unknown.insert(number);
             return;

@@ -15,19 +15,13 @@ pub struct IdDigest(u128);
 impl IdDigest {
     /// The digest of a set with one id.
     #[must_use]
-    pub fn of(id: &str) -> Self {
-        Self(u128::from_be_bytes(Md5::digest(id.as_bytes()).into()))
+    pub fn of(id: impl AsRef<[u8]>) -> Self {
+        Self(u128::from_be_bytes(Md5::digest(id).into()))
     }
 
     /// Adds a set that has nothing in common with this one.
     pub fn add(&mut self, other: Self) {
         self.0 = self.0.wrapping_add(other.0);
-    }
-
-    /// The digest as a number.
-    #[must_use]
-    pub fn number(self) -> u128 {
-        self.0
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::form::VisitStep;
 use super::gather::Gather;
+use super::output::Lines;
 use super::slice::Verdict;
 use super::whole::Visit;
 use plimsoll_core::clock::MILLISECOND_NS;
@@ -10,8 +11,10 @@ use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_wire::http1::{Keep, Reply, Request, decode_body};
 use plimsoll_wire::{Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
+use plimsoll_workloads::output::Waits;
 use plimsoll_workloads::render::HttpForm;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// How often a slice that waits for its turn looks whether it has come, ns.
 const LOOK_NS: u64 = 5 * MILLISECOND_NS;
@@ -25,7 +28,7 @@ pub struct VisitSessions {
     forms: Arc<Vec<HttpForm>>,
     /// The shard's number, and how many there are: client i is slice `i * shards + shard`.
     shard: (u32, u32),
-    lines: Vec<u8>,
+    lines: Lines,
     /// Why the last reply was refused.
     reason: String,
     /// The latest time that is known, ns.
@@ -33,25 +36,36 @@ pub struct VisitSessions {
     /// Requests whose first byte has not come.
     awaiting: u32,
     gather: Gather,
+    /// Times from sending to the first byte of the reply.
     first_bytes: Histogram,
-    /// Whether slices rest since the output was full, and not since others ask.
+    /// Takes them at the end.
+    counted: Sender<Histogram>,
+    /// True if slices rest because the output had no room, and not because others ask.
     were_held: bool,
 }
 
 impl VisitSessions {
-    /// The sessions of shard `shard` of `shards`; `forms` holds one form for each target.
+    /// The sessions of shard `shard` of `shards`; `forms` holds one form for each target. At the end they send the times
+    /// from sending to the first byte of each reply to `counted`.
     #[must_use]
-    pub fn new(visit: Arc<Visit>, forms: Arc<Vec<HttpForm>>, shard: u32, shards: u32) -> Self {
+    pub fn new(
+        visit: Arc<Visit>,
+        forms: Arc<Vec<HttpForm>>,
+        shard: u32,
+        shards: u32,
+        counted: Sender<Histogram>,
+    ) -> Self {
         Self {
             visit,
             forms,
             shard: (shard, shards),
-            lines: Vec::new(),
+            lines: Lines::default(),
             reason: String::new(),
             now_ns: 0,
             awaiting: 0,
             gather: Gather::default(),
             first_bytes: Histogram::new(),
+            counted,
             were_held: false,
         }
     }
@@ -75,12 +89,6 @@ impl VisitSessions {
     }
 }
 
-impl Drop for VisitSessions {
-    fn drop(&mut self) {
-        self.visit.shard_ended(&self.first_bytes);
-    }
-}
-
 impl<P> Sessions<P> for VisitSessions
 where
     P: for<'a> Protocol<Request = Request, Reply<'a> = Reply<'a>>,
@@ -96,13 +104,13 @@ where
         if let Some(until_ns) = slice.retry_at_ns.take() {
             return Turn::Rest { until_ns };
         }
-        let is_full = visit.output.is_full();
-        self.were_held |= is_full;
-        if is_full || !(slice.admitted || visit.admit()) {
+        let must_wait = !visit.output.may_ask();
+        self.were_held |= must_wait;
+        if must_wait || !(slice.admitted || visit.admit()) {
             return Turn::Rest { until_ns: UNTIL_CALLED };
         }
         slice.admitted = true;
-        slice.begin(visit.limited_ns());
+        slice.begin(visit.waits());
         request.bytes.clear();
         let http = &self.forms[target as usize % self.forms.len()];
         let form = visit.form();
@@ -129,12 +137,12 @@ where
         // The output is asked for its time only where that matters: at the first piece, and at the end.
         if slice.awaits_first() {
             self.awaiting = self.awaiting.saturating_sub(1);
-            if let Some(wait_ns) = slice.first(times, visit.limited_ns()) {
+            if let Some(wait_ns) = slice.first(times, visit.waits()) {
                 self.first_bytes.record(wait_ns);
             }
         }
         self.lines.clear();
-        slice.piece(bytes, &visit.around(index, 0), &mut self.lines);
+        slice.piece(bytes, &visit.around(index, Waits::default()), &mut self.lines);
         // Under the slice's lock, so that whoever saves the visit sees both or neither.
         visit.output.write(index, &self.lines);
     }
@@ -152,7 +160,7 @@ where
         let mut slice = visit.slice(index);
         self.no_longer_awaited(slice.awaits_first());
         self.lines.clear();
-        let around = visit.around(index, visit.limited_ns());
+        let around = visit.around(index, visit.waits());
         let mut scratch = Vec::new();
         let body = decode_body(reply, &mut scratch, REFUSAL_MAX_BYTES).unwrap_or(reply.body);
         let verdict = slice.ended(reply.status, body, times, &around, &mut self.lines);
@@ -189,13 +197,18 @@ where
         self.dismiss(&mut slice.admitted, over);
     }
 
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        // Nobody counts a visit that failed to start.
+        let _ = self.counted.send(self.first_bytes);
+    }
+
     fn called(&mut self, now_ns: u64) -> u32 {
         self.now_ns = self.now_ns.max(now_ns);
         self.visit.look(now_ns);
         if self.visit.is_stopped() {
             return u32::MAX;
         }
-        if self.visit.output.is_full() {
+        if !self.visit.output.may_ask() {
             return 0;
         }
         match std::mem::take(&mut self.were_held) {

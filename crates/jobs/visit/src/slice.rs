@@ -2,16 +2,17 @@
 
 use super::digest::IdDigest;
 use super::form::VisitForm;
+use super::format::DocumentFormat;
+use super::ids::{IdSet, number_of};
 use super::item::{Entry, Item, ReplyError, form};
+use super::output::Lines;
 use super::reply::{ReplyForm, ReplyReader};
 use super::unpacked::Unpacked;
-use super::writer::DocumentFormat;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
+use plimsoll_workloads::output::Waits;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// Pause after the first failure, ns; half as much again after each further one.
 const PAUSE_MIN_NS: u64 = 200 * MILLISECOND_NS;
@@ -45,7 +46,8 @@ pub struct SliceProgress {
     pub replies: u64,
     /// Body bytes received.
     pub bytes: u64,
-    /// Digest of the ids written.
+    /// Digest of ids written, in a state that an older plimsoll has kept: each slice had its own.
+    #[serde(default)]
     pub digest: IdDigest,
     /// Everything of this slice that stands before this byte of its file is covered by the token.
     pub since: u64,
@@ -62,36 +64,13 @@ pub struct SliceTimes {
     pub receive_ns: u64,
 }
 
-/// Time for which the output had been the limit at some moments, ns; it belongs to neither side of the network.
+/// Time lost to the output until some moments; it belongs to neither side of the network.
 #[derive(Clone, Copy, Default)]
-struct Limited {
-    ended_ns: u64,
-    begun_ns: u64,
-    first_ns: u64,
+struct Lost {
+    ended: Waits,
+    begun: Waits,
+    first: Waits,
 }
-
-/// The low half of a digest is as good as any hash.
-#[derive(Default)]
-pub struct LowHalf(u64);
-
-impl Hasher for LowHalf {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u128(&mut self, number: u128) {
-        self.0 = number as u64;
-    }
-}
-
-/// A set of ids, by their digests.
-pub type IdSet = HashSet<u128, BuildHasherDefault<LowHalf>>;
 
 /// What the reply at hand has brought so far.
 #[derive(Default)]
@@ -142,7 +121,7 @@ pub struct Slice {
     reader: ReplyReader,
     unpacked: Unpacked,
     reply: Reply,
-    limited: Limited,
+    lost: Lost,
     /// What came with the reply at hand.
     current: IdSet,
     /// What came with replies that failed, or before a resume, and not again since: no token covers it.
@@ -156,8 +135,8 @@ pub struct Surroundings<'a> {
     pub form: &'a VisitForm,
     /// Prefix of all document ids, if the path names it.
     pub id_front: Option<&'a str>,
-    /// Time for which the output has been the limit so far, ns.
-    pub limited_ns: u64,
+    /// Time lost to the output so far.
+    pub waits: Waits,
     /// What an interrupted visit had written and may come again in whatever slice.
     pub earlier: &'a IdSet,
     /// How lines are written.
@@ -172,12 +151,12 @@ impl Slice {
         Self { progress, uncovered, ..Self::default() }
     }
 
-    /// A request goes out, when the output had been the limit for so long, ns.
-    pub fn begin(&mut self, limited_ns: u64) {
+    /// A request goes out, when this much time had been lost to the output.
+    pub fn begin(&mut self, waits: Waits) {
         self.reader.clear();
         self.unpacked.clear();
         self.reply = Reply::default();
-        self.limited.begun_ns = limited_ns;
+        self.lost.begun = waits;
     }
 
     /// Returns whether nothing of the reply has come yet.
@@ -187,21 +166,23 @@ impl Slice {
 
     /// The first byte of the reply has come; how long it took, ns, where that is known: what came while nothing was
     /// received has waited for nobody knows how long.
-    pub fn first(&mut self, times: Times, limited_ns: u64) -> Option<u64> {
+    pub fn first(&mut self, times: Times, waits: Waits) -> Option<u64> {
         let wait_ns = times.done_ns.saturating_sub(times.sent_ns);
         self.reply.first_ns = times.done_ns;
         self.times.wait_ns += wait_ns;
         if self.last_ended_ns > 0 {
-            let held_ns = limited_ns.saturating_sub(self.limited.ended_ns);
+            // Before it asked it may have waited for room; since then the engine has put off its start.
+            let waited_ns = self.lost.begun.limited_ns - self.lost.ended.limited_ns;
+            let put_off_ns = waits.held_ns - self.lost.begun.held_ns;
             let turn_ns = times.sent_ns.saturating_sub(self.last_ended_ns);
-            self.times.turn_ns += turn_ns.saturating_sub(held_ns);
+            self.times.turn_ns += turn_ns.saturating_sub(waited_ns + put_off_ns);
         }
-        self.limited.first_ns = limited_ns;
-        (limited_ns == self.limited.begun_ns).then_some(wait_ns)
+        self.lost.first = waits;
+        (waits.held_ns == self.lost.begun.held_ns).then_some(wait_ns)
     }
 
     /// Reads a piece of the reply; whole lines are appended to `lines`.
-    pub fn piece(&mut self, bytes: &[u8], around: &Surroundings<'_>, lines: &mut Vec<u8>) {
+    pub fn piece(&mut self, bytes: &[u8], around: &Surroundings<'_>, lines: &mut Lines) {
         self.progress.bytes += bytes.len() as u64;
         if self.reply.broken.is_some() {
             return;
@@ -218,7 +199,7 @@ impl Slice {
         self.reply.broken = self.reply.broken.take().or(read.err());
     }
 
-    fn take(&mut self, item: Item<'_>, around: &Surroundings<'_>, lines: &mut Vec<u8>) {
+    fn take(&mut self, item: Item<'_>, around: &Surroundings<'_>, lines: &mut Lines) {
         match item {
             Item::Path(path) => self.reply.names_path |= around.form.is_path(&path),
             Item::Documents => self.reply.has_documents = true,
@@ -229,20 +210,19 @@ impl Slice {
                     return;
                 }
                 self.reply.entries += 1;
-                let digest = IdDigest::of(&id);
-                let number = digest.number();
+                let number = number_of(&id);
                 let known = self.uncovered.contains(&number) || around.earlier.contains(&number);
                 if !self.current.insert(number) || known {
                     self.progress.duplicates += 1;
                     return;
                 }
                 self.failures = 0;
-                self.progress.digest.add(digest);
                 match entry {
                     Entry::Put => self.progress.documents += 1,
                     Entry::Remove => self.progress.removes += 1,
                 }
-                around.format.line(entry, &id_json, &rest, lines);
+                around.format.line(entry, &id_json, &rest, &mut lines.text);
+                lines.mark(&id);
             }
             Item::Progress { token, percent } => {
                 if let Some(percent) = percent {
@@ -282,12 +262,12 @@ impl Slice {
         refusal: &[u8],
         times: Times,
         around: &Surroundings<'_>,
-        lines: &mut Vec<u8>,
+        lines: &mut Lines,
     ) -> Verdict {
         self.last_ended_ns = times.done_ns;
-        self.limited.ended_ns = around.limited_ns;
+        self.lost.ended = around.waits;
         if self.reply.first_ns > 0 {
-            let held_ns = around.limited_ns.saturating_sub(self.limited.first_ns);
+            let held_ns = around.waits.held_ns.saturating_sub(self.lost.first.held_ns);
             let receive_ns = times.done_ns.saturating_sub(self.reply.first_ns);
             self.times.receive_ns += receive_ns.saturating_sub(held_ns);
         } else {
@@ -375,7 +355,7 @@ impl Slice {
     pub fn failed(&mut self, reason: &str, now_ns: u64, failures_max: u32) {
         // A stream that brings nothing may hide why: its status was sent before the request was looked at.
         self.plain = !self.plain && self.reply.entries == 0 && self.reply.last.is_none();
-        self.begin(self.limited.begun_ns);
+        self.begin(self.lost.begun);
         self.uncovered.extend(self.current.drain());
         self.failures += 1;
         if self.failures > failures_max {

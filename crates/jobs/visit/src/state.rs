@@ -1,11 +1,16 @@
 //! What is kept of a visit, so that it can go on after an interruption.
 
 use super::VisitError;
+use super::digest::IdDigest;
 use super::form::VisitForm;
+use super::format::DocumentFormat;
 use super::output::Destination;
+use super::saver;
 use super::slice::SliceProgress;
-use super::writer::{DocumentFormat, Packing};
+use plimsoll_workloads::output::Packing;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 /// The name and version of the file that a resume reads.
@@ -21,6 +26,9 @@ pub(super) struct State {
     pub packing: Packing,
     /// Length of each file.
     pub bytes: Vec<u64>,
+    /// Digest of the ids in them.
+    #[serde(default)]
+    pub digest: IdDigest,
     pub slices: Vec<SliceProgress>,
 }
 
@@ -36,8 +44,14 @@ impl State {
         let text = serde_json::to_string_pretty(self).map_err(|e| error(e.into()))?;
         let mut whole = path.as_os_str().to_owned();
         whole.push(".new");
-        std::fs::write(&whole, text).map_err(error)?;
-        std::fs::rename(&whole, path).map_err(error)
+        let written = || {
+            let mut file = File::create(&whole)?;
+            file.write_all(text.as_bytes())?;
+            saver::sync(&file)?;
+            std::fs::rename(&whole, path)?;
+            saver::sync_folder(path)
+        };
+        written().map_err(error)
     }
 
     pub fn read(path: &Path) -> Result<Self, VisitError> {

@@ -3,19 +3,20 @@
 use super::at_once::{Climb, Step};
 use super::coverage::Coverage;
 use super::form::VisitForm;
+use super::format::DocumentFormat;
+use super::ids::IdSet;
 use super::output::{Destination, Output};
-use super::slice::{IdSet, Slice, SliceTimes, Surroundings};
+use super::saver::{self, Saving};
+use super::slice::{Slice, SliceTimes, Surroundings};
 use super::state::State;
-use super::writer::{DocumentFormat, Packing, lines_between};
 use super::{IdDigest, ReplyForm};
-use plimsoll_core::histogram::Histogram;
+use plimsoll_workloads::output::{Packing, Waits, lines_between};
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use thiserror::Error;
 
 /// Why a visit cannot begin or go on.
@@ -74,7 +75,7 @@ pub struct VisitTotals {
     pub replies: u64,
     /// Body bytes received.
     pub bytes: u64,
-    /// Digest of the ids written.
+    /// Digest of the ids written by now; what waits for the output is not in it.
     pub digest: IdDigest,
     /// Mean over the slices of how far they have come, 0 to 100.
     pub percent: f64,
@@ -120,10 +121,15 @@ pub struct Visit {
     pub(super) output: Output,
     slices: Vec<Mutex<Slice>>,
     earlier: IdSet,
+    /// Digest of what an interrupted visit had written.
+    earlier_digest: IdDigest,
     /// How long each file was when the visit was last saved.
     saved_bytes: Arc<Vec<AtomicU64>>,
-    /// Whether a saving stands in the output's queue.
+    /// Whether a saving is not through yet.
     is_saving: Arc<AtomicBool>,
+    /// How many were begun, and which was the last that came to its end.
+    savings: AtomicU64,
+    last_saving: Arc<Mutex<u64>>,
     pub(super) failures_max: u32,
     stopped: AtomicBool,
     trouble: Mutex<Option<String>>,
@@ -135,7 +141,6 @@ pub struct Visit {
     bytes: AtomicU64,
     /// Requests that took their whole time and brought nothing.
     unanswered: AtomicU32,
-    first_bytes: Mutex<Histogram>,
 }
 
 impl Visit {
@@ -183,7 +188,8 @@ impl Visit {
         let (uncovered, unknown) = (coverage.uncovered, coverage.unknown);
         let slices = state.slices.into_iter().zip(uncovered);
         let slices = slices.map(|(kept, uncovered)| Slice::resumed(kept, uncovered)).collect();
-        let visit = Self::of(form, destination, output, slices, unknown, failures_max);
+        let mut visit = Self::of(form, destination, output, slices, unknown, failures_max);
+        visit.earlier_digest = state.digest;
         for (saved, bytes) in visit.saved_bytes.iter().zip(&state.bytes) {
             saved.store(*bytes, Ordering::Relaxed);
         }
@@ -206,8 +212,11 @@ impl Visit {
             output,
             slices: slices.into_iter().map(Mutex::new).collect(),
             earlier,
+            earlier_digest: IdDigest::default(),
             saved_bytes: Arc::new((0..files).map(|_| AtomicU64::new(0)).collect()),
             is_saving: Arc::default(),
+            savings: AtomicU64::new(0),
+            last_saving: Arc::default(),
             failures_max,
             stopped: AtomicBool::new(false),
             trouble: Mutex::new(None),
@@ -216,7 +225,6 @@ impl Visit {
             climb: Mutex::new(None),
             bytes: AtomicU64::new(0),
             unanswered: AtomicU32::new(0),
-            first_bytes: Mutex::new(Histogram::new()),
         }
     }
 
@@ -241,7 +249,7 @@ impl Visit {
     pub(super) fn look(&self, now_ns: u64) {
         if let Some(climb) = lock(&self.climb).as_mut() {
             let bytes = self.bytes.load(Ordering::Relaxed);
-            let at_once = climb.look(now_ns, bytes, self.output.full_ns());
+            let at_once = climb.look(now_ns, bytes, self.output.waits().limited_ns);
             self.at_once.store(at_once, Ordering::Relaxed);
         }
     }
@@ -302,11 +310,11 @@ impl Visit {
         lock(&self.slices[index as usize])
     }
 
-    pub(super) fn around(&self, index: u32, limited_ns: u64) -> Surroundings<'_> {
+    pub(super) fn around(&self, index: u32, waits: Waits) -> Surroundings<'_> {
         Surroundings {
             form: &self.form,
             id_front: self.id_front.as_deref(),
-            limited_ns,
+            waits,
             earlier: &self.earlier,
             format: self.output.format(),
             saved_bytes: self.saved_bytes[index as usize % self.saved_bytes.len()]
@@ -333,31 +341,39 @@ impl Visit {
     /// sent when it is done; nothing is waited for.
     fn begin_saving(&self, path: &Path) -> Receiver<Result<(), VisitError>> {
         let (tell, told) = channel();
-        let (saved, is_saving, path) =
-            (self.saved_bytes.clone(), self.is_saving.clone(), path.to_owned());
-        is_saving.store(true, Ordering::Relaxed);
+        self.is_saving.store(true, Ordering::Relaxed);
         // While all slices are held, lines and tokens stand still together.
         let held: Vec<_> = (0..self.slices.len() as u32).map(|index| self.slice(index)).collect();
-        let mut state = State {
-            schema: State::schema(),
-            form: self.form.clone(),
-            destination: self.destination.clone(),
-            format: self.output.format(),
-            packing: self.output.packing(),
-            bytes: Vec::new(),
-            slices: held.iter().map(|slice| slice.progress.clone()).collect(),
+        let saving = Saving {
+            state: State {
+                schema: State::schema(),
+                form: self.form.clone(),
+                destination: self.destination.clone(),
+                format: self.output.format(),
+                packing: self.output.packing(),
+                bytes: Vec::new(),
+                digest: self.earlier_digest,
+                slices: held.iter().map(|slice| slice.progress.clone()).collect(),
+            },
+            path: path.to_owned(),
+            paths: self.output.paths().to_vec(),
+            saved_bytes: self.saved_bytes.clone(),
+            number: self.savings.fetch_add(1, Ordering::Relaxed),
+            last: self.last_saving.clone(),
         };
-        self.output.checkpoint(Box::new(move |lengths| {
-            let result = lengths.map_err(VisitError::Output).and_then(|bytes| {
-                for (saved, bytes) in saved.iter().zip(&bytes) {
-                    saved.store(*bytes, Ordering::Relaxed);
-                }
-                state.bytes = bytes;
-                state.write(&path)
+        let (digest, is_saving) = (self.output.digest().clone(), self.is_saving.clone());
+        self.output.checkpoint(Box::new(move |reached| {
+            // Now, that is for all lines before the checkpoint and for none behind it.
+            let digest = *lock(&digest);
+            saver::on_its_own(move || {
+                let result = match reached {
+                    Ok(reached) => saving.carry_out(reached, digest),
+                    Err(error) => Err(VisitError::Output(error)),
+                };
+                is_saving.store(false, Ordering::Relaxed);
+                // Whoever does not listen does not want to know.
+                let _ = tell.send(result);
             });
-            is_saving.store(false, Ordering::Relaxed);
-            // Whoever does not listen does not want to know.
-            let _ = tell.send(result);
         }));
         told
     }
@@ -398,46 +414,33 @@ impl Visit {
             Some(path) => self.begin_saving(path),
             None => {
                 let (tell, told) = channel();
-                self.output.checkpoint(Box::new(move |lengths| {
-                    let _ = tell.send(lengths.map(drop).map_err(VisitError::Output));
+                self.output.checkpoint(Box::new(move |reached| {
+                    let _ = tell.send(reached.map(drop).map_err(VisitError::Output));
                 }));
                 told
             }
         };
-        loop {
-            match told.recv_timeout(Duration::from_millis(20)) {
-                Ok(result) => return result,
-                Err(RecvTimeoutError::Timeout) if goes_on() => {}
-                Err(_) => {
-                    self.output.abandon();
-                    let bytes = self.output.unwritten_bytes();
-                    let text = format!("{bytes} bytes of documents were not taken by the output");
-                    return Err(VisitError::Output(text));
-                }
-            }
-        }
+        self.output.wait(&told, goes_on).unwrap_or_else(|| {
+            let bytes = self.output.unwritten_bytes();
+            let text = format!("{bytes} bytes of documents were not taken by the output");
+            Err(VisitError::Output(text))
+        })
     }
 
-    /// For how long the output was full, so that nothing was received, ns.
+    /// Time in which slices waited for the output, ns.
     #[must_use]
     pub fn limited_ns(&self) -> u64 {
-        self.output.full_ns()
+        self.waits().limited_ns
+    }
+
+    pub(super) fn waits(&self) -> Waits {
+        self.output.waits()
     }
 
     /// Why the visit as a whole was ended early.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).clone()
-    }
-
-    pub(super) fn shard_ended(&self, first_bytes: &Histogram) {
-        lock(&self.first_bytes).merge(first_bytes);
-    }
-
-    /// Times from sending to the first byte of the reply, of all shards that have ended.
-    #[must_use]
-    pub fn first_bytes(&self) -> Histogram {
-        lock(&self.first_bytes).clone()
     }
 
     /// Where all slices stand together.
@@ -474,6 +477,8 @@ impl Visit {
                 });
             }
         }
+        totals.digest.add(self.earlier_digest);
+        totals.digest.add(*lock(self.output.digest()));
         totals.percent = percent / f64::from(totals.slices.max(1));
         totals
     }

@@ -217,7 +217,8 @@ impl Cluster {
 fn drive(visit: &Arc<Visit>, cluster: &mut Cluster, steps: u64, save_to: Option<&Path>) {
     let authority = Authority { host: "127.0.0.1".to_owned(), port: 80, tls: false };
     let http = HttpForm::new(&authority, &visit.form().headers(), false).unwrap();
-    let mut sessions = VisitSessions::new(visit.clone(), Arc::new(vec![http]), 0, 1);
+    let (sender, _counted) = std::sync::mpsc::channel();
+    let mut sessions = VisitSessions::new(visit.clone(), Arc::new(vec![http]), 0, 1, sender);
     let sessions: &mut dyn Sessions<Http1> = &mut sessions;
     let mut left: Vec<u32> = (0..visit.form().slices).collect();
     let mut now_ns = 1;

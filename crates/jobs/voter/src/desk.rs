@@ -11,6 +11,7 @@ use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::Slice;
 use plimsoll_wire::{Submission, Turn, UNTIL_CALLED};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// What a database says of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +49,18 @@ pub(super) struct Desk {
     tally: VoterTally,
     /// The last of the servers' times that are not in the tally yet.
     server_run: Run,
+    /// Takes the tally at the end.
+    counted: Sender<VoterTally>,
 }
 
 impl Desk {
-    /// That of shard `shard` of `shards`.
-    pub(super) fn new(voting: Arc<Voting>, shard: u32, shards: u32) -> Self {
+    /// That of shard `shard` of `shards`, which sends its tally to `counted` at the end.
+    pub(super) fn new(
+        voting: Arc<Voting>,
+        shard: u32,
+        shards: u32,
+        counted: Sender<VoterTally>,
+    ) -> Self {
         let settings = &voting.settings;
         let most = settings.under_way_max;
         let tuner = settings.tune.clone().map(|goal| Tuner::new(goal, most, shards));
@@ -69,6 +77,7 @@ impl Desk {
             tuner,
             tally: VoterTally::default(),
             server_run: Run::default(),
+            counted,
             voting,
         }
     }
@@ -207,15 +216,14 @@ impl Desk {
             .allowed
             .store(u64::from(allowed), std::sync::atomic::Ordering::Relaxed);
     }
-}
 
-/// What was under way when the run was cut off may have been done.
-impl Drop for Desk {
-    fn drop(&mut self) {
+    /// Hands over the tally. Calls in flight when the run was cut off may have been done.
+    pub(super) fn finish(mut self) {
         self.server_run.flush(&mut self.tally.server);
         self.tally.unknown += u64::from(self.under_way);
         add(&self.seen().unknown, u64::from(self.under_way));
-        self.voting.shard_ended(&self.tally);
+        // Nobody counts a benchmark that failed to start.
+        let _ = self.counted.send(self.tally);
     }
 }
 

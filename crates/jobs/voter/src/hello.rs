@@ -2,6 +2,7 @@
 
 use super::desk::{Answer, Desk};
 use super::shared::Voting;
+use super::tally::VoterTally;
 use super::{postgres, volt};
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
@@ -9,6 +10,7 @@ use plimsoll_wire::postgres::{Postgres, Reply, RequestError, Statement, Transact
 use plimsoll_wire::volt::{Response, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// The rows: dialect, hello, world.
 pub const GREETINGS: [(&str, &str, &str); 2] =
@@ -63,16 +65,16 @@ pub struct VoltHello {
 }
 
 impl VoltHello {
-    /// Those of shard `shard` of `shards`.
+    /// Those of shard `shard` of `shards`, which send their tally to `counted` at the end.
     #[must_use]
-    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32) -> Self {
+    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32, counted: Sender<VoterTally>) -> Self {
         let select = |(dialect, _, _): &(&str, &str, &str)| {
             let mut request = plimsoll_wire::volt::Request::default();
             request.call("Select", &[Value::String(dialect)]);
             request
         };
         let requests = GREETINGS.iter().map(select).collect();
-        Self { desk: Desk::new(voting, shard, shards), requests }
+        Self { desk: Desk::new(voting, shard, shards, counted), requests }
     }
 }
 
@@ -127,6 +129,10 @@ impl Sessions<Volt> for VoltHello {
         self.desk.lost(failure, true, times);
     }
 
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        self.desk.finish();
+    }
+
     fn called(&mut self, _now_ns: u64) -> u32 {
         self.desk.called()
     }
@@ -150,10 +156,10 @@ pub struct PostgresHello {
 }
 
 impl PostgresHello {
-    /// Those of shard `shard` of `shards`.
+    /// Those of shard `shard` of `shards`, which send their tally to `counted` at the end.
     #[must_use]
-    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32) -> Self {
-        Self { desk: Desk::new(voting, shard, shards) }
+    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32, counted: Sender<VoterTally>) -> Self {
+        Self { desk: Desk::new(voting, shard, shards, counted) }
     }
 }
 
@@ -195,6 +201,10 @@ impl Sessions<Postgres> for PostgresHello {
 
     fn undone(&mut self, _: u32, _: &Submission, failure: Failure, times: Times) {
         self.desk.lost(failure, true, times);
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        self.desk.finish();
     }
 
     fn called(&mut self, _now_ns: u64) -> u32 {

@@ -2,6 +2,7 @@
 
 use super::desk::{Answer, Desk};
 use super::shared::Voting;
+use super::tally::VoterTally;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::voter::areas::REGIONS;
@@ -13,6 +14,7 @@ use plimsoll_workloads::sql::explained;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use thiserror::Error;
 
 /// How often a vote is repeated by default that PostgreSQL rolled back for others' sake.
@@ -201,10 +203,17 @@ pub struct PostgresVotes {
 }
 
 impl PostgresVotes {
-    /// Those of shard `shard` of `shards`. Connections must have the statements of [`vote_statements`].
+    /// Those of shard `shard` of `shards`, which send their tally to `counted` at the end. Connections must have the
+    /// statements of [`vote_statements`].
     #[must_use]
-    pub fn new(voting: Arc<Voting>, way: SqlWay, shard: u32, shards: u32) -> Self {
-        Self { desk: Desk::new(voting, shard, shards), way }
+    pub fn new(
+        voting: Arc<Voting>,
+        way: SqlWay,
+        shard: u32,
+        shards: u32,
+        counted: Sender<VoterTally>,
+    ) -> Self {
+        Self { desk: Desk::new(voting, shard, shards, counted), way }
     }
 
     /// What the database says of a vote; `None` when it says something else.
@@ -274,6 +283,10 @@ impl Sessions<Postgres> for PostgresVotes {
 
     fn undone(&mut self, _client: u32, _what: &Submission, failure: Failure, times: Times) {
         self.desk.lost(failure, true, times);
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        self.desk.finish();
     }
 
     fn called(&mut self, _now_ns: u64) -> u32 {

@@ -120,7 +120,6 @@ pub struct Voting {
     pub(super) seen: Vec<Seen>,
     /// When the first call was made, ns; the greatest number before.
     first_ns: AtomicU64,
-    ended: Mutex<VoterTally>,
     stopped: AtomicBool,
     trouble: Mutex<Option<String>>,
 }
@@ -136,7 +135,6 @@ impl Voting {
             settings,
             seen: (0..shards).map(|_| Seen::default()).collect(),
             first_ns: AtomicU64::new(u64::MAX),
-            ended: Mutex::default(),
             stopped: AtomicBool::new(false),
             trouble: Mutex::default(),
         })
@@ -191,26 +189,16 @@ impl Voting {
         now
     }
 
-    /// What all shards that have ended counted.
+    /// What the load that keeps a limit came to, by the tally of all shards; `None` where there was none to keep.
     #[must_use]
-    pub fn tally(&self) -> VoterTally {
-        lock(&self.ended).clone()
-    }
-
-    /// What the load that keeps a limit came to; `None` where there was none to keep.
-    #[must_use]
-    pub fn tuned(&self) -> Option<TuneResult> {
+    pub fn tuned(&self, tally: &VoterTally) -> Option<TuneResult> {
         let goal = self.settings.tune.as_ref()?;
-        Some(lock(&self.ended).trace.result(goal))
+        Some(tally.trace.result(goal))
     }
 
     /// A shard makes its first call.
     pub(super) fn shard_begins(&self) {
         self.first_ns.fetch_min(now_ns(), Ordering::Relaxed);
-    }
-
-    pub(super) fn shard_ended(&self, tally: &VoterTally) {
-        lock(&self.ended).merge(tally);
     }
 }
 

@@ -4,6 +4,7 @@ use super::trace::Trace;
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::voter::{Rejected, ServerTimes, VoterResult};
 use std::collections::BTreeMap;
+use std::sync::mpsc::Receiver;
 
 /// Different failures that are told by their texts.
 const ERRORS_MAX: usize = 20;
@@ -34,6 +35,14 @@ pub struct VoterTally {
 }
 
 impl VoterTally {
+    /// Those of all shards that have ended, together.
+    #[must_use]
+    pub fn of_shards(counted: &Receiver<VoterTally>) -> Self {
+        let mut all = Self::default();
+        counted.try_iter().for_each(|own| all.merge(&own));
+        all
+    }
+
     /// Adds another shard's.
     pub fn merge(&mut self, other: &VoterTally) {
         self.sent += other.sent;

@@ -4,6 +4,7 @@ use super::ballots::Ballot;
 use super::desk::{Answer, Desk};
 use super::routes::{Dealer, Routes};
 use super::shared::Voting;
+use super::tally::VoterTally;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::voter::ContestantVotes;
@@ -11,6 +12,7 @@ use plimsoll_wire::volt::{ParamPlace, Request, Response, Status, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 pub(crate) use plimsoll_workloads::volt_calls::{said, told};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// The sessions of one shard: each client calls `Vote`.
 #[derive(Debug)]
@@ -22,10 +24,10 @@ pub struct VoltVotes {
 }
 
 impl VoltVotes {
-    /// Those of shard `shard` of `shards`.
+    /// Those of shard `shard` of `shards`, which send their tally to `counted` at the end.
     #[must_use]
-    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32) -> Self {
-        let desk = Desk::new(voting, shard, shards);
+    pub fn new(voting: Arc<Voting>, shard: u32, shards: u32, counted: Sender<VoterTally>) -> Self {
+        let desk = Desk::new(voting, shard, shards, counted);
         Self { form: Form::new(desk.max_votes()), desk, dealer: None }
     }
 
@@ -100,6 +102,10 @@ impl Sessions<Volt> for VoltVotes {
 
     fn undone(&mut self, _client: u32, _what: &Submission, failure: Failure, times: Times) {
         self.desk.lost(failure, true, times);
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        self.desk.finish();
     }
 
     fn called(&mut self, _now_ns: u64) -> u32 {

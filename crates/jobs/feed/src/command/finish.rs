@@ -15,13 +15,15 @@ pub struct Ended {
     pub cpu_s: f64,
     /// Whether the user ended it.
     pub stopped: bool,
+    /// What its sessions counted.
+    pub tally: Tally,
 }
 
 /// The result, and what a careful reader should know besides. Nothing is read any more from here on.
 pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
     let feed = &task.feed;
     feed.input.close();
-    let (tally, position) = (feed.tally(), feed.input.position());
+    let (tally, position) = (&ended.tally, feed.input.position());
     let mut warnings = Vec::new();
     if let Err(error) = feed.failed.finish() {
         warnings.push(format!("what was not accepted could not be written down: {error}"));
@@ -56,7 +58,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
         reply_bytes: tally.reply_bytes,
         http: if task.scenario.http2 { "2" } else { "1.1" }.to_owned(),
         connections: task.scenario.connection_count(),
-        inflight: inflight(task, &tally),
+        inflight: inflight(task, tally),
         codes: tally
             .codes
             .iter()

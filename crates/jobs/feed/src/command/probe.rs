@@ -15,7 +15,7 @@ use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use plimsoll_workloads::render::{HttpForm, RequestParts};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Sender, channel};
 
 /// How long an answer is waited for.
 const PATIENCE: Span = Span::seconds(3);
@@ -33,13 +33,8 @@ enum Answer {
 struct Question {
     form: HttpForm,
     asked: bool,
-    answer: Arc<Mutex<Option<Answer>>>,
-}
-
-impl Question {
-    fn answered(&self, answer: Answer) {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-    }
+    answer: Option<Answer>,
+    answered: Sender<Option<Answer>>,
 }
 
 impl Sessions<Http> for Question {
@@ -54,13 +49,18 @@ impl Sessions<Http> for Question {
     }
 
     fn judge(&mut self, _: u32, _: &Submission, reply: &Reply<'_>, _: Times) -> Judgement {
-        self.answered(Answer::Reply);
+        self.answer = Some(Answer::Reply);
         let outcome = Outcome::Ok;
         Judgement { outcome, status: reply.status, hits: None, body_bytes: reply.body_bytes }
     }
 
     fn lost(&mut self, _: u32, _: &Submission, failure: Failure, _: Times) {
-        self.answered(Answer::Failed(failure));
+        self.answer = Some(Answer::Failed(failure));
+    }
+
+    fn finish(self: Box<Self>, _: u64) {
+        // Nobody waits for the answer of a run that failed to start.
+        let _ = self.answered.send(self.answer);
     }
 
     fn describe(&self, _: &Submission, _: &Request) -> String {
@@ -88,14 +88,13 @@ pub fn speaks_http2(scenario: &Scenario, urls: &[Url], targets: &[Target]) -> Re
         let tls = tls_of(&own, urls)?;
         let mut plan = plan_of(&own, vec![target.clone()], tls, 1);
         plan.preconnect = false;
-        let answer = Arc::default();
+        let (answered, received) = channel();
         let form = HttpForm::new(&url.authority, &[], false).map_err(plimsoll_job::usage::usage)?;
-        let question = Question { form, asked: false, answer: Arc::clone(&answer) };
+        let question = Question { form, asked: false, answer: None, answered };
         let sessions: Vec<Box<dyn Sessions<Http> + Send>> = vec![Box::new(question)];
         let http = http_of(&own);
         run_engine(&plan, || http, sessions, &mut Nowhere, &mut |_| {}, &stop)?;
-        let answer = *answer.lock().unwrap_or_else(PoisonError::into_inner);
-        match answer {
+        match received.try_recv().ok().flatten() {
             Some(Answer::Reply) => return Ok(true),
             Some(Answer::Failed(Failure::Connect)) | None => {}
             Some(Answer::Failed(_)) => return Ok(false),

@@ -3,7 +3,7 @@
 use super::probe::speaks_http2;
 use crate::{
     FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, PACKED_ABOVE_BYTES,
-    Packed, Parameters, Reader, Settings, Source,
+    Packed, Parameters, Reader, Settings, Source, Tally,
 };
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
@@ -24,6 +24,7 @@ use plimsoll_workloads::render::HttpForm;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -134,15 +135,16 @@ impl Task {
         Ok(())
     }
 
-    /// Sessions for all shards.
-    pub fn sessions(&self) -> Vec<Box<dyn Sessions<Http> + Send>> {
+    /// Sessions for all shards, and where what they counted arrives at their end.
+    pub fn sessions(&self) -> (Vec<Box<dyn Sessions<Http> + Send>>, Receiver<Tally>) {
         let shards = self.scenario.threads;
-        (0..shards)
-            .map(|shard| {
-                let own = FeedSessions::new(self.feed.clone(), self.forms.clone(), shard, shards);
-                Box::new(own) as Box<dyn Sessions<Http> + Send>
-            })
-            .collect()
+        let (sender, counted) = channel();
+        let one = |shard| {
+            let (feed, forms) = (self.feed.clone(), self.forms.clone());
+            let own = FeedSessions::new(feed, forms, shard, shards, sender.clone());
+            Box::new(own) as Box<dyn Sessions<Http> + Send>
+        };
+        ((0..shards).map(one).collect(), counted)
     }
 
     /// Sets `stop` when one of `causes` is set, when the feed is given up, or when nothing was accepted for too

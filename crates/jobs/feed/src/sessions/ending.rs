@@ -103,7 +103,7 @@ impl FeedSessions {
     }
 
     /// What is held when the feed ends was not accepted, as far as is known.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn leave(mut self) {
         let over = self.is_over() && !self.feed.is_stopped();
         self.tally.window = self.window.size();
         (self.tally.shrinks, self.tally.pauses) = (self.window.shrinks(), self.circuit.opened());
@@ -146,6 +146,7 @@ impl FeedSessions {
             }
             batch = feed.input.take(self.shard, None).0;
         }
-        feed.shard_ended(&self.tally);
+        // Nobody counts a feed that failed to start.
+        let _ = self.counted.send(self.tally);
     }
 }

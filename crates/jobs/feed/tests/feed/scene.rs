@@ -59,7 +59,8 @@ impl Scene {
         let authority = Authority { host: "127.0.0.1".to_owned(), port: 80, tls: false };
         let http = HttpForm::new(&authority, &[], false).unwrap();
         let forms = Arc::new(vec![FeedForm::new(&http, false, Packed::Never)]);
-        let sessions = FeedSessions::new(feed.clone(), forms, 0, 1);
+        let (sender, counted) = std::sync::mpsc::channel();
+        let sessions = FeedSessions::new(feed.clone(), forms, 0, 1, sender);
         let server = Server::new(self.seed, self.faults);
         server.borrow_mut().service_ns = self.service_ns;
         let clock = VirtualClock::new();
@@ -87,7 +88,7 @@ impl Scene {
         feed.failed.finish().unwrap();
         let server = Rc::try_unwrap(server).ok().unwrap().into_inner();
         Outcome {
-            tally: feed.tally(),
+            tally: Tally::of_shards(&counted),
             trouble: feed.trouble(),
             failed: std::fs::read_to_string(&failed_path).unwrap(),
             reasons: std::fs::read_to_string(folder.join("failed.reasons")).unwrap(),

@@ -138,7 +138,7 @@ impl SessionForm {
                 let feed = RowFeed::new(rows.clone(), *order, seed, each, (shard, shards));
                 sessions = sessions.with_rows(templates.clone(), feed);
             }
-            all.push(Box::new(sessions.with_troubles(troubles.clone()).with_park(park.clone())));
+            all.push(Box::new(sessions.with_troubles(troubles.clone()).with_park(park)));
         }
         Ok(all)
     }
@@ -225,7 +225,7 @@ mod tests {
         drop(form.sessions(&scenario).unwrap());
         let mut first = form.sessions(&scenario).unwrap();
         assert_eq!(ask(&mut first, 2), ["/a", "/b"]);
-        drop(first);
+        first.into_iter().for_each(|sessions| sessions.finish(0));
         let mut second = form.sessions(&scenario).unwrap();
         assert_eq!(ask(&mut second, 4), ["/c", "/d", "/e", "/a"]);
     }

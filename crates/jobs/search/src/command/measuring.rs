@@ -33,7 +33,6 @@ use plimsoll_workloads::render::RenderedSet;
 use plimsoll_workloads::rows::{RowFeed, Rows};
 use plimsoll_workloads::script::{Script, UserOrder};
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Requests of a user who asks until the end of the run: more than any can ask.
@@ -319,7 +318,7 @@ fn one(
     let mut plan = engine.server.plan(model, length)?;
     plan.classes = asked.list.len();
     plan.seed = asked.spec.seed;
-    let outbox = Outbox::default();
+    let (outbox, counted) = Outbox::new();
     // The end of a run that was given up should not wait for the end of a second.
     plan.part.end_early = Some(outbox.give_up.clone());
     let mut sink = FirstFailure {
@@ -342,7 +341,7 @@ fn one(
     let server_cpu_s =
         engine.cpu_s().zip(cpu_before).map(|(after, before)| (after - before).max(0.0));
     signals::go_on("in the middle of a cell")?;
-    let tally = std::mem::take(&mut *outbox.tally.lock().unwrap_or_else(PoisonError::into_inner));
+    let tally = counted.try_recv().unwrap_or_default();
     let first_failure = sink.told.take().or_else(|| first_of_warmup(&end.warmup, &end.totals));
     // Before a request was sent, so that none of them failed.
     let turned_out = end.refused.map(|why| format!("the engine refused a connection: {why}"));

@@ -24,7 +24,6 @@ use plimsoll_wire::postgres::{Postgres, Reply, Request};
 use plimsoll_workloads::checks::{Checks, Seen};
 use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::render::{HttpForm, RenderedSet};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Longer than anything that is waited for here; requests have their own limits.
@@ -161,8 +160,11 @@ impl Server {
         if ended.interrupted {
             signals::go_on("while an engine was asked")?;
         }
-        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.pop().context("one request has one answer")
+        answers
+            .try_recv()
+            .ok()
+            .and_then(|mut answers| answers.pop())
+            .context("one request has one answer")
     }
 
     /// Why an answer is none, in the engine's own words or ours; none when it is one.

@@ -63,7 +63,7 @@ pub struct CellSessions {
 const DECODED_MAX: usize = 64 << 20;
 
 impl CellSessions {
-    /// The users of a cell. What they counted is in the outbox once they are dropped.
+    /// The users of a cell. What they counted goes to the outbox at the end.
     #[must_use]
     pub fn new(plan: CellPlan, asking: HttpAsking, outbox: Outbox) -> Self {
         Self {
@@ -137,6 +137,10 @@ impl Sessions<Http> for CellSessions {
 
     fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times) {
         self.users.lost(client, what.class, failure, times);
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        self.users.finish();
     }
 
     fn describe(&self, _what: &Submission, request: &Request) -> String {

@@ -121,7 +121,7 @@ pub struct SqlCellSessions {
 }
 
 impl SqlCellSessions {
-    /// The users of a cell. What they counted is in the outbox once they are dropped.
+    /// The users of a cell. What they counted goes to the outbox at the end.
     #[must_use]
     pub fn new(plan: CellPlan, asking: SqlAsking, outbox: Outbox) -> Self {
         Self { users: Users::new(plan, outbox), asking }
@@ -188,6 +188,10 @@ impl Sessions<Postgres> for SqlCellSessions {
 
     fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times) {
         self.users.lost(client, what.class, failure, times);
+    }
+
+    fn finish(self: Box<Self>, _now_ns: u64) {
+        self.users.finish();
     }
 
     fn describe(&self, what: &Submission, _request: &Request) -> String {

@@ -26,7 +26,7 @@ fn orders_are_what_they_are_called() {
     }
 }
 
-fn sessions(users: u32, passes: Option<u32>) -> (CellSessions, Arc<Mutex<Tally>>) {
+fn sessions(users: u32, passes: Option<u32>) -> (CellSessions, Receiver<Tally>) {
     let mut requests = RenderedSet::default();
     for class in 0..2 {
         requests.push(class, 0, |out| out.extend_from_slice(b"POST / HTTP/1.1\r\n\r\n{}"));
@@ -43,7 +43,7 @@ fn users_of(
     users: u32,
     course: Course,
     window: Window,
-) -> (CellSessions, Arc<Mutex<Tally>>) {
+) -> (CellSessions, Receiver<Tally>) {
     let plan = CellPlan {
         repeats: vec![1; requests.len()],
         queries: 3,
@@ -56,8 +56,7 @@ fn users_of(
     let dialect = Dialect::Elasticsearch;
     let checks = HttpAsking::checks(dialect, &["time<5us".to_owned()]).unwrap();
     let asking = HttpAsking { requests: Arc::new(requests), dialect, checks, filling: None };
-    let outbox = Outbox::default();
-    let result = outbox.tally.clone();
+    let (outbox, result) = Outbox::new();
     (CellSessions::new(plan, asking, outbox), result)
 }
 
@@ -94,8 +93,8 @@ fn the_window_counts_what_ends_in_it_wherever_it_began() {
         let judged = users.judge(0, &what, &reply(FINE, 200), times(from, to));
         assert_eq!((judged.outcome, judged.hits), (Outcome::Ok, Some(3)));
     }
-    drop(users);
-    let tally = result.lock().unwrap().clone();
+    Box::new(users).finish(0);
+    let tally = result.try_recv().unwrap();
     assert_eq!((tally.start_ns, tally.window_ok, tally.window_sum_ns), (50, 2, 80 + 949));
     // One in each half of the window, which tells nothing.
     assert_eq!(tally.parts.gain(1000).map(|gain| gain.is_clear), Some(false));
@@ -118,8 +117,8 @@ fn passes_end_the_window_when_the_first_user_is_done() {
     step(0, 20, 70);
     step(1, 60, 90);
     assert_eq!(users.next(0, 0, &mut Request::default()), Turn::Exhausted);
-    drop(users);
-    let tally = result.lock().unwrap().clone();
+    Box::new(users).finish(0);
+    let tally = result.try_recv().unwrap();
     assert_eq!((tally.first_over_ns, tally.window_ok, tally.last_ns), (70, 3, 90));
 }
 
@@ -142,8 +141,8 @@ fn a_200_that_timed_out_is_a_failure_and_says_why() {
         assert_eq!(judged.outcome, Outcome::Failed(failure), "{body}");
         assert!(users.explain(&what, &reply).0.contains(reason), "{body}");
     }
-    drop(users);
-    let tally = result.lock().unwrap().clone();
+    Box::new(users).finish(0);
+    let tally = result.try_recv().unwrap();
     assert_eq!((tally.window_ok, tally.queries[0].failed + tally.queries[1].failed), (0, 3));
 }
 
@@ -172,8 +171,8 @@ fn a_users_own_checks_come_on_top_of_the_dialects() {
     let judged = users.judge(0, &what, &reply(FINE, 200), times(200, 9_200));
     assert_eq!(judged.outcome, Outcome::Failed(Failure::Check), "it took longer than 5 us");
     assert!(users.explain(&what, &reply(FINE, 200)).0.contains("longer than a check allows"));
-    drop(users);
-    assert_eq!(result.lock().unwrap().window_ok, 0);
+    Box::new(users).finish(0);
+    assert_eq!(result.try_recv().unwrap().window_ok, 0);
 }
 
 #[test]
@@ -195,8 +194,8 @@ fn users_who_come_and_go_ask_by_their_script_and_all_of_them_count() {
         }
     }
     assert_eq!(asked, [0, 1, 2, 0, 1, 2]);
-    drop(users);
-    let tally = result.lock().unwrap().clone();
+    Box::new(users).finish(0);
+    let tally = result.try_recv().unwrap();
     assert_eq!((tally.start_ns, tally.first_over_ns, tally.last_ns), (100, 130, 160));
     assert_eq!((tally.window_ok, tally.window_sum_ns), (6, 60));
 }

@@ -46,7 +46,7 @@ pub fn carry(
     };
     let before = visit.totals();
     let progress = VisitProgress::new(visit.clone(), output.quiet);
-    let sessions = task.sessions(visit, &forms);
+    let (sessions, counted) = task.sessions(visit, &forms);
     let finished = carry_out(&task.scenario, &about, output, |keeping| {
         let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let flags = [keeping.stop.clone(), stop.clone(), over.clone()];
@@ -74,6 +74,7 @@ pub fn carry(
             seconds: (now_ns - started_ns) as f64 / 1e9,
             writing_s: (now_ns - received_ns) as f64 / 1e9,
             cpu_s: end.cpu_s,
+            first_bytes: finish::together(&counted),
         };
         let result = finish::result(visit, &before, &took, written.is_ok());
         let verdict = finish::verdict(&result, &end, signals::is_stopped());

@@ -34,7 +34,7 @@ fn cell(
     let visit = Visit::begin(form.clone(), to, task.failures_max);
     let visit = Arc::new(visit.map_err(|error| usage(error.to_string()))?);
     let (plan, forms) = task.plan(form)?;
-    let sessions = task.sessions(&visit, &forms);
+    let (sessions, _first_bytes) = task.sessions(&visit, &forms);
     let (rings, watch) = alarm(length)?;
     let started_ns = now_ns();
     let end = run_engine(&plan, Http::default, sessions, sink, &mut |_| {}, &rings);

@@ -1,10 +1,12 @@
 //! What a visit came to.
 
 use crate::{ReplyForm, SliceTimes, Visit, VisitTotals};
+use plimsoll_core::histogram::Histogram;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_job::throughput::Waiting;
+use std::sync::mpsc::Receiver;
 
 /// The shares of the time of slices.
 pub fn shares(times: SliceTimes) -> TimeShares {
@@ -19,6 +21,15 @@ pub struct Took {
     pub writing_s: f64,
     /// CPU of the process, s.
     pub cpu_s: f64,
+    /// Times from sending to the first byte of each reply.
+    pub first_bytes: Histogram,
+}
+
+/// The histograms of all shards, together.
+pub fn together(counted: &Receiver<Histogram>) -> Histogram {
+    let mut all = Histogram::new();
+    counted.try_iter().for_each(|own| all.merge(&own));
+    all
 }
 
 /// The result of a run that began with `before`; `written`: whether the output has taken everything.
@@ -54,7 +65,7 @@ pub fn result(visit: &Visit, before: &VisitTotals, took: &Took, written: bool) -
         gbps: bytes as f64 * 8.0 / 1e9 / seconds_own,
         cpu_s_per_gb: per_gb(cpu_s, bytes),
         time: shares(totals.times),
-        first_byte_ms: visit.first_bytes().summary(),
+        first_byte_ms: took.first_bytes.summary(),
         output_limited_s: visit.limited_ns() as f64 / 1e9,
         output_last_s: took.writing_s,
         slices_at_once: at_once,

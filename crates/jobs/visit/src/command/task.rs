@@ -3,6 +3,7 @@
 use crate::{Visit, VisitForm, VisitSessions};
 use anyhow::Result;
 use plimsoll_core::clock::parse_utc;
+use plimsoll_core::histogram::Histogram;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{LoadModel, Think};
 use plimsoll_engine::shard::ShardPlan;
@@ -14,6 +15,7 @@ use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::render::HttpForm;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
 /// Everything that is needed to run a visit in whatever way.
 pub struct Task {
@@ -134,18 +136,20 @@ impl Task {
         Ok((plan, Arc::new(forms)))
     }
 
+    /// Sessions for all shards, and where their times to the first byte arrive at their end.
     pub fn sessions(
         &self,
         visit: &Arc<Visit>,
         forms: &Arc<Vec<HttpForm>>,
-    ) -> Vec<Box<dyn Sessions<Http> + Send>> {
+    ) -> (Vec<Box<dyn Sessions<Http> + Send>>, Receiver<Histogram>) {
         let shards = self.scenario.threads.min(visit.form().visited().len() as u32);
-        (0..shards)
-            .map(|shard| {
-                let own = VisitSessions::new(visit.clone(), forms.clone(), shard, shards);
-                Box::new(own) as Box<dyn Sessions<Http> + Send>
-            })
-            .collect()
+        let (sender, counted) = channel();
+        let one = |shard| {
+            let own =
+                VisitSessions::new(visit.clone(), forms.clone(), shard, shards, sender.clone());
+            Box::new(own) as Box<dyn Sessions<Http> + Send>
+        };
+        ((0..shards).map(one).collect(), counted)
     }
 }
 

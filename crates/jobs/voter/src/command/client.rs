@@ -31,9 +31,11 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 
-/// Sessions of one shard.
-pub type MakeSessions<P> = dyn Fn(&Arc<Voting>, u32, u32) -> Box<dyn Sessions<P> + Send>;
+/// Sessions of one shard of so many, which send what they counted at the end.
+pub type MakeSessions<P> =
+    dyn Fn(&Arc<Voting>, u32, u32, Sender<VoterTally>) -> Box<dyn Sessions<P> + Send>;
 
 /// What is known when the calls begin.
 pub struct Before {
@@ -103,15 +105,15 @@ pub fn run(
             let protocol = volt_of(address, task.depth);
             let is_voter = task.is_voter();
             let routes = before.routes.clone();
-            let make: Box<MakeSessions<_>> = Box::new(move |voting, shard, shards| {
+            let make: Box<MakeSessions<_>> = Box::new(move |voting, shard, shards, counted| {
                 if is_voter {
-                    let votes = VoltVotes::new(voting.clone(), shard, shards);
+                    let votes = VoltVotes::new(voting.clone(), shard, shards, counted);
                     match &routes {
                         Some(routes) => Box::new(votes.routed(routes.clone())),
                         None => Box::new(votes),
                     }
                 } else {
-                    Box::new(VoltHello::new(voting.clone(), shard, shards))
+                    Box::new(VoltHello::new(voting.clone(), shard, shards, counted))
                 }
             });
             measure(task, output, &before, &|| protocol.clone(), &*make)
@@ -122,11 +124,11 @@ pub fn run(
             let protocol = sql.protocol(task.scenario.timeout, &[task.isolation.setting()])?;
             let protocol = protocol.with_statements(statements).with_depth(task.depth);
             let (is_voter, way) = (task.is_voter(), task.sql);
-            let make: Box<MakeSessions<_>> = Box::new(move |voting, shard, shards| {
+            let make: Box<MakeSessions<_>> = Box::new(move |voting, shard, shards, counted| {
                 if is_voter {
-                    Box::new(PostgresVotes::new(voting.clone(), way, shard, shards))
+                    Box::new(PostgresVotes::new(voting.clone(), way, shard, shards, counted))
                 } else {
-                    Box::new(PostgresHello::new(voting.clone(), shard, shards))
+                    Box::new(PostgresHello::new(voting.clone(), shard, shards, counted))
                 }
             });
             measure(task, output, &before, &|| protocol.clone(), &*make)
@@ -256,7 +258,9 @@ impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
         let task = self.task;
         let shards = task.scenario.threads;
         let voting = Arc::new(Voting::new(settings, shards)?);
-        let sessions = (0..shards).map(|shard| (self.make)(&voting, shard, shards)).collect();
+        let (sender, counted) = channel();
+        let one = |shard| (self.make)(&voting, shard, shards, sender.clone());
+        let sessions = (0..shards).map(one).collect();
         let done = AtomicBool::new(false);
         let watch = Watch {
             voting: &voting,
@@ -276,9 +280,10 @@ impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
             done.store(true, Ordering::Relaxed);
             end
         })?;
+        let tally = VoterTally::of_shards(&counted);
         let counted = Counted {
-            tally: voting.tally(),
-            tuned: voting.tuned(),
+            tuned: voting.tuned(&tally),
+            tally,
             first_ns: voting.first_call_ns(),
             trouble: voting.trouble(),
         };

@@ -19,6 +19,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_wire::Protocol;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
 /// Rate to begin with, calls per second.
 pub const START_PER_S: f64 = 200.0;
@@ -80,16 +81,16 @@ pub fn goal(task: &Task) -> Result<(Goal, Vec<u64>)> {
 #[derive(Default)]
 struct Parts {
     ended: VoterTally,
-    /// The part under way, or the last one.
-    current: Option<Arc<Voting>>,
+    /// The part that runs, or the last one, and what its sessions counted.
+    current: Option<(Arc<Voting>, Receiver<VoterTally>)>,
     first_ns: Option<u64>,
 }
 
 impl Parts {
     /// Adds up the part that has ended.
     fn close(&mut self) {
-        if let Some(voting) = self.current.take() {
-            self.ended.merge(&voting.tally());
+        if let Some((voting, counted)) = self.current.take() {
+            self.ended.merge(&VoterTally::of_shards(&counted));
             self.first_ns = self.first_ns.or(voting.first_call_ns());
         }
     }
@@ -129,8 +130,9 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         settings.game.seed = seed;
         // These rules were taken before.
         let Ok(voting) = Voting::new(settings, shards).map(Arc::new) else { return Vec::new() };
-        parts.current = Some(voting.clone());
-        (0..shards).map(|shard| make(&voting, shard, shards)).collect()
+        let (sender, counted) = channel();
+        parts.current = Some((voting.clone(), counted));
+        (0..shards).map(|shard| make(&voting, shard, shards, sender.clone())).collect()
     };
     let progress = SearchProgress::new(&goal, quiet);
     let mut second = |interval: &_| progress.second(interval);

@@ -70,13 +70,14 @@ impl Scene {
 
     fn run(&self) -> Outcome {
         let voting = Arc::new(Voting::new(self.settings.clone(), 1).unwrap());
+        let (sender, counted) = std::sync::mpsc::channel();
         let server = Server::new(self.seed, self.faults);
         server.borrow_mut().service_max_ms = self.service_max_ms;
         let sessions: Box<dyn Sessions<Volt>> = if self.hello {
             server.borrow_mut().wrong_rows = 20;
-            Box::new(VoltHello::new(voting.clone(), 0, 1))
+            Box::new(VoltHello::new(voting.clone(), 0, 1, sender))
         } else {
-            Box::new(VoltVotes::new(voting.clone(), 0, 1))
+            Box::new(VoltVotes::new(voting.clone(), 0, 1, sender))
         };
         let clock = VirtualClock::new();
         clock.advance_to(SECOND_NS);
@@ -107,7 +108,8 @@ impl Scene {
         let ledger = end.rest.ledger;
         assert_eq!(ledger.balance(), Ok(()));
         let server = Rc::try_unwrap(server).ok().unwrap().into_inner();
-        Outcome { tally: voting.tally(), now: voting.look(), end, ledger, server, voting }
+        let tally = VoterTally::of_shards(&counted);
+        Outcome { tally, now: voting.look(), end, ledger, server, voting }
     }
 
     fn plan(&self) -> ShardPlan {
@@ -257,14 +259,14 @@ fn a_limit_is_kept_by_as_many_calls_as_it_allows() {
         let outcome = scene.run();
         outcome.expect_same(8);
         // This server is never slower under load: all that is allowed is used.
-        let tuned = outcome.voting.tuned().unwrap();
+        let tuned = outcome.voting.tuned(&outcome.tally).unwrap();
         assert_eq!((tuned.best_under_way, outcome.now.allowed), (Some(100.0), 100));
         assert!(tuned.best_rate_per_s.unwrap() > 20_000.0, "{:?}", tuned.best_rate_per_s);
         assert!(tuned.goal == "p90=9ms" && tuned.latency == latency.name());
         // And one that is too slow whatever is asked of it is asked for one at a time.
         (scene.service_max_ms, scene.calls) = (30, 2000);
         let outcome = scene.run();
-        let tuned = outcome.voting.tuned().unwrap();
+        let tuned = outcome.voting.tuned(&outcome.tally).unwrap();
         assert!(outcome.now.allowed < 5, "{}", outcome.now.allowed);
         assert!(
             tuned.windows_held * 2 < tuned.windows.max(1),

@@ -1,40 +1,17 @@
-//! What a visit writes to: files, plain or packed, or standard output.
+//! Destinations: files, plain or packed, and standard output.
 
-use super::item::Entry;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 use zstd::stream::write::Encoder as ZstdEncoder;
 
 /// Bytes gathered before the system is asked to write.
 const BUFFER_BYTES: usize = 256 << 10;
-
-/// Format of a document's line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DocumentFormat {
-    /// `{"id":...,"fields":...}`, as `vespa visit` prints them.
-    Documents,
-    /// `{"put":...,"fields":...}`, as `vespa feed` reads them.
-    VespaFeed,
-}
-
-impl DocumentFormat {
-    /// Appends one line.
-    pub fn line(self, entry: Entry, id_json: &[u8], rest: &[u8], out: &mut Vec<u8>) {
-        let key: &[u8] = match (entry, self) {
-            (Entry::Remove, _) => b"{\"remove\":",
-            (Entry::Put, Self::Documents) => b"{\"id\":",
-            (Entry::Put, Self::VespaFeed) => b"{\"put\":",
-        };
-        out.extend_from_slice(key);
-        out.extend_from_slice(id_json);
-        out.extend_from_slice(rest);
-        out.push(b'\n');
-    }
-}
+/// The same where there may be thousands of files, and what comes has been gathered.
+const SMALL_BUFFER_BYTES: usize = 8 << 10;
 
 /// Compression of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,19 +39,19 @@ impl Packing {
 
 /// A file that counts what has been handed to the system.
 struct Counted {
-    file: File,
+    file: Arc<File>,
     bytes: u64,
 }
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = (&*self.file).write(bytes)?;
         self.bytes += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        (&*self.file).flush()
     }
 }
 
@@ -122,13 +99,30 @@ impl Writer {
                 file
             }
         };
-        let counted = Counted { file, bytes: keep_bytes.unwrap_or(0) };
+        let counted = Counted { file: Arc::new(file), bytes: keep_bytes.unwrap_or(0) };
         let buffered = BufWriter::with_capacity(BUFFER_BYTES, counted);
         let sink = match packing {
             Packing::Plain => Sink::Plain(buffered),
             packed => Sink::Between(packed, buffered),
         };
         Ok(Self { sink })
+    }
+
+    /// One of many plain files, from its beginning.
+    #[must_use]
+    pub fn one_of_many(file: File) -> Self {
+        let counted = Counted { file: Arc::new(file), bytes: 0 };
+        Self { sink: Sink::Plain(BufWriter::with_capacity(SMALL_BUFFER_BYTES, counted)) }
+    }
+
+    /// The file behind it, if it is one.
+    pub(super) fn system_file(&self) -> Option<Arc<File>> {
+        match &self.sink {
+            Sink::Plain(file) | Sink::Between(_, file) => Some(file.get_ref().file.clone()),
+            Sink::Gzip(file) => Some(file.get_ref().get_ref().file.clone()),
+            Sink::Zstd(file) => Some(file.get_ref().get_ref().file.clone()),
+            Sink::Stdout(_) | Sink::Broken => None,
+        }
     }
 
     /// Writes whole lines.
@@ -215,22 +209,4 @@ pub fn lines_between(
         line.clear();
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_documents_or_operations() {
-        let line = |format: DocumentFormat, entry| {
-            let mut out = Vec::new();
-            format.line(entry, b"\"id:a:b::c\"", b",\"fields\":{}}", &mut out);
-            String::from_utf8(out).unwrap()
-        };
-        let documents = DocumentFormat::Documents;
-        assert_eq!(line(documents, Entry::Put), "{\"id\":\"id:a:b::c\",\"fields\":{}}\n");
-        assert!(line(DocumentFormat::VespaFeed, Entry::Put).starts_with("{\"put\":"));
-        assert!(line(documents, Entry::Remove).starts_with("{\"remove\":"));
-    }
 }
