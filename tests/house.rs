@@ -125,7 +125,7 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 24] = [
+    let may: [(&str, &[&str]); 29] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
@@ -136,6 +136,11 @@ fn arrows_point_down_only() {
         ("jobs/feed", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/voter", &["core", "wire", "engine", "workloads", "report", "job"]),
         ("jobs/search", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/load", &["core", "wire", "engine", "workloads", "report", "job", "voter"]),
+        ("jobs/fbench", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/seek", &["core", "wire", "engine", "workloads", "report", "job", "load", "voter", "feed"]),
+        ("jobs/rank", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/mix", &["core", "wire", "engine", "workloads", "report", "job", "feed"]),
         ("jobs/job", &["core", "wire", "engine", "workloads", "report"]),
         ("servers/serving", &["core"]),
         ("servers/probe", &["serving"]),
@@ -157,6 +162,11 @@ fn arrows_point_down_only() {
                 "engine",
                 "workloads",
                 "job",
+                "mix",
+                "rank",
+                "seek",
+                "fbench",
+                "load",
                 "search",
                 "voter",
                 "feed",

@@ -18,7 +18,6 @@ pub mod json_skip;
 pub mod ndjson;
 pub mod query_file;
 pub mod query_mix;
-pub mod rank;
 pub mod render;
 pub mod rows;
 pub mod script;

@@ -5,8 +5,6 @@ use crate::catalogue::{
     plan::{Choices, Plan},
     runner,
 };
-use crate::commands::load::run_and_print;
-use crate::mix;
 use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
@@ -15,6 +13,7 @@ use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::usage::usage;
+use plimsoll_load::run_and_print;
 use plimsoll_report::folder::RUN_JSON;
 use plimsoll_report::load::load;
 use plimsoll_workloads::edit_distance::near_miss;
@@ -131,8 +130,8 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         && !catalogue::is_job(&text)
     {
         args.only_for_jobs("a scenario has no variables, roles and hooks")?;
-        if mix::is_mix(&text) {
-            return mix::run(path, &text, &output, args.dry_run);
+        if plimsoll_mix::is_mix(&text) {
+            return plimsoll_mix::run(path, &text, &output, args.dry_run);
         }
         return start(&read(path)?, path, &output, args.dry_run);
     }
