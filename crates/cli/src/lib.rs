@@ -1,15 +1,11 @@
 //! The program `plimsoll`: flags become a scenario, a scenario becomes a run, an outcome becomes an exit code.
 
-mod catalogue;
 mod commands;
-mod engines;
-mod quickstart;
-mod system_check;
 
 use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
-use commands::{compare, corpus, jobs, report, run, serve};
+use commands::{compare, corpus, report, serve};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
@@ -49,12 +45,12 @@ Every command explains itself: plimsoll COMMAND --help.
 
 /// All commands, in the order of the help. A job is added by its line here.
 const COMMANDS: [Command; 21] = [
-    Command::of::<run::RunArgs>(),
-    Command::of::<jobs::ListArgs>(),
-    Command::of::<jobs::InfoArgs>(),
-    Command::of::<jobs::InstallArgs>(),
-    Command::of::<jobs::CleanArgs>(),
-    Command::of::<commands::system_check::CheckArgs>(),
+    Command::of::<plimsoll_catalogue::RunArgs>(),
+    Command::of::<plimsoll_catalogue::ListArgs>(),
+    Command::of::<plimsoll_catalogue::InfoArgs>(),
+    Command::of::<plimsoll_catalogue::InstallArgs>(),
+    Command::of::<plimsoll_catalogue::CleanArgs>(),
+    Command::of::<plimsoll_catalogue::CheckArgs>(),
     Command::of::<plimsoll_load::LoadArgs>(),
     Command::of::<plimsoll_seek::SeekArgs>(),
     Command::of::<plimsoll_search::SearchArgs>(),

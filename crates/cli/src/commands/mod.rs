@@ -2,8 +2,5 @@
 
 pub mod compare;
 pub mod corpus;
-pub mod jobs;
 pub mod report;
-pub mod run;
 pub mod serve;
-pub mod system_check;

@@ -1,7 +1,7 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
-use crate::catalogue::{
-    self, QUICKSTART,
+use crate::{
+    QUICKSTART, is_job, named,
     plan::{Choices, Plan},
     runner,
 };
@@ -127,7 +127,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     let is_file = path.extension().is_some_and(|extension| extension == "toml");
     if is_file
         && let Ok(text) = std::fs::read_to_string(path)
-        && !catalogue::is_job(&text)
+        && !is_job(&text)
     {
         args.only_for_jobs("a scenario has no variables, roles and hooks")?;
         if plimsoll_mix::is_mix(&text) {
@@ -139,7 +139,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         args.only_for_jobs("a run that is repeated has no variables, roles and hooks")?;
         return repeat(path, &output, args.dry_run);
     }
-    let job = catalogue::named(&args.job)?;
+    let job = named(&args.job)?;
     let data = args.data.join(&job.name);
     let plan = Plan::new(&job, &args.choices(), &data)?;
     plan.check(program.check_words)?;
