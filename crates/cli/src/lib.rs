@@ -1,22 +1,11 @@
 //! The program `plimsoll`: flags become a scenario, a scenario becomes a run, an outcome becomes an exit code.
 
-mod catalogue;
 mod commands;
-mod engines;
-mod fbench_source;
-mod mix;
-mod postgres;
-mod quickstart;
-mod system_check;
-mod vespa_tls;
-mod volt;
 
 use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
-use commands::{
-    compare, corpus, fbench, jobs, load, rank, report, result_filter, run, seek, serve, split_file,
-};
+use commands::{compare, corpus, report, serve};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
@@ -56,27 +45,27 @@ Every command explains itself: plimsoll COMMAND --help.
 
 /// All commands, in the order of the help. A job is added by its line here.
 const COMMANDS: [Command; 21] = [
-    Command::of::<run::RunArgs>(),
-    Command::of::<jobs::ListArgs>(),
-    Command::of::<jobs::InfoArgs>(),
-    Command::of::<jobs::InstallArgs>(),
-    Command::of::<jobs::CleanArgs>(),
-    Command::of::<commands::system_check::CheckArgs>(),
-    Command::of::<load::LoadArgs>(),
-    Command::of::<seek::SeekArgs>(),
+    Command::of::<plimsoll_catalogue::RunArgs>(),
+    Command::of::<plimsoll_catalogue::ListArgs>(),
+    Command::of::<plimsoll_catalogue::InfoArgs>(),
+    Command::of::<plimsoll_catalogue::InstallArgs>(),
+    Command::of::<plimsoll_catalogue::CleanArgs>(),
+    Command::of::<plimsoll_catalogue::CheckArgs>(),
+    Command::of::<plimsoll_load::LoadArgs>(),
+    Command::of::<plimsoll_seek::SeekArgs>(),
     Command::of::<plimsoll_search::SearchArgs>(),
-    Command::of::<rank::RankArgs>(),
+    Command::of::<plimsoll_rank::RankArgs>(),
     Command::of::<plimsoll_voter::VoterArgs>(),
     Command::of::<plimsoll_voter::HelloArgs>(),
     Command::of::<plimsoll_visit::VisitArgs>(),
     Command::of::<plimsoll_feed::FeedArgs>(),
-    Command::of::<fbench::FbenchArgs>(),
+    Command::of::<plimsoll_fbench::FbenchArgs>(),
     Command::of::<serve::ServeArgs>(),
     Command::of::<report::ReportArgs>(),
     Command::of::<compare::CompareArgs>(),
     Command::of::<corpus::CorpusArgs>(),
-    Command::of::<split_file::SplitArgs>(),
-    Command::of::<result_filter::FilterArgs>(),
+    Command::of::<plimsoll_fbench::SplitArgs>(),
+    Command::of::<plimsoll_fbench::FilterArgs>(),
 ];
 
 /// What the jobs may ask of this program.
@@ -95,7 +84,7 @@ fn parser() -> clap::Command {
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let program = arguments.first().map(Path::new).and_then(Path::file_name);
-    let command = program.and_then(|name| name.to_str()).and_then(fbench::link_command);
+    let command = program.and_then(|name| name.to_str()).and_then(plimsoll_fbench::link_command);
     if let Some(command) = command {
         arguments.insert(1, command.into());
     }

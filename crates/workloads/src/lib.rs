@@ -19,7 +19,6 @@ pub mod ndjson;
 pub mod output;
 pub mod query_file;
 pub mod query_mix;
-pub mod rank;
 pub mod render;
 pub mod rows;
 pub mod script;

@@ -1,9 +1,9 @@
 //! `plimsoll report`: run records, printed again, and what several runs of a job say together.
 
-use crate::catalogue::names;
-use crate::catalogue::near_miss::unknown;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use plimsoll_catalogue::names;
+use plimsoll_catalogue::near_miss::unknown;
 use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::record::RunRecord;
 use plimsoll_job::exit;

@@ -26,10 +26,10 @@ mod stations;
 #[cfg(feature = "voterdb")]
 mod voter;
 
-use crate::engines::Engine;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use engine::{ClusterArgs, DatabaseArgs, NodeArgs};
+use plimsoll_catalogue::engines::Engine;
 use plimsoll_job::job::{Job, Program};
 
 const EXAMPLES: &str = "\

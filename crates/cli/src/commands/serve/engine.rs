@@ -1,11 +1,11 @@
 //! `plimsoll serve opensearch`, `elasticsearch`, `postgresql` and `voltdb`: the flags of real engines.
 
-use crate::engines::{
+use anyhow::Result;
+use clap::Args;
+use plimsoll_catalogue::engines::{
     ClusterServe, DatabaseServe, Durability, Engine, Method, NodeServe, serve_cluster,
     serve_database, serve_node,
 };
-use anyhow::Result;
-use clap::Args;
 use plimsoll_core::units::Size;
 use std::path::PathBuf;
 

@@ -5,7 +5,6 @@ mod feeding;
 mod searching;
 mod users;
 
-use crate::volt;
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::scenario::{RowOrder, Scenario};
@@ -23,6 +22,7 @@ use plimsoll_job::method::Method;
 use plimsoll_job::output::{Output, print_out, style, write_json};
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
+use plimsoll_load::volt;
 use std::path::PathBuf;
 use users::UserFlags;
 

@@ -62,6 +62,7 @@ pub enum Method {
 
 /// When a transaction is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "a comment here would be a line of --help")]
 pub enum Durability {
     Sync,
     Async,

@@ -2,7 +2,7 @@
 
 mod running;
 
-use crate::fbench_source::{SourceOptions, Sources};
+use crate::source::{SourceOptions, Sources};
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::clock::{SECOND_NS, now_ns};

@@ -1,6 +1,7 @@
 //! `plimsoll load`: requests to any HTTP service, under any load model.
 
-use crate::{postgres, volt};
+use crate::postgres;
+use crate::volt;
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::admission::AdmissionModel;

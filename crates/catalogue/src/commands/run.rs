@@ -1,12 +1,10 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
-use crate::catalogue::{
-    self, QUICKSTART,
+use crate::{
+    QUICKSTART, is_job, named,
     plan::{Choices, Plan},
     runner,
 };
-use crate::commands::load::run_and_print;
-use crate::mix;
 use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
@@ -15,6 +13,7 @@ use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::usage::usage;
+use plimsoll_load::run_and_print;
 use plimsoll_report::folder::RUN_JSON;
 use plimsoll_report::load::load;
 use plimsoll_workloads::edit_distance::near_miss;
@@ -128,11 +127,11 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     let is_file = path.extension().is_some_and(|extension| extension == "toml");
     if is_file
         && let Ok(text) = std::fs::read_to_string(path)
-        && !catalogue::is_job(&text)
+        && !is_job(&text)
     {
         args.only_for_jobs("a scenario has no variables, roles and hooks")?;
-        if mix::is_mix(&text) {
-            return mix::run(path, &text, &output, args.dry_run);
+        if plimsoll_mix::is_mix(&text) {
+            return plimsoll_mix::run(path, &text, &output, args.dry_run);
         }
         return start(&read(path)?, path, &output, args.dry_run);
     }
@@ -140,7 +139,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         args.only_for_jobs("a run that is repeated has no variables, roles and hooks")?;
         return repeat(path, &output, args.dry_run);
     }
-    let job = catalogue::named(&args.job)?;
+    let job = named(&args.job)?;
     let data = args.data.join(&job.name);
     let plan = Plan::new(&job, &args.choices(), &data)?;
     plan.check(program.check_words)?;

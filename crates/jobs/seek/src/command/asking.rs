@@ -2,7 +2,6 @@
 
 use super::searching::{Subject, search};
 use super::{SeekArgs, Task};
-use crate::{postgres, volt};
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::Arrivals;
@@ -12,6 +11,8 @@ use plimsoll_job::keeping::{About, Finished};
 use plimsoll_job::output::Output;
 use plimsoll_job::prepare::{http_of, open};
 use plimsoll_job::usage::usage;
+use plimsoll_load::postgres;
+use plimsoll_load::volt;
 use plimsoll_voter::{Search, seek_votes};
 
 /// Requests of HTTP.

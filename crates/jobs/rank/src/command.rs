@@ -3,6 +3,7 @@
 mod instances;
 mod runs;
 
+use crate::sessions::{RankSessions, payload};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use instances::Instances;
@@ -28,7 +29,6 @@ use plimsoll_job::signals::{Stopped, is_stopped};
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
-use plimsoll_workloads::rank::{RankSessions, payload};
 use runs::{Plant, Row, csv};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;

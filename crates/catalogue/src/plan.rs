@@ -184,10 +184,9 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
 
     fn dry(job: &str, choices: &Choices) -> String {
-        let job = catalogue::find(job).unwrap();
+        let job = crate::find(job).unwrap();
         Plan::new(&job, choices, Path::new("data dir")).unwrap().dry_run(&[]).unwrap()
     }
 

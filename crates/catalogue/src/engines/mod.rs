@@ -15,7 +15,7 @@ pub use node::{NodeServe, serve_node};
 pub use postgresql::{ClusterServe, Durability, Method, serve_cluster};
 pub use voltdb::{DatabaseServe, serve_database};
 
-use crate::catalogue::install::Installed;
+use crate::install::Installed;
 use anyhow::Result;
 use jars::JarEngine;
 use plimsoll_job::usage::usage;

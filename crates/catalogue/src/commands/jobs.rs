@@ -1,11 +1,11 @@
 //! `plimsoll list`, `info`, `install` and `clean`: the catalogue, and the files of its jobs.
 
-use crate::catalogue::install::{self, Installed};
-use crate::catalogue::job::{Job, Role};
-use crate::catalogue::near_miss::unknown;
-use crate::catalogue::plan::{Choices, Plan};
-use crate::catalogue::{QUICKSTART, QUICKSTART_IS, all, named};
 use crate::engines::Engine;
+use crate::install::{self, Installed};
+use crate::job::{Job, Role};
+use crate::near_miss::unknown;
+use crate::plan::{Choices, Plan};
+use crate::{QUICKSTART, QUICKSTART_IS, all, named};
 use anyhow::Result;
 use clap::Args;
 use comfy_table::presets::NOTHING;
@@ -296,8 +296,8 @@ fn roles(job: &Job) -> Result<Vec<(Option<String>, Role)>> {
 }
 
 /// A command as the job writes it, groups in brackets.
-fn shown(arguments: &[crate::catalogue::vars::Argument]) -> String {
-    use crate::catalogue::vars::Argument;
+fn shown(arguments: &[crate::vars::Argument]) -> String {
+    use crate::vars::Argument;
     let shown = |argument: &Argument| match argument {
         Argument::One(text) => text.clone(),
         Argument::Group(texts) => format!("[{}]", texts.join(" ")),
@@ -487,7 +487,7 @@ fn clean(args: &CleanArgs) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{find, names};
+    use crate::{find, names};
 
     #[test]
     fn every_job_can_be_listed_and_told() {

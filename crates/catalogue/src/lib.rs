@@ -1,27 +1,32 @@
 //! The catalogue: jobs in TOML, compiled in or of users' own, and how they are run.
 
+mod commands;
+pub mod engines;
 pub mod hooks;
 pub mod install;
 pub mod job;
 pub mod near_miss;
 pub mod plan;
+mod quickstart;
 pub mod runner;
 mod step;
+mod system_check;
 pub mod vars;
 
 use anyhow::Result;
+pub use commands::{CheckArgs, CleanArgs, InfoArgs, InstallArgs, ListArgs, RunArgs};
 use job::Job;
 use plimsoll_job::usage::usage;
 use std::path::Path;
 
 /// The jobs of `jobs/`, by the name of their file.
 const FILES: [(&str, &str); 6] = [
-    ("fbench", include_str!("../../../../jobs/fbench.toml")),
-    ("feedsim_autoscale", include_str!("../../../../jobs/feedsim_autoscale.toml")),
-    ("feedsim_default", include_str!("../../../../jobs/feedsim_default.toml")),
-    ("feedsim_mini", include_str!("../../../../jobs/feedsim_mini.toml")),
-    ("search-table", include_str!("../../../../jobs/search-table.toml")),
-    ("voter", include_str!("../../../../jobs/voter.toml")),
+    ("fbench", include_str!("../../../jobs/fbench.toml")),
+    ("feedsim_autoscale", include_str!("../../../jobs/feedsim_autoscale.toml")),
+    ("feedsim_default", include_str!("../../../jobs/feedsim_default.toml")),
+    ("feedsim_mini", include_str!("../../../jobs/feedsim_mini.toml")),
+    ("search-table", include_str!("../../../jobs/search-table.toml")),
+    ("voter", include_str!("../../../jobs/voter.toml")),
 ];
 
 /// The job that is code, since its second rate depends on the result of its first.

@@ -2,7 +2,7 @@
 
 use super::java::Java;
 use super::{check_room, engines_home, maven};
-use crate::catalogue::install::Installed;
+use crate::install::Installed;
 use anyhow::{Context, Result, bail};
 use plimsoll_job::child::{End, follow, program};
 use plimsoll_job::output::note;

@@ -1,0 +1,9 @@
+//! The commands about jobs, engines and the machine.
+
+mod jobs;
+mod run;
+mod system_check;
+
+pub use jobs::{CleanArgs, InfoArgs, InstallArgs, ListArgs};
+pub use run::RunArgs;
+pub use system_check::CheckArgs;
