@@ -10,13 +10,12 @@ use crate::usage::usage;
 use crate::volt;
 use anyhow::Result;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::RunRecord;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_record::{JobResults, RunRecord};
 use plimsoll_report::RecordError;
 use plimsoll_wire::{Protocol, Sessions};
-use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -81,7 +80,7 @@ pub fn execute(
     prepared: Prepared,
     output: &Output,
     each_second: &mut (dyn FnMut(&Interval) + Send),
-    job_results: &dyn Fn(&RunEnd) -> Map<String, Value>,
+    job_results: &dyn Fn(&RunEnd) -> JobResults,
 ) -> Result<Finished> {
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
@@ -125,7 +124,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     // How many requests each user has is known when the source has been read.
     let mut scenario = scenario.clone();
     scenario.load.clone_from(&prepared.plan.model);
-    let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
+    let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| JobResults::default())?;
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
@@ -149,7 +148,12 @@ pub fn run_calls<P: Protocol>(
         let mut show = |second: &Interval| progress.show(second);
         let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
         progress.done();
-        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
+        Ok(JobEnd {
+            end: end?,
+            results: JobResults::default(),
+            verdict: None,
+            warnings: Vec::new(),
+        })
     });
     progress.done();
     let finished = finished?;

@@ -264,6 +264,7 @@ pub fn decode_some(text: &str) -> Result<Histogram, DecodeError> {
 
 /// A latency distribution in milliseconds, as records and reports show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs)]
 pub struct LatencySummary {
     pub count: u64,

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// Requests that admission turned away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
     /// The bounded queue was full when the request was due.
     pub queue_full: u64,
@@ -15,6 +16,7 @@ pub struct Refused {
 
 /// Requests that were due but never sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unsent {
     /// The run ended while they waited for a connection, and a timeout after it they still did.
     pub stopped: u64,
@@ -22,6 +24,7 @@ pub struct Unsent {
 
 /// Requests that were sent and failed, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs)]
 pub struct Failed {
     pub connect: u64,
@@ -69,6 +72,7 @@ impl Failed {
 ///
 /// `scheduled = sent + refused + unsent` and `sent = ok + failed + unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
     /// Requests that the schedule made due.
     pub scheduled: u64,

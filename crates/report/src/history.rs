@@ -1,11 +1,11 @@
 //! Several runs of a job: median, spread, and the geometric mean over jobs.
 
-use crate::catalogue::CatalogueEntry;
 use crate::error::RecordError;
 use crate::folder::RUN_JSON;
 use crate::text::number::significant;
-use plimsoll_core::record::{Rates, TargetInfo};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_record::catalogue::CatalogueEntry;
+use plimsoll_record::{Rates, TargetInfo};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::fs;
@@ -284,6 +284,7 @@ mod tests {
     use super::*;
     use crate::folder::{RunFolder, amend};
     use crate::samples;
+    use plimsoll_record::JobResults;
 
     fn run(job: &str, value: f64, score: Option<f64>, verdict: VerdictKind) -> PastRun {
         PastRun {
@@ -365,7 +366,7 @@ mod tests {
             if score.is_some() {
                 let name = "mine".to_owned();
                 let entry = CatalogueEntry { name, score, ..CatalogueEntry::default() };
-                amend(folder.path(), entry.fields()).unwrap();
+                amend(folder.path(), JobResults::of(entry)).unwrap();
             }
         }
         std::fs::create_dir(dir.path().join("no-record")).unwrap();

@@ -5,7 +5,7 @@ mod runs;
 
 use super::common::OutputFlags;
 use super::goal::Wish;
-use super::method::{Method, results, search_as, verdict_of};
+use super::method::{Method, result, search_as, verdict_of};
 use crate::execute::{code, print_out, put_result, style, with_files, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
 use crate::prepare::plan_of;
@@ -24,11 +24,11 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
+use plimsoll_record::JobResults;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use plimsoll_workloads::rank::{RankSessions, payload};
 use runs::{Plant, Row, csv};
-use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -273,7 +273,7 @@ pub fn run(args: &RankArgs) -> Result<u8> {
         let end =
             plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
         let verdict = runs::verdict(verdict, &rows, &end, &goal, !args.qps.is_empty());
-        job.insert("rank".to_owned(), runs::record(&rows, instances.urls.len()));
+        job.put(runs::record(&rows, instances.urls.len()));
         Ok(JobEnd { end, results: job, verdict: Some(verdict), warnings: Vec::new() })
     });
     progress.done();
@@ -293,10 +293,10 @@ fn measure(
     instances: usize,
     progress: &SearchProgress,
     rows: &mut Vec<Row>,
-) -> (Map<String, Value>, Verdict) {
+) -> (JobResults, Verdict) {
     if !args.qps.is_empty() {
         *rows = runs::fixed(plant, args, goal, instances);
-        return (Map::new(), Verdict::new(VerdictKind::Valid, Vec::new()));
+        return (JobResults::default(), Verdict::new(VerdictKind::Valid, Vec::new()));
     }
     if let Some(rival) = args.method.rival() {
         let (found, verdict, rate_per_s) = search_as(rival, plant, goal);
@@ -315,11 +315,9 @@ fn measure(
         *rows = runs::final_run(plant, rate_per_s, f64::from(args.seconds), goal, &mut observe);
     }
     let finding = runs::checked(found, rows, goal);
-    let mut results = results(&finding, Arrivals::Poisson);
-    if let Some(Value::Object(found)) = results.get_mut("seek") {
-        found.insert("searched_rate_per_s".to_owned(), json!(rate_per_s));
-    }
-    (results, verdict_of(&finding))
+    let mut found = result(&finding, Arrivals::Poisson);
+    found.searched_rate_per_s = Some(rate_per_s);
+    (JobResults::of(found), verdict_of(&finding))
 }
 
 fn print(finished: &Finished, output: &crate::execute::Output) -> Result<u8> {

@@ -8,9 +8,9 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::{Assertion, Scope};
-use plimsoll_core::record::RunRecord;
+use plimsoll_record::{Judge, RunRecord};
 use plimsoll_report::benchpress;
-use plimsoll_report::fbench::{FbenchResult, own_block};
+use plimsoll_report::fbench::{own_block, summary};
 use plimsoll_report::history::{History, PastRun, past_runs};
 use plimsoll_report::load::{Loaded, latest, load};
 use std::path::{Path, PathBuf};
@@ -185,13 +185,13 @@ fn one(args: &ReportArgs, folder: &Path) -> Result<(String, u8)> {
         Format::Benchpress => benchpress::render(&[record]),
         Format::Junit => plimsoll_report::junit::render(&record),
         Format::Fbench => {
-            let result = FbenchResult::of(&record).ok_or_else(|| {
+            let result = record.job_results.fbench().ok_or_else(|| {
                 usage(format!(
                     "{}: not a run of plimsoll fbench; use --format text, json or csv",
                     folder.display()
                 ))
             })?;
-            format!("{}{}", result.summary(), own_block(&record, Some(&folder), &style()))
+            format!("{}{}", summary(result), own_block(&record, Some(&folder), &style()))
         }
     };
     Ok((text, code))

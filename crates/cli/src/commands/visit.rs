@@ -20,11 +20,11 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::visit::VisitResult;
 use plimsoll_engine::target::Target;
+use plimsoll_record::JobResults;
+use plimsoll_record::visit::VisitResult;
 use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::visit::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
-use serde_json::Map;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -361,7 +361,7 @@ pub fn run(args: &VisitArgs) -> Result<u8> {
 /// The record of a visit that never began.
 fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Result<Finished> {
     let result = VisitResult { trouble: Some(why.clone()), ..VisitResult::default() };
-    let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+    let results = JobResults::of(result);
     without_run(&task.scenario, output, Verdict::new(kind, vec![why]), results)
 }
 

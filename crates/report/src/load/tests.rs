@@ -5,7 +5,7 @@ use crate::samples;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::{FailureSample, Sink};
+use plimsoll_record::{FailureSample, Sink};
 use proptest::prelude::*;
 
 const START_US: u64 = 1_795_294_102_000_000;

@@ -6,7 +6,7 @@ use super::routes::{Dealer, Routes};
 use super::shared::Voting;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
-use plimsoll_core::voter::ContestantVotes;
+use plimsoll_record::voter::ContestantVotes;
 use plimsoll_wire::volt::{ParamPlace, Request, Response, Status, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::task::Task;
 use crate::throughput::Waiting;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_record::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 use plimsoll_workloads::feed::{InflightChoice, Position, Tally};
 
 /// What is known of the run.

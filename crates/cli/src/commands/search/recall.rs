@@ -2,7 +2,7 @@
 
 use super::text::Text;
 use anyhow::Result;
-use plimsoll_core::search::record::{Answer, Recall};
+use plimsoll_record::search::{Answer, Recall};
 use plimsoll_workloads::corpus::Synthetic;
 use plimsoll_workloads::search::query::Query;
 use plimsoll_workloads::search::truth::expected;

@@ -5,7 +5,7 @@ use super::alone::Alone;
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::interval::{Interval, IntervalLine};
-use plimsoll_core::search::record::{Answer, Cell, EngineRecord, Load, Probe, TimeSpent};
+use plimsoll_record::search::{Answer, Cell, EngineRecord, Load, Probe, TimeSpent};
 use plimsoll_report::folder::{RUN_JSON, RunFolder};
 use plimsoll_report::load::load;
 use plimsoll_workloads::search::spec::MatrixSpec;
@@ -209,8 +209,8 @@ pub fn unfinished(runs: &Path, spec: &MatrixSpec) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_core::search::record::CellKey;
     use plimsoll_core::verdict::Verdict;
+    use plimsoll_record::search::CellKey;
     use plimsoll_workloads::search::spec::read;
 
     fn spec(users: &str) -> MatrixSpec {

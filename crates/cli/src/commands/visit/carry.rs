@@ -10,10 +10,10 @@ use crate::throughput;
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_engine::run::run as run_engine;
+use plimsoll_record::JobResults;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
 use plimsoll_workloads::visit::Visit;
-use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,7 +78,7 @@ pub fn carry(
         let result = finish::result(visit, &before, &took, written.is_ok());
         let verdict = finish::verdict(&result, &end, signals::is_stopped());
         let verdict = throughput::judge(verdict, &end, Some(finish::output(&result)));
-        let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+        let results = JobResults::of(result);
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
     });
     progress.done();

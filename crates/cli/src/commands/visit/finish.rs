@@ -2,8 +2,8 @@
 
 use crate::throughput::Waiting;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use plimsoll_engine::run::RunEnd;
+use plimsoll_record::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use plimsoll_workloads::visit::{ReplyForm, SliceTimes, Visit, VisitTotals};
 
 /// The shares of the time of slices.

@@ -6,7 +6,7 @@ use crate::commands::search::probing::{self, Place};
 use crate::signals::Stopped;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::search::record::{Answer, Group, Probe};
+use plimsoll_record::search::{Answer, Group, Probe};
 use std::collections::BTreeSet;
 
 /// The mark of cells of an engine of which it is not known how far it really searches.

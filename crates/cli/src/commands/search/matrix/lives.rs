@@ -6,7 +6,7 @@ use crate::commands::search::loading::{self, Order};
 use crate::signals::Stopped;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::search::record::Load;
+use plimsoll_record::search::Load;
 
 /// The mark of what was measured while the engine still had work left from the load.
 const BUSY: &str = "busy with its load";
