@@ -25,16 +25,24 @@ pub struct Unsent {
 /// Requests that were sent and failed, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Failed {
+    /// No connection.
     pub connect: u64,
+    /// TLS was not agreed on.
     pub tls: u64,
+    /// No whole reply within the timeout.
     pub timeout: u64,
+    /// The connection broke.
     pub reset: u64,
+    /// The reply ended early.
     pub short: u64,
+    /// The reply breaks the protocol.
     pub protocol: u64,
+    /// A status that is no success.
     pub status: u64,
+    /// A check of the reply failed.
     pub check: u64,
+    /// The reply itself tells of an error.
     pub app: u64,
 }
 

@@ -3,19 +3,24 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The machine of the generator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Machine {
+    /// Processor.
     pub cpu: String,
     /// Processors of the machine that are online.
     pub cpus: u32,
     /// Processors that the generator may use, where its affinity or a quota leaves it fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus_allowed: Option<u32>,
+    /// Memory, bytes.
     pub memory_bytes: u64,
+    /// Version of the kernel.
     pub kernel: String,
+    /// Name of the operating system.
     pub os: String,
+    /// Name of the machine.
     pub hostname: String,
     /// As `uname -m` says it: `x86_64`, `aarch64`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -28,9 +33,9 @@ pub struct Machine {
     pub caches: BTreeMap<String, String>,
 }
 
+/// Rates of a stretch, requests per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Rates {
     /// Requests that the schedule made due, per second; equals achieved in a closed model.
     pub offered_per_s: f64,
@@ -40,14 +45,17 @@ pub struct Rates {
     pub ok_per_s: f64,
 }
 
+/// A limit that was asked for, and whether it held.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct SloResult {
+    /// The limit as it was written.
     pub limit: String,
     /// Over every scheduled request: see [`crate::judged`].
     pub measured: f64,
+    /// Unit of `measured`.
     pub unit: String,
+    /// True if the limit held.
     pub held: bool,
     /// Whether `measured` depends on requests that did not succeed, so that it is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -60,8 +68,8 @@ pub struct SloResult {
 /// Round trips over all connections, from the kernel's TCP_INFO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Network {
+    /// Connections that were looked at.
     pub connections: u32,
     /// Smallest round trip that any connection saw, us.
     pub rtt_min_us: u32,
@@ -69,20 +77,28 @@ pub struct Network {
     pub rtt_floor_median_us: u32,
     /// Median over connections of the smoothed round trip, us.
     pub rtt_median_us: u32,
+    /// Segments that were sent again.
     pub retransmits: u64,
 }
 
 /// One line of `failures.ndjson`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct FailureSample {
+    /// Seconds from the run's start.
     pub at_s: f64,
+    /// Kind of failure, as in the ledger.
     pub kind: String,
+    /// Its class.
     pub class: String,
+    /// The request's index in its source.
     pub item: u64,
+    /// Status; 0 where there was none.
     pub status: u16,
+    /// Why it is a failure.
     pub reason: String,
+    /// The beginning of the request's text.
     pub request: String,
+    /// The beginning of the reply; empty where there was no whole one.
     pub reply: String,
 }
 

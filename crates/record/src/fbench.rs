@@ -37,32 +37,42 @@ pub struct FbenchSums {
 /// The figures of the summary; stored in the record under [`KEY`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct FbenchResult {
+    /// Clients (`-n`).
     pub clients: u32,
+    /// Time that was asked for (`-s`), or whole seconds until the run was stopped, s.
     pub ran_for_s: i64,
+    /// Cycle time (`-c`), ms; negative: as long as the answer took.
     pub cycle_ms: i64,
+    /// Shortest reply that counts (`-l`), bytes.
     pub lower_limit_bytes: u64,
     /// Lines of the query files that were too long.
     pub skipped: u64,
+    /// Requests that failed.
     pub failed: u64,
+    /// Requests that succeeded.
     pub ok: u64,
     /// Requests that took as long as the cycle or longer; all of them when the cycle is 0.
     pub cycles_not_held: u64,
     /// Requests answered on a connection that had carried one before.
     pub reuse_count: u64,
+    /// True if connections were kept (no `-k`).
     pub keepalive: bool,
-    /// Exact, ms, successful requests only; so are the next two.
+    /// Shortest service time of the successful requests, exact, ms.
     pub min_ms: f64,
+    /// Longest service time of the successful requests, exact, ms.
     pub max_ms: f64,
+    /// Mean service time of the successful requests, exact, ms.
     pub avg_ms: f64,
+    /// Distribution of the service times.
     pub percentiles: Vec<Percentile>,
     /// Successful requests per second of the clients' mean elapsed time.
     pub rate_per_s: f64,
-    /// Share of the clients' time that was spent inside successful requests.
+    /// Share of the clients' time that was spent inside successful requests, percent.
     pub utilization_pct: f64,
+    /// Successful requests without a hit.
     pub zero_hits: u64,
-    /// Of the successful requests.
+    /// Share of these, percent.
     pub zero_hit_pct: f64,
     /// Requests by status; 0 is "no answer".
     pub statuses: BTreeMap<u16, u64>,
@@ -71,9 +81,10 @@ pub struct FbenchResult {
 /// One point of the distribution of service times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Percentile {
+    /// Which one, 0 to 100.
     pub percentile: f64,
+    /// Service time that it has, ms.
     pub ms: f64,
 }
 

@@ -13,29 +13,36 @@ use std::collections::BTreeMap;
 /// Name and version of the record's shape.
 pub const SCHEMA: &str = "plimsoll.run/1";
 
+/// Form of times in UTC.
+#[cfg(feature = "schema")]
+const UTC: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$";
+
 /// `run.json`, whole. Field names and their order are an interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
-    /// [`SCHEMA`].
+    /// Name and version of the record's form: [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// What wrote the record.
     pub tool: Tool,
-    /// Unique among runs; also the end of the folder's name.
+    /// Eight hexadecimal digits, unique among runs; also the end of the folder's name. Empty when the record was not kept.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^([0-9a-f]{8})?$")))]
     pub run_id: String,
     /// Which job or command ran.
     pub job: String,
     /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = UTC)))]
     pub started_at: String,
     /// Length of the measured stretch, s.
     pub duration_s: f64,
     /// What was asked for, secrets left out.
     pub scenario: Value,
-    /// What was asked.
+    /// The target.
     pub target: TargetInfo,
     /// Where the generator ran.
     pub machine: Machine,
-    /// The books.
+    /// The account of every request.
     pub ledger: Ledger,
     /// Requests per second.
     pub rate: Rates,
@@ -46,16 +53,12 @@ pub struct RunRecord {
     /// The generator's own health.
     pub generator: Generator,
     /// One entry a class, by name.
-    #[serde(default)]
     pub classes: BTreeMap<String, ClassRecord>,
     /// The classes in the workload's own order, which is the order of the journal's parts.
-    #[serde(default)]
     pub class_names: Vec<String>,
     /// One entry a phase.
-    #[serde(default)]
     pub phases: Vec<PhaseRecord>,
     /// Limits that were asked for and whether they held, by name.
-    #[serde(default)]
     pub slo: BTreeMap<String, SloResult>,
     /// What the record had to say, and whether it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -65,19 +68,15 @@ pub struct RunRecord {
     /// What a careful reader should know.
     pub warnings: Vec<String>,
     /// Replies by status code.
-    #[serde(default)]
     pub statuses: BTreeMap<u16, u64>,
     /// Plain counts of the whole run.
-    #[serde(default)]
     pub counters: Counters,
     /// Round-trip times as the kernel saw them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
     /// The slowest requests, slowest first.
-    #[serde(default)]
     pub slowest: Vec<SlowRequest>,
     /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, and `CLASS/response|service|failed`.
-    #[serde(default)]
     pub histograms: BTreeMap<String, String>,
     /// Results of jobs, each a section of its own.
     #[serde(flatten)]
@@ -106,18 +105,21 @@ pub fn timeout_ns(scenario: &Value) -> u64 {
     text.and_then(|text| text.parse::<plimsoll_core::units::Span>().ok()).map_or(0, |span| span.ns)
 }
 
+/// A build of plimsoll.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Tool {
+    /// Version.
     pub version: String,
+    /// Commit that it was built from; empty where unknown.
     pub commit: String,
 }
 
+/// The target of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct TargetInfo {
+    /// Its address, or several, secrets left out.
     pub url: String,
     /// Whether the target's address belongs to the generator's machine.
     pub same_host: bool,
@@ -126,17 +128,19 @@ pub struct TargetInfo {
     pub addresses: Vec<String>,
 }
 
+/// Bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Bytes {
+    /// Bytes handed to the kernel.
     pub sent: u64,
+    /// Bytes taken from the kernel.
     pub received: u64,
 }
 
+/// Times of requests, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Latencies {
     /// Intended start to last byte, successful requests.
     pub response: LatencySummary,
@@ -149,16 +153,19 @@ pub struct Latencies {
     pub judged: Option<LatencySummary>,
 }
 
+/// The generator's own work and delays.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct Generator {
     /// How late requests were sent.
     pub lag_ms: LatencySummary,
     /// CPU time of this process in the run, s.
     pub cpu_s: f64,
+    /// CPU time by requests that ended, us.
     pub cpu_us_per_request: f64,
+    /// Threads that made load; 0 where unknown.
     pub threads: u32,
+    /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
     /// Busiest shard's CPU share of one core, 0 to 1.
     #[serde(default)]
@@ -180,41 +187,51 @@ pub struct Generator {
     pub health: Health,
 }
 
+/// The requests of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct ClassRecord {
+    /// Requests sent.
     pub sent: u64,
+    /// Requests that succeeded.
     pub ok: u64,
+    /// Requests that failed, by kind.
     pub failed: Failed,
     /// Successful requests of this class per second.
     pub ok_per_s: f64,
+    /// Successful requests without a hit.
     pub zero_hits: u64,
     /// Successful requests whose number of hits could be told.
     pub hits_known: u64,
+    /// Times, ms.
     pub latency_ms: Latencies,
 }
 
+/// A phase of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct PhaseRecord {
+    /// Its name: `warmup`, `steady`, `cells`.
     pub name: String,
     /// Seconds from the run's start.
     pub from_s: f64,
+    /// Its length, s.
     pub duration_s: f64,
     /// Whether its numbers are part of the totals (a warm-up's are not).
     pub measured: bool,
+    /// Its schedule, as data.
     pub schedule: Value,
+    /// The account of its requests; it need not balance, since requests cross from one phase into the next.
     pub ledger: Ledger,
+    /// Requests per second.
     pub rate: Rates,
+    /// Times, ms.
     pub latency_ms: Latencies,
 }
 
 /// What became of one assertion; of one about each class, there is one of these for each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct AssertionResult {
     /// As it was written, in plimsoll's own spelling.
     pub assertion: String,
@@ -228,6 +245,7 @@ pub struct AssertionResult {
     pub actual: Option<f64>,
     /// Of `actual`: `ms`, `%`, `/s`, or nothing for counts.
     pub unit: String,
+    /// True if it holds.
     pub held: bool,
     /// Whether `actual` depends on requests that did not succeed, so that it is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -237,15 +255,18 @@ pub struct AssertionResult {
 /// One of the slowest requests of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct SlowRequest {
+    /// Its class.
     pub class: String,
     /// The request's index in its source.
     pub item: u64,
+    /// Intended start to last byte, ms.
     pub response_ms: f64,
+    /// Send to last byte, ms.
     pub service_ms: f64,
     /// Seconds from the run's start to the intended start.
     pub at_s: f64,
+    /// `ok`, or the kind of failure.
     pub outcome: String,
     /// The beginning of the request's text.
     pub request: String,

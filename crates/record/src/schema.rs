@@ -7,11 +7,52 @@ use schemars::transform::{Transform, transform_subschemas};
 use serde_json::{Value, json};
 
 /// Ends of names of figures that are never below 0: times, rates, sizes, shares.
-const NEVER_NEGATIVE: [&str; 6] = ["_s", "_ms", "_pct", "seconds", "_qps", "_MBps"];
+const NEVER_NEGATIVE: [&str; 10] = [
+    "_s",
+    "_ms",
+    "_pct",
+    "_qps",
+    "_MBps",
+    "_share",
+    "_per_request",
+    "_per_operation",
+    "_per_gb",
+    "seconds",
+];
+/// Whole names of such figures.
+const FIGURES: [&str; 29] = [
+    "min",
+    "mean",
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "p99_9",
+    "max",
+    "ms",
+    "percentile",
+    "gbps",
+    "busy",
+    "starved",
+    "throttled",
+    "stolen",
+    "stopped",
+    "busiest_thread",
+    "generator_busiest",
+    "first_byte",
+    "receiving",
+    "between",
+    "late",
+    "missed",
+    "allowed",
+    "width",
+    "little",
+    "spread",
+    "confidence",
+    "best_under_way",
+];
 /// Names of figures that end like those and may be below 0.
 const SIGNED: [&str; 2] = ["clock_step_s", "cycle_ms"];
-/// Whole names of such figures.
-const FIGURES: [&str; 9] = ["min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max", "gbps"];
 
 /// The schema of `run.json` as this version writes it.
 #[must_use]
@@ -47,8 +88,7 @@ impl Transform for Figures {
     fn transform(&mut self, schema: &mut Schema) {
         schema.remove("format");
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            for (name, property) in properties.iter_mut().filter(|(name, _)| never_negative(name)) {
-                let _ = name;
+            for (_, property) in properties.iter_mut().filter(|(name, _)| never_negative(name)) {
                 if is_number(property) {
                     property["minimum"] = json!(0);
                 }

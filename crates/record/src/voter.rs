@@ -102,10 +102,12 @@ impl From<&Histogram> for ServerTimes {
 /// A contestant and its votes, as the database says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(missing_docs)]
 pub struct ContestantVotes {
+    /// Name.
     pub name: String,
+    /// Number, from 1.
     pub number: u32,
+    /// Votes.
     pub votes: u64,
 }
 
