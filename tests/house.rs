@@ -125,12 +125,13 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 19] = [
+    let may: [(&str, &[&str]); 20] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
-        ("workloads", &["core", "wire"]),
-        ("report", &["core"]),
+        ("record", &["core"]),
+        ("workloads", &["core", "record", "wire"]),
+        ("report", &["core", "record"]),
         ("scan", &[]),
         ("servers/serving", &["core"]),
         ("servers/probe", &["serving"]),
@@ -151,6 +152,7 @@ fn arrows_point_down_only() {
                 "wire",
                 "engine",
                 "workloads",
+                "record",
                 "report",
                 "serving",
                 "front",
