@@ -21,6 +21,8 @@ pub mod seek;
 pub mod visit;
 pub mod voter;
 
+use serde::{Deserialize, Deserializer};
+
 pub use judge::Judge;
 pub use plimsoll_core::record::{FailureSample, Machine, Network, Rates, Sink, SloResult};
 /// Reads a record; the error names the field that is missing or has another form.
@@ -28,15 +30,25 @@ pub use plimsoll_core::record::{FailureSample, Machine, Network, Rates, Sink, Sl
 /// # Errors
 /// Not JSON, or not the form of a record.
 pub fn read(text: &[u8]) -> Result<RunRecord, String> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text)).map_err(
-        |error| {
-            match error.path().to_string().as_str() {
-                // A section names its field itself.
-                "." | "?" => error.inner().to_string(),
-                field => format!("{field}: {}", error.inner()),
-            }
-        },
-    )
+    read_from(&mut serde_json::Deserializer::from_slice(text))
+}
+
+/// Reads a record, or some of its fields; the error names the field that is missing or has another form.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from<'de, D, T>(deserializer: D) -> Result<T, String>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        match error.path().to_string().as_str() {
+            // A section names its field itself.
+            "." | "?" => error.inner().to_string(),
+            field => format!("{field}: {}", error.inner()),
+        }
+    })
 }
 
 pub use results::{JobResult, JobResults, UnknownSection};

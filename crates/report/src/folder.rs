@@ -177,7 +177,14 @@ impl RunFolder {
     }
 
     fn write_record(&self, record: &RunRecord) -> Result<(), RecordError> {
-        replace(&self.path, &json::pretty(record))
+        let text = json::pretty(record);
+        // A figure that is no number is written as null, and null is read as no figure.
+        debug_assert_eq!(
+            plimsoll_record::read(text.as_bytes()).err(),
+            None,
+            "cannot be read again"
+        );
+        replace(&self.path, &text)
     }
 }
 
