@@ -51,7 +51,7 @@ pub struct Rates {
 pub struct SloResult {
     /// The limit as it was written.
     pub limit: String,
-    /// Over every scheduled request: see [`crate::judged`].
+    /// The figure over every scheduled request, in `unit`.
     pub measured: f64,
     /// Unit of `measured`.
     pub unit: String,

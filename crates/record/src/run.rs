@@ -21,7 +21,7 @@ const UTC: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
-    /// Name and version of the record's form: [`SCHEMA`].
+    /// Name and version of the record's form.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// What wrote the record.
@@ -148,7 +148,7 @@ pub struct Latencies {
     pub service: LatencySummary,
     /// Intended start to failure, failed requests.
     pub failed: LatencySummary,
-    /// Every scheduled request as limits judge it (see [`plimsoll_core::judged`]), where that differs from `response`.
+    /// Every scheduled request as limits judge it, where that differs from `response`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<LatencySummary>,
 }

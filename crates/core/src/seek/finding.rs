@@ -166,7 +166,7 @@ pub struct Finding {
     /// The evidence behind the line.
     #[serde(default)]
     pub basis: Basis,
-    /// Assumptions, observations and ways to narrow the interval, one sentence each: [`super::notes::notes`].
+    /// Assumptions, observations and ways to narrow the interval, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
     /// The line over time, where the target was followed; there is no certified rate and no one estimate then.
