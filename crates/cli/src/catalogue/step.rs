@@ -1,9 +1,9 @@
 //! One command before the measurement: it makes a job's files, or prepares its target.
 
-use super::child::{End, follow, plimsoll, spawn_on};
 use anyhow::Result;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_job::child::{End, follow, plimsoll, spawn_on};
 use plimsoll_record::{JobResults, RunRecord};
 use rustix::thread::CpuSet;
 use std::path::Path;
