@@ -6,7 +6,7 @@ BIN   := target/release/plimsoll
 TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
 BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 
-.PHONY: all build run test test-fast test-engines check bench seek-table zoo sabotage golden clean test-tools bench-tools
+.PHONY: all build run test test-fast test-engines check bench seek-table zoo sabotage golden schema clean test-tools bench-tools
 
 all: build
 
@@ -55,6 +55,10 @@ sabotage: build
 # Writes the expected outputs of golden tests anew, for a look at the difference.
 golden:
 	INSTA_UPDATE=always $(CARGO) test --locked --workspace
+
+# Writes docs/run.schema.json from the types of the record.
+schema:
+	INSTA_UPDATE=always $(CARGO) test --locked --package plimsoll-record --test schema
 
 clean:
 	$(CARGO) clean

@@ -24,6 +24,7 @@ mod nginx;
 mod process;
 mod record;
 mod sabotage;
+mod schema;
 mod search;
 mod seek;
 mod server;

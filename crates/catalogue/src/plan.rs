@@ -5,7 +5,7 @@ use super::job::{Job, TargetSpec};
 use super::vars::{Argument, Values, inputs, resolve, substitute, words};
 use anyhow::Result;
 use plimsoll_job::usage::usage;
-use plimsoll_report::catalogue::CatalogueEntry;
+use plimsoll_record::catalogue::CatalogueEntry;
 use std::fmt::Write;
 use std::path::Path;
 

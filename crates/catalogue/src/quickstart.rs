@@ -16,6 +16,7 @@ use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::{Output, note, print_out, style};
 use plimsoll_job::prepare::{Prepared, plan_of, prepare};
 use plimsoll_job::signals;
+use plimsoll_record::JobResults;
 use plimsoll_report::text::figures;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Reply, Request};
@@ -27,7 +28,6 @@ use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
 use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use serde_json::Map;
 use std::path::PathBuf;
 
 use std::sync::Arc;
@@ -179,7 +179,7 @@ fn scenario(server: &Server, queries: &QueryFile) -> Scenario {
 
 fn measure(scenario: &Scenario, output: &Output) -> Result<Finished> {
     let prepared = prepare(scenario)?;
-    execute(scenario, prepared, output, &mut |_| {}, &|_| Map::new())
+    execute(scenario, prepared, output, &mut |_| {}, &|_| JobResults::default())
 }
 
 fn tell(title: &str, finished: &Finished) -> Result<()> {
@@ -288,7 +288,7 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
         prepared,
         &quiet,
         &mut |second| bar.inc(second.ledger.finished()),
-        &|_| Map::new(),
+        &|_| JobResults::default(),
     )?;
     bar.finish_and_clear();
     let ledger = fed.record.ledger;
@@ -367,7 +367,7 @@ fn check(mix: &[Query], server: &Server, quiet: &Output) -> Result<()> {
     let expected = mix.iter().map(|query| query.expect).collect();
     let sessions = Box::new(Expecting { inner, expected });
     let (scenario, prepared) = once(server, sessions, mix.len() as u64, CLIENTS);
-    let asked = execute(&scenario, prepared, quiet, &mut |_| {}, &|_| Map::new())?;
+    let asked = execute(&scenario, prepared, quiet, &mut |_| {}, &|_| JobResults::default())?;
     let ledger = asked.record.ledger;
     if ledger.ok == mix.len() as u64 {
         return print_out(&format!(

@@ -13,14 +13,13 @@ use plimsoll_job::keeping::{Finished, nothing_measured};
 use plimsoll_job::output::{Output, note, print_out, put_result, style, with_files, write_json};
 use plimsoll_job::signals::Stopped;
 use plimsoll_job::{exit, signals};
+use plimsoll_record::JobResults;
 use plimsoll_report::RecordError;
-use plimsoll_report::catalogue::HOOKS_KEY;
 use plimsoll_report::folder::{RECORDS_FOR, RECORDS_TO, amend};
 use plimsoll_report::text::number::significant;
 use plimsoll_report::window::measured;
 use rustix::process::Signal;
 use rustix::thread::CpuSet;
-use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -279,7 +278,6 @@ fn conclude(plan: &Plan, folder: &Path, hooks: &mut Hooks) -> Result<String> {
     let kept = hooks.keep(folder, &measured(&loaded.record, folder));
     let mut entry = plan.entry()?;
     entry.measure(&serde_json::to_value(&loaded.record)?, &plan.job.metrics);
-    let mut fields = entry.fields();
     let mut told = String::new();
     // Writing to a text cannot fail.
     if let (Some(score), Some(value), Some(baseline)) = (entry.score, entry.value, entry.baseline) {
@@ -290,15 +288,13 @@ fn conclude(plan: &Plan, folder: &Path, hooks: &mut Hooks) -> Result<String> {
             entry.name
         );
     }
-    if let Some(idle) =
-        kept.pointer("/cpu-mpstat/averages/cpu-mpstat.txt/%idle").and_then(Value::as_f64)
-    {
+    let mpstat = kept.0.get("cpu-mpstat").and_then(|hook| hook.averages.get("cpu-mpstat.txt"));
+    if let Some(idle) = mpstat.and_then(|columns| columns.get("%idle")) {
         let busy = significant(100.0 - idle);
         let _ =
             writeln!(told, "Hooks      cpu-mpstat: this machine was {busy} % busy while measuring");
     }
-    fields.insert(HOOKS_KEY.to_owned(), kept);
-    amend(folder, fields)?;
+    amend(folder, JobResults::of(entry).with(kept))?;
     Ok(told)
 }
 

@@ -2,11 +2,10 @@
 
 use anyhow::Result;
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::record::RunRecord;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on};
+use plimsoll_record::{JobResults, RunRecord};
 use rustix::thread::CpuSet;
-use serde_json::{Map, Value};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -73,13 +72,13 @@ fn all_was_done(record: &Path) -> bool {
     is_done(record.verdict.kind, &record.job_results, &record.ledger)
 }
 
-fn is_done(verdict: VerdictKind, results: &Map<String, Value>, books: &Ledger) -> bool {
+fn is_done(verdict: VerdictKind, results: &JobResults, books: &Ledger) -> bool {
     if matches!(verdict, VerdictKind::Partial | VerdictKind::Void) {
         return false;
     }
-    let copied = ["feed", "visit"].into_iter().find_map(|job| results.get(job));
-    match copied.map(|copied| &copied["complete"]) {
-        Some(complete) => *complete == Value::Bool(true),
+    let (feed, visit) = (results.feed(), results.visit());
+    match feed.map(|feed| feed.complete).or(visit.map(|visit| visit.complete)) {
+        Some(complete) => complete,
         None => books.scheduled > 0 && books.ok == books.scheduled,
     }
 }
@@ -87,11 +86,12 @@ fn is_done(verdict: VerdictKind, results: &Map<String, Value>, books: &Ledger) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_record::feed::FeedResult;
 
     #[test]
     fn a_preparation_is_done_when_all_is_there_whoever_set_its_speed() {
         let limited = VerdictKind::GeneratorLimited;
-        let mut results = Map::new();
+        let mut results = JobResults::default();
         let books = |scheduled, ok| Ledger { scheduled, ok, ..Ledger::default() };
         assert!(!is_done(limited, &results, &books(0, 0)), "nothing was asked");
         assert!(!is_done(limited, &results, &books(10, 9)));
@@ -99,7 +99,7 @@ mod tests {
         assert!(!is_done(VerdictKind::Partial, &results, &books(10, 10)));
         // A feed asks again what was refused for the moment: its books have failures, and it may be complete.
         for complete in [true, false] {
-            results.insert("feed".to_owned(), serde_json::json!({"complete": complete}));
+            results.put(FeedResult { complete, ..FeedResult::default() });
             assert_eq!(is_done(limited, &results, &books(10, 9)), complete);
         }
         assert!(!all_was_done(Path::new("/no/such/file")));

@@ -19,6 +19,7 @@ const DUMP_MIN_NS: u64 = 10 * MILLISECOND_NS;
 
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Bench {
     /// The phone election.
@@ -29,6 +30,7 @@ pub enum Bench {
 
 /// How calls follow each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Rhythm {
     /// Workers that call one at a time.
@@ -56,6 +58,7 @@ pub enum Rhythm {
 
 /// Calls that are managed: slots, and a queue in front of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Managed {
     /// Most calls that wait; `None` is no limit.
     pub queue: Option<u32>,
@@ -65,6 +68,7 @@ pub struct Managed {
 
 /// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verbosity {
     /// The result in a few lines.
@@ -79,6 +83,7 @@ pub enum Verbosity {
 
 /// One run, as the original's twelve words say it, and what they cannot say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shape {
     /// What the client is called in every line.
     pub client: String,

@@ -264,16 +264,25 @@ pub fn decode_some(text: &str) -> Result<Histogram, DecodeError> {
 
 /// A latency distribution in milliseconds, as records and reports show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
+    /// Requests.
     pub count: u64,
+    /// Shortest, ms.
     pub min: f64,
+    /// Mean, ms.
     pub mean: f64,
+    /// Median, ms.
     pub p50: f64,
+    /// 90th percentile, ms.
     pub p90: f64,
+    /// 95th percentile, ms.
     pub p95: f64,
+    /// 99th percentile, ms.
     pub p99: f64,
+    /// 99.9th percentile, ms.
     pub p99_9: f64,
+    /// Longest, ms.
     pub max: f64,
 }
 

@@ -134,6 +134,7 @@ impl ClassPart {
 
 /// Plain counts of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Counters {
     /// Bytes handed to the kernel.

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// Requests that admission turned away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
     /// The bounded queue was full when the request was due.
     pub queue_full: u64,
@@ -15,6 +16,7 @@ pub struct Refused {
 
 /// Requests that were due but never sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unsent {
     /// The run ended while they waited for a connection, and a timeout after it they still did.
     pub stopped: u64,
@@ -22,16 +24,25 @@ pub struct Unsent {
 
 /// Requests that were sent and failed, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failed {
+    /// No connection.
     pub connect: u64,
+    /// TLS was not agreed on.
     pub tls: u64,
+    /// No whole reply within the timeout.
     pub timeout: u64,
+    /// The connection broke.
     pub reset: u64,
+    /// The reply ended early.
     pub short: u64,
+    /// The reply breaks the protocol.
     pub protocol: u64,
+    /// A status that is no success.
     pub status: u64,
+    /// A check of the reply failed.
     pub check: u64,
+    /// The reply itself tells of an error.
     pub app: u64,
 }
 
@@ -69,6 +80,7 @@ impl Failed {
 ///
 /// `scheduled = sent + refused + unsent` and `sent = ok + failed + unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
     /// Requests that the schedule made due.
     pub scheduled: u64,

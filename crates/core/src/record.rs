@@ -1,141 +1,26 @@
-//! The run record: everything that a run leaves behind, in the shape of `plimsoll.run/1`.
+//! Parts of a run record that are made below it: where the generator ran, rates, limits, round trips, samples of failures.
 
-use crate::histogram::LatencySummary;
-use crate::interval::Counters;
-use crate::ledger::{Failed, Ledger};
-use crate::verdict::{Health, Verdict};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Name and version of the record's shape.
-pub const SCHEMA: &str = "plimsoll.run/1";
-
-/// `run.json`, whole. Field names and their order are an interface.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// What wrote the record.
-    pub tool: Tool,
-    /// Unique among runs; also the end of the folder's name.
-    pub run_id: String,
-    /// Which job or command ran.
-    pub job: String,
-    /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
-    pub started_at: String,
-    /// Length of the measured stretch, s.
-    pub duration_s: f64,
-    /// What was asked for, secrets left out.
-    pub scenario: Value,
-    /// What was asked.
-    pub target: TargetInfo,
-    /// Where the generator ran.
-    pub machine: Machine,
-    /// The books.
-    pub ledger: Ledger,
-    /// Requests per second.
-    pub rate: Rates,
-    /// Bytes on the wire.
-    pub bytes: Bytes,
-    /// All classes together.
-    pub latency_ms: Latencies,
-    /// The generator's own health.
-    pub generator: Generator,
-    /// One entry a class, by name.
-    #[serde(default)]
-    pub classes: BTreeMap<String, ClassRecord>,
-    /// The classes in the workload's own order, which is the order of the journal's parts.
-    #[serde(default)]
-    pub class_names: Vec<String>,
-    /// One entry a phase.
-    #[serde(default)]
-    pub phases: Vec<PhaseRecord>,
-    /// Limits that were asked for and whether they held, by name.
-    #[serde(default)]
-    pub slo: BTreeMap<String, SloResult>,
-    /// What the record had to say, and whether it does.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub assertions: Vec<AssertionResult>,
-    /// May the result be believed?
-    pub verdict: Verdict,
-    /// What a careful reader should know.
-    pub warnings: Vec<String>,
-    /// Replies by status code.
-    #[serde(default)]
-    pub statuses: BTreeMap<u16, u64>,
-    /// Plain counts of the whole run.
-    #[serde(default)]
-    pub counters: Counters,
-    /// Round-trip times as the kernel saw them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
-    /// The slowest requests, slowest first.
-    #[serde(default)]
-    pub slowest: Vec<SlowRequest>,
-    /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, and `CLASS/response|service|failed`.
-    #[serde(default)]
-    pub histograms: BTreeMap<String, String>,
-    /// Job-specific results, under the job's name.
-    #[serde(flatten)]
-    pub job_results: Map<String, Value>,
-}
-
-impl RunRecord {
-    /// How long a request may take, ns: what a request that failed counts with at least. 0 where the scenario names
-    /// none.
-    #[must_use]
-    pub fn timeout_ns(&self) -> u64 {
-        timeout_ns(&self.scenario)
-    }
-
-    /// The rate of a ranking benchmark's last run, which is its result, if that missed a limit, requests per second.
-    #[must_use]
-    pub fn missed_run_per_s(&self) -> Option<f64> {
-        let last = self.job_results.get("rank")?.get("runs")?.as_array()?.last()?;
-        let is = |name: &str| last.get(name).and_then(Value::as_bool);
-        let missed = is("held") == Some(false) && is("stopped") != Some(true);
-        missed.then(|| last.get("requested_qps").and_then(Value::as_f64).unwrap_or_default())
-    }
-}
-
-/// The timeout of a scenario as data, ns; 0 where it names none.
-#[must_use]
-pub fn timeout_ns(scenario: &Value) -> u64 {
-    let text = scenario.get("timeout").and_then(Value::as_str);
-    text.and_then(|text| text.parse::<crate::units::Span>().ok()).map_or(0, |span| span.ns)
-}
-
+/// The machine of the generator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Tool {
-    pub version: String,
-    pub commit: String,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct TargetInfo {
-    pub url: String,
-    /// Whether the target's address belongs to the generator's machine.
-    pub same_host: bool,
-    /// All addresses in use, when there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
+    /// Processor.
     pub cpu: String,
     /// Processors of the machine that are online.
     pub cpus: u32,
     /// Processors that the generator may use, where its affinity or a quota leaves it fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus_allowed: Option<u32>,
+    /// Memory, bytes.
     pub memory_bytes: u64,
+    /// Version of the kernel.
     pub kernel: String,
+    /// Name of the operating system.
     pub os: String,
+    /// Name of the machine.
     pub hostname: String,
     /// As `uname -m` says it: `x86_64`, `aarch64`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -148,8 +33,9 @@ pub struct Machine {
     pub caches: BTreeMap<String, String>,
 }
 
+/// Rates of a stretch, requests per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Requests that the schedule made due, per second; equals achieved in a closed model.
     pub offered_per_s: f64,
@@ -159,93 +45,17 @@ pub struct Rates {
     pub ok_per_s: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Bytes {
-    pub sent: u64,
-    pub received: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Latencies {
-    /// Intended start to last byte, successful requests.
-    pub response: LatencySummary,
-    /// Send to last byte, successful requests.
-    pub service: LatencySummary,
-    /// Intended start to failure, failed requests.
-    pub failed: LatencySummary,
-    /// Every scheduled request as limits judge it (see [`crate::judged`]), where that differs from `response`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<LatencySummary>,
-}
-
+/// A limit that was asked for, and whether it held.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Generator {
-    /// How late requests were sent.
-    pub lag_ms: LatencySummary,
-    /// CPU time of this process in the run, s.
-    pub cpu_s: f64,
-    pub cpu_us_per_request: f64,
-    pub threads: u32,
-    pub rss_max_bytes: u64,
-    /// Busiest shard's CPU share of one core, 0 to 1.
-    #[serde(default)]
-    pub busiest_thread: f64,
-    /// How it waited for replies: `sleep`, `batch`, `spin`.
-    #[serde(default)]
-    pub wait: String,
-    /// How long replies may have waited to be read; those that waited less than 10 us are not counted.
-    #[serde(default)]
-    pub receive_lag_ms: LatencySummary,
-    /// How long requests waited for a free connection; those that did not wait are not counted.
-    #[serde(default)]
-    pub connection_wait_ms: LatencySummary,
-    /// Requests sent in the aftermath of a stall of the generator.
-    #[serde(default)]
-    pub disturbed: u64,
-    /// What it measured of itself over the measured stretch.
-    #[serde(default)]
-    pub health: Health,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct ClassRecord {
-    pub sent: u64,
-    pub ok: u64,
-    pub failed: Failed,
-    /// Successful requests of this class per second.
-    pub ok_per_s: f64,
-    pub zero_hits: u64,
-    /// Successful requests whose number of hits could be told.
-    pub hits_known: u64,
-    pub latency_ms: Latencies,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct PhaseRecord {
-    pub name: String,
-    /// Seconds from the run's start.
-    pub from_s: f64,
-    pub duration_s: f64,
-    /// Whether its numbers are part of the totals (a warm-up's are not).
-    pub measured: bool,
-    pub schedule: Value,
-    pub ledger: Ledger,
-    pub rate: Rates,
-    pub latency_ms: Latencies,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SloResult {
+    /// The limit as it was written.
     pub limit: String,
-    /// Over every scheduled request: see [`crate::judged`].
+    /// The figure over every scheduled request, in `unit`.
     pub measured: f64,
+    /// Unit of `measured`.
     pub unit: String,
+    /// True if the limit held.
     pub held: bool,
     /// Whether `measured` depends on requests that did not succeed, so that it is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -255,32 +65,11 @@ pub struct SloResult {
     pub ok_only: Option<f64>,
 }
 
-/// What became of one assertion; of one about each class, there is one of these for each.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct AssertionResult {
-    /// As it was written, in plimsoll's own spelling.
-    pub assertion: String,
-    /// `global`, or `class NAME`.
-    pub scope: String,
-    /// What was looked at: `p95`, `failed.percent`, `rate` ...
-    pub metric: String,
-    /// What it had to be: `< 500ms`.
-    pub condition: String,
-    /// What it was; nothing where the record cannot say, as of times when no request succeeded.
-    pub actual: Option<f64>,
-    /// Of `actual`: `ms`, `%`, `/s`, or nothing for counts.
-    pub unit: String,
-    pub held: bool,
-    /// Whether `actual` depends on requests that did not succeed, so that it is a lower bound.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub at_least: bool,
-}
-
 /// Round trips over all connections, from the kernel's TCP_INFO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Network {
+    /// Connections that were looked at.
     pub connections: u32,
     /// Smallest round trip that any connection saw, us.
     pub rtt_min_us: u32,
@@ -288,36 +77,28 @@ pub struct Network {
     pub rtt_floor_median_us: u32,
     /// Median over connections of the smoothed round trip, us.
     pub rtt_median_us: u32,
+    /// Segments that were sent again.
     pub retransmits: u64,
-}
-
-/// One of the slowest requests of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct SlowRequest {
-    pub class: String,
-    /// The request's index in its source.
-    pub item: u64,
-    pub response_ms: f64,
-    pub service_ms: f64,
-    /// Seconds from the run's start to the intended start.
-    pub at_s: f64,
-    pub outcome: String,
-    /// The beginning of the request's text.
-    pub request: String,
 }
 
 /// One line of `failures.ndjson`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct FailureSample {
+    /// Seconds from the run's start.
     pub at_s: f64,
+    /// Kind of failure, as in the ledger.
     pub kind: String,
+    /// Its class.
     pub class: String,
+    /// The request's index in its source.
     pub item: u64,
+    /// Status; 0 where there was none.
     pub status: u16,
+    /// Why it is a failure.
     pub reason: String,
+    /// The beginning of the request's text.
     pub request: String,
+    /// The beginning of the reply; empty where there was no whole one.
     pub reply: String,
 }
 

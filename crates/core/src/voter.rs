@@ -1,4 +1,4 @@
-//! What the voter benchmark leaves in its record, and the arithmetic that holds its writes against its answers.
+//! The arithmetic that holds the writes of the voter benchmark against its answers, and its ranges of keys.
 //!
 //! Every vote that the database acknowledged is one row. A call without a definite answer (a timeout, a cut connection)
 //! may have left one or none. So the rows that a client finds in its own range of keys have grown by a number from an
@@ -6,87 +6,12 @@
 
 pub mod areas;
 
-use crate::bench_shape::Shape;
-use crate::histogram::{Histogram, LatencySummary};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
-
-/// What became of the votes: the record's section `voter`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct VoterResult {
-    /// Votes that the database acknowledged, in the warm-up too.
-    pub accepted: u64,
-    /// Votes that it turned down by its own rules: answers, and no failures.
-    pub rejected: Rejected,
-    /// Calls of which nobody knows whether they were done: timed out, cut off, unfinished, or answered so.
-    pub unknown: u64,
-    /// Calls that were surely not done, by what was said of them: statuses of the server, connections that were not made.
-    #[serde(default)]
-    pub errors: BTreeMap<String, u64>,
-    /// Calls sent once more after the database had rolled them back, each counted once as a call.
-    #[serde(default)]
-    pub retries: u64,
-    /// Rows in the key range before the first call; none where nobody counted.
-    pub rows_before: Option<u64>,
-    /// And after the last one.
-    pub rows_after: Option<u64>,
-    /// What the two say of the writes: `ok`, `missing`, `surplus` or `not-checked`.
-    pub check: WriteCheckKind,
-    /// How many rows are missing, or too many.
-    #[serde(default)]
-    pub check_rows: u64,
-    /// Why they were not checked; empty where they were.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub check_reason: String,
-    /// Which of how many key ranges this client voted in.
-    #[serde(default)]
-    pub key_range: KeyRange,
-    /// What the server itself says its calls took; whole milliseconds, measured inside it.
-    #[serde(default)]
-    pub server: ServerTimes,
-    /// How the load that keeps a limit was found, where it was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auto_tune: Option<TuneResult>,
-    /// What the database says of the contestants, most votes first.
-    #[serde(default)]
-    pub contestants: Vec<ContestantVotes>,
-    /// All client processes together.
-    #[serde(default)]
-    pub totals: Totals,
-    /// The client processes; one where nobody asked for several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub processes: Vec<VoterProcess>,
-    /// When the first calls should have been made, us since 1970 UTC; none where no start was agreed on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agreed_start_us: Option<u64>,
-    /// What was asked for, as Erlvolt's words say it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shape: Option<Shape>,
-    /// Hosts and ports of the database, in the order of the connections.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hosts: Vec<String>,
-}
-
-/// Votes turned down by the rules of the game.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rejected {
-    /// For somebody who is no contestant.
-    pub contestant: u64,
-    /// From a telephone that had voted as often as it may.
-    pub limit: u64,
-}
-
-impl Rejected {
-    /// Both together.
-    #[must_use]
-    pub const fn total(self) -> u64 {
-        self.contestant + self.limit
-    }
-}
 
 /// One of several equal ranges of keys; each client process has one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyRange {
     /// Which, from 0.
     pub index: u32,
@@ -100,181 +25,9 @@ impl Default for KeyRange {
     }
 }
 
-/// The times that servers report with their replies.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerTimes {
-    /// Of the calls that the database answered, accepted or rejected.
-    pub ms: LatencySummary,
-    /// The same as a histogram (HdrHistogram V2, deflated, base64); empty where no server reports.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub histogram: String,
-}
-
-impl From<&Histogram> for ServerTimes {
-    fn from(histogram: &Histogram) -> Self {
-        let encoded = if histogram.is_empty() { String::new() } else { histogram.encode() };
-        Self { ms: histogram.summary(), histogram: encoded }
-    }
-}
-
-/// A contestant and its votes, as the database says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct ContestantVotes {
-    pub name: String,
-    pub number: u32,
-    pub votes: u64,
-}
-
-/// What a load that adapts itself to a limit came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TuneResult {
-    /// The limit as it was written: `p99=10ms`.
-    pub goal: String,
-    /// Whose latency was held: `client`, from the intended start, or `server`, as the replies report it.
-    pub latency: String,
-    /// Median rate of the windows after settling in which the limit held, calls per second; none where it never did.
-    pub best_rate_per_s: Option<f64>,
-    /// Median number of calls under way in those windows.
-    pub best_under_way: Option<f64>,
-    /// Windows after settling, and in how many of them the limit held.
-    pub windows: u64,
-    /// Windows after settling in which the limit held.
-    pub windows_held: u64,
-    /// The headline: calls per second in the last check, if the limit held in it and it was long enough; else none.
-    #[serde(default)]
-    pub certified_rate_per_s: Option<f64>,
-    /// Runs with a fixed number of calls in flight after tuning, the last one at the end.
-    #[serde(default)]
-    pub checks: Vec<TuneCheck>,
-    /// How the load went, in order of time.
-    pub trace: Vec<TunePoint>,
-}
-
-/// A run with a fixed number of calls in flight: does the limit hold?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TuneCheck {
-    /// Calls in flight.
-    pub under_way: u32,
-    /// Its length, s.
-    pub seconds: f64,
-    /// Calls that ended.
-    pub calls: u64,
-    /// Share of these that came later than the limit, 0 to 1.
-    pub late: f64,
-    /// Calls answered a second.
-    pub rate_per_s: f64,
-    /// True if the limit held.
-    pub held: bool,
-    /// True if it was as long as a check must be, and came to its end.
-    pub counts: bool,
-}
-
-/// A stretch of a load that adapts itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TunePoint {
-    /// Its end, s from the first call.
-    pub at_s: f64,
-    /// Calls allowed under way at its end.
-    pub under_way: u32,
-    /// Calls answered a second.
-    pub rate_per_s: f64,
-    /// Share of the answers that came later than the limit, 0 to 1.
-    pub late: f64,
-    /// Whether the limit held in it.
-    pub held: bool,
-}
-
-/// One client process of several.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct VoterProcess {
-    /// Which, from 0: also its key range.
-    pub index: u32,
-    /// Calls that came to their end.
-    pub calls: u64,
-    /// Votes acknowledged.
-    pub accepted: u64,
-    /// Votes turned down.
-    pub rejected: Rejected,
-    /// Calls of which nobody knows whether they were done.
-    pub unknown: u64,
-    /// When its first call was due, us since 1970 UTC.
-    pub started_us: u64,
-    /// When its last call ended, us since 1970 UTC.
-    pub ended_us: u64,
-    /// Its own calls per second.
-    pub rate_per_s: f64,
-    /// What the rows of its own key range say.
-    pub check: WriteCheckKind,
-    /// How many rows are missing, or too many.
-    pub check_rows: u64,
-    /// What the client is called.
-    #[serde(default)]
-    pub client: String,
-    /// Calls that failed, were refused by the queue, or have no known end.
-    #[serde(default)]
-    pub fails: u64,
-    /// Rows in its key range before the first call; none where nobody counted.
-    #[serde(default)]
-    pub rows_before: Option<u64>,
-    /// And after the last one.
-    #[serde(default)]
-    pub rows_after: Option<u64>,
-    /// Why nothing is known of it, where it did not come to its end.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub died: String,
-}
-
-impl VoterProcess {
-    /// What its rows say.
-    #[must_use]
-    pub const fn write_check(&self) -> WriteCheck {
-        self.check.check(self.check_rows)
-    }
-
-    /// From its first call to its last answer, s.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
-        self.ended_us.saturating_sub(self.started_us) as f64 / 1e6
-    }
-}
-
-/// Client processes taken together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
-    /// Calls that came to their end, all processes together.
-    pub transactions: u64,
-    /// From the first start to the last end, s.
-    pub wall_s: f64,
-    /// The one over the other.
-    pub per_s: f64,
-    /// The processes' own rates added up, each over its own time: never less honest than their number, often more.
-    pub sum_of_rates_per_s: f64,
-    /// Between the first start and the last, ms.
-    pub start_skew_ms: f64,
-}
-
-impl Totals {
-    /// Of these processes; nothing where there are none.
-    #[must_use]
-    pub fn of(processes: &[VoterProcess]) -> Self {
-        let first_us = processes.iter().map(|p| p.started_us).min().unwrap_or(0);
-        let latest_us = processes.iter().map(|p| p.started_us).max().unwrap_or(0);
-        let end_us = processes.iter().map(|p| p.ended_us).max().unwrap_or(0);
-        let transactions = processes.iter().map(|p| p.calls).sum();
-        let wall_s = end_us.saturating_sub(first_us) as f64 / 1e6;
-        Self {
-            transactions,
-            wall_s,
-            per_s: if wall_s > 0.0 { transactions as f64 / wall_s } else { 0.0 },
-            sum_of_rates_per_s: processes.iter().map(|p| p.rate_per_s).sum(),
-            start_skew_ms: (latest_us - first_us) as f64 / 1e3,
-        }
-    }
-}
-
 /// What rows say of writes, in a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteCheckKind {
     /// As many as must be there.
@@ -387,19 +140,6 @@ impl fmt::Display for WriteCheck {
             WriteCheck::Surplus(rows) => write!(f, "{rows} surplus row{}", plural(rows)),
             WriteCheck::NotChecked => f.write_str("not checked"),
         }
-    }
-}
-
-impl VoterResult {
-    /// Takes the check over into the record.
-    pub fn set_check(&mut self, check: WriteCheck) {
-        (self.check, self.check_rows) = (check.kind(), check.rows());
-    }
-
-    /// The check of this record.
-    #[must_use]
-    pub const fn write_check(&self) -> WriteCheck {
-        self.check.check(self.check_rows)
     }
 }
 

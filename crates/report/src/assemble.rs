@@ -5,12 +5,12 @@ use crate::plain;
 use plimsoll_core::interval::{ClassPart, Counters, Interval};
 use plimsoll_core::judged::Judged;
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::record::{
-    Bytes, ClassRecord, Generator, Latencies, Machine, Network, PhaseRecord, Rates, RunRecord,
-    SCHEMA, SloResult, SlowRequest, TargetInfo, Tool, timeout_ns,
-};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use serde_json::{Map, Value};
+use plimsoll_record::{
+    Bytes, ClassRecord, Generator, JobResults, Latencies, Machine, Network, PhaseRecord, Rates,
+    RunRecord, SCHEMA, SloResult, SlowRequest, TargetInfo, Tool, timeout_ns,
+};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What is known before the first request.
@@ -71,8 +71,8 @@ pub struct Ending {
     pub verdict: Verdict,
     /// What a careful reader should know.
     pub warnings: Vec<String>,
-    /// Job-specific results, under the job's name.
-    pub job_results: Map<String, Value>,
+    /// Results of jobs, each a section of its own.
+    pub job_results: JobResults,
 }
 
 impl RecordHeader {

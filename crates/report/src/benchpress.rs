@@ -3,18 +3,16 @@
 //! What benchpress writes as text although it is a number (`"mem_total_kib": "123 KiB"`,
 //! `"spawned_instances": "4"`) is a number here, and what does not exist is left out rather than empty.
 
-use crate::catalogue::CatalogueEntry;
 use plimsoll_core::clock::parse_utc;
-use plimsoll_core::record::{Machine, RunRecord};
+use plimsoll_record::catalogue::CatalogueEntry;
+use plimsoll_record::rank::RankResult;
+use plimsoll_record::{JobResult, Machine, RunRecord};
 use serde_json::{Map, Value, json};
-
-/// The key under which `plimsoll rank` and its jobs keep their results.
-const RANK: &str = "rank";
 
 /// One run as benchpress reports it.
 #[must_use]
 pub fn export(record: &RunRecord) -> Value {
-    let entry = CatalogueEntry::of(record).unwrap_or_else(|| CatalogueEntry {
+    let entry = record.job_results.catalogue().cloned().unwrap_or_else(|| CatalogueEntry {
         name: record.job.clone(),
         ..CatalogueEntry::default()
     });
@@ -55,7 +53,7 @@ fn machine(machine: &Machine) -> Value {
 }
 
 fn metrics(record: &RunRecord, entry: &CatalogueEntry) -> Map<String, Value> {
-    let mut metrics = match record.job_results.get(RANK).and_then(Value::as_object) {
+    let mut metrics = match record.job_results.rank() {
         Some(rank) => feedsim(rank, record),
         None => plain(record),
     };
@@ -84,68 +82,47 @@ fn plain(record: &RunRecord) -> Map<String, Value> {
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
-    let own = record.job_results.iter().filter(|(key, value)| {
-        key.as_str() != crate::catalogue::KEY
-            && key.as_str() != crate::catalogue::HOOKS_KEY
-            && value.is_object()
-    });
-    metrics.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+    let is_own = |one: &&JobResult| !matches!(one, JobResult::Catalogue(_) | JobResult::Hooks(_));
+    let own = record.job_results.iter().filter(is_own);
+    metrics.extend(own.map(|one| (one.key().to_owned(), json!(one))));
     metrics
-}
-
-/// The first of `names` that `object` has as a number.
-fn number(object: &Map<String, Value>, names: &[&str]) -> Option<f64> {
-    names.iter().find_map(|name| object.get(*name).and_then(Value::as_f64))
 }
 
 /// FeedSim's metrics: one entry an instance, by its number from 1, and the overall figures.
 ///
-/// An instance has `requested_per_s`, `achieved_per_s` and `p95_ms`, or benchpress's own names. `overall` is the
-/// record's own, from merged histograms; benchpress's mean of the instances' p95 is no percentile of anything,
-/// so it is only made when the record has no latency of the whole.
-fn feedsim(rank: &Map<String, Value>, record: &RunRecord) -> Map<String, Value> {
-    let figures = |object: &Map<String, Value>| {
-        [
-            number(object, &["final_requested_qps", "requested_per_s", "requested_qps"]),
-            number(object, &["final_achieved_qps", "achieved_per_s", "achieved_qps"]),
-            number(object, &["final_latency_msec", "p95_ms", "latency_ms"]),
-        ]
-    };
-    let instances: Vec<&Map<String, Value>> = rank
-        .get("instances")
-        .and_then(Value::as_array)
-        .map(|list| list.iter().filter_map(Value::as_object).collect())
-        .unwrap_or_default();
+/// `overall` is the record's own, from merged histograms; benchpress's mean of the instances' p95 is no percentile of
+/// anything, so it is only made when the record has no latency of the whole.
+fn feedsim(rank: &RankResult, record: &RunRecord) -> Map<String, Value> {
     let mut metrics = Map::new();
     let mut sums = [0.0; 3];
-    for (index, instance) in instances.iter().enumerate() {
-        let [requested, achieved, latency] = figures(instance);
-        for (sum, value) in sums.iter_mut().zip([requested, achieved, latency]) {
-            *sum += value.unwrap_or_default();
+    for (index, instance) in rank.instances.iter().enumerate() {
+        let figures = [instance.requested_per_s, instance.achieved_per_s, instance.p95_ms];
+        for (sum, value) in sums.iter_mut().zip(figures) {
+            *sum += value;
         }
         metrics.insert(
             (index + 1).to_string(),
             json!({
-                "final_achieved_qps": achieved,
-                "final_latency_msec": latency,
-                "final_requested_qps": requested,
+                "final_achieved_qps": instance.achieved_per_s,
+                "final_latency_msec": instance.p95_ms,
+                "final_requested_qps": instance.requested_per_s,
             }),
         );
     }
-    let count = instances.len();
-    let own = rank.get("overall").and_then(Value::as_object).map_or([None; 3], figures);
+    let count = rank.instances.len();
+    let own = rank.overall.as_ref();
     let merged = (record.latency_ms.response.count > 0).then_some(record.latency_ms.response.p95);
     let summed = |index: usize| (count > 0).then(|| sums[index]);
     let mean = (count > 0).then(|| sums[2] / count as f64);
     // A search that certified no rate has no final one; what it offered on its way is none.
-    let certified =
-        record.job_results.get("seek").and_then(|seek| seek.get("certified_rate_per_s"));
-    let figures = match certified {
-        Some(Value::Null) => [None; 3],
-        _ => [
-            own[2].or(merged).or(mean),
-            own[1].or(summed(1)).or(Some(record.rate.achieved_per_s)),
-            own[0].or(summed(0)).or(Some(record.rate.offered_per_s)),
+    let is_certified =
+        record.job_results.seek().is_none_or(|seek| seek.certified_rate_per_s.is_some());
+    let figures = match is_certified {
+        false => [None; 3],
+        true => [
+            own.map(|own| own.p95_ms).or(merged).or(mean),
+            own.map(|own| own.achieved_per_s).or(summed(1)).or(Some(record.rate.achieved_per_s)),
+            own.map(|own| own.requested_per_s).or(summed(0)).or(Some(record.rate.offered_per_s)),
         ],
     };
     metrics.insert(
@@ -157,8 +134,7 @@ fn feedsim(rank: &Map<String, Value>, record: &RunRecord) -> Map<String, Value> 
         }),
     );
     metrics.insert("spawned_instances".to_owned(), json!(count.max(1)));
-    let successful = number(rank, &["successful_instances"]).map_or(count.max(1), |n| n as usize);
-    metrics.insert("successful_instances".to_owned(), json!(successful));
+    metrics.insert("successful_instances".to_owned(), json!(rank.successful_instances));
     metrics.extend(limit(record));
     metrics
 }
@@ -169,7 +145,7 @@ fn limit(record: &RunRecord) -> Vec<(String, Value)> {
     // A search holds its limits itself; they stand in what it was asked.
     let asked = record.scenario.get("slo").and_then(Value::as_array).into_iter().flatten();
     let asked = asked.filter_map(|limit| limit.as_str()?.split_once('='));
-    let asked = asked.filter(|_| record.job_results.contains_key("seek"));
+    let asked = asked.filter(|_| record.job_results.seek().is_some());
     let percentile = judged.chain(asked).find_map(|(name, limit)| {
         let percentile = name.strip_prefix('p').filter(|rest| rest.parse::<f64>().is_ok())?;
         let limit_ms = limit.parse::<plimsoll_core::units::Span>().ok()?.ns as f64 / 1e6;
@@ -186,7 +162,8 @@ fn limit(record: &RunRecord) -> Vec<(String, Value)> {
 mod tests {
     use super::*;
     use crate::samples;
-    use plimsoll_core::record::SloResult;
+    use plimsoll_record::SloResult;
+    use plimsoll_record::rank::{RankInstance, RankOverall};
 
     #[test]
     fn any_run_can_be_exported_with_numbers_as_numbers() {
@@ -207,13 +184,21 @@ mod tests {
     #[test]
     fn a_search_that_certified_no_rate_has_no_final_figures() {
         let mut record = samples::good();
-        let overall = json!({"requested_per_s": 40.0, "achieved_per_s": 39.0, "p95_ms": 900.0});
-        record.job_results.insert("rank".to_owned(), json!({"instances": [], "overall": overall}));
-        record.job_results.insert("seek".to_owned(), json!({"certified_rate_per_s": 40.0}));
+        let overall = RankOverall {
+            requested_per_s: 40.0,
+            achieved_per_s: 39.0,
+            p95_ms: 900.0,
+            ..RankOverall::default()
+        };
+        record.job_results.put(RankResult { overall: Some(overall), ..RankResult::default() });
+        let mut found = samples::followed().job_results.seek().unwrap().clone();
+        found.certified_rate_per_s = Some(40.0);
+        record.job_results.put(found.clone());
         let figure =
             |record: &RunRecord, name: &str| export(record)["metrics"]["overall"][name].clone();
         assert_eq!(figure(&record, "final_achieved_qps"), 39.0);
-        record.job_results.insert("seek".to_owned(), json!({"certified_rate_per_s": null}));
+        found.certified_rate_per_s = None;
+        record.job_results.put(found);
         for name in ["final_achieved_qps", "final_requested_qps", "average_latency_msec"] {
             assert!(figure(&record, name).is_null(), "{name}");
         }
@@ -228,18 +213,19 @@ mod tests {
             (252.98, 249.73, 305.82),
             (251.99, 248.98, 305.22),
         ];
-        let instances: Vec<Value> = rows
-            .iter()
-            .map(|(requested, achieved, p95)| {
-                json!({"requested_per_s": requested, "achieved_per_s": achieved, "p95_ms": p95})
-            })
-            .collect();
+        let instances = rows.map(|(requested_per_s, achieved_per_s, p95_ms)| RankInstance {
+            requested_per_s,
+            achieved_per_s,
+            p95_ms,
+            ..RankInstance::default()
+        });
         let mut record = samples::good();
         record.latency_ms.response.count = 0;
-        record.job_results.insert("rank".to_owned(), json!({"instances": instances}));
+        let rank = RankResult { instances: instances.to_vec(), ..RankResult::default() };
+        record.job_results.put(rank);
         let mut entry = CatalogueEntry { baseline: Some(57.0), ..CatalogueEntry::default() };
         entry.measure(&json!({"x": 996.0}), &["/x".to_owned()]);
-        record.job_results.extend(entry.fields());
+        record.job_results.put(entry);
         let held = |limit: &str| SloResult { limit: limit.to_owned(), ..SloResult::default() };
         record.slo = [("p95".to_owned(), held("500ms"))].into();
         let metrics = export(&record)["metrics"].clone();
@@ -258,7 +244,7 @@ mod tests {
         record.slo.clear();
         record.scenario = json!({"slo": ["p99=2s"]});
         assert_eq!(export(&record)["metrics"].get("target_percentile"), None, "a fixed rate");
-        record.job_results.insert("seek".to_owned(), json!({}));
+        record.job_results.put(samples::followed().job_results.seek().unwrap().clone());
         assert_eq!(export(&record)["metrics"]["target_percentile"], "99p");
     }
 }

@@ -7,7 +7,7 @@ mod search;
 
 use crate::load::Loaded;
 use crate::plain::printable;
-use plimsoll_core::record::RunRecord;
+use plimsoll_record::RunRecord;
 pub use search::{Ratio, Row, SearchComparison};
 use serde::Serialize;
 
@@ -61,13 +61,13 @@ pub struct Comparison {
 
 fn side(mark: &'static str, loaded: &Loaded) -> Side {
     let RunRecord { job, started_at, .. } = &loaded.record;
-    let search = crate::text::search::result(&loaded.record);
+    let search = loaded.record.job_results.search();
     Side {
         mark,
         folder: loaded.folder.display().to_string(),
         job: job.clone(),
         started_at: started_at.clone(),
-        origin: search.map(|search| search.origin).unwrap_or_default(),
+        origin: search.map(|search| search.origin.clone()).unwrap_or_default(),
     }
 }
 
@@ -77,11 +77,11 @@ fn side(mark: &'static str, loaded: &Loaded) -> Side {
 /// When they are not of one kind, or of a kind that cannot be compared.
 pub fn compare(a: &Loaded, b: &Loaded) -> Result<Comparison, CompareError> {
     let sides = [side("A", a), side("B", b)];
-    let both = (crate::text::search::result(&a.record), crate::text::search::result(&b.record));
+    let both = (a.record.job_results.search(), b.record.job_results.search());
     match both {
         (Some(first), Some(second)) => {
             let differences = search::differences(&a.record.scenario, &b.record.scenario);
-            let both = SearchComparison { differences, ..search::compare(&first, &second) };
+            let both = SearchComparison { differences, ..search::compare(first, second) };
             Ok(Comparison { sides, search: Some(both) })
         }
         _ if sides[0].job != sides[1].job => {

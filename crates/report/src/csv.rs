@@ -5,7 +5,7 @@
 //! class does not have (the schedule's columns) is empty.
 
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::record::{Latencies, RunRecord};
+use plimsoll_record::{Latencies, RunRecord};
 
 /// Names of the columns before the times.
 const HEAD: [&str; 17] = [
@@ -44,12 +44,12 @@ pub fn columns() -> Vec<String> {
 /// The record as CSV (RFC 4180 quoting, `\n` line ends).
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
-    if let Some(search) = crate::text::search::result(record) {
-        return written(search::rows(&search));
+    if let Some(search) = record.job_results.search() {
+        return written(search::rows(search));
     }
-    let watched = crate::text::seek::finding(record).and_then(|found| found.watch);
+    let watched = record.job_results.seek().and_then(|found| found.finding.watch.as_ref());
     if let Some(watched) = watched {
-        return written(watch::rows(&watched));
+        return written(watch::rows(watched));
     }
     let rows = std::iter::once(columns())
         .chain(std::iter::once(run_row(record)))

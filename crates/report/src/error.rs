@@ -39,9 +39,9 @@ pub enum RecordError {
     /// JSON, but of something else.
     #[error("{} is not a plimsoll run record (schema {found:?}; expected {known}); name a folder such as runs/TIME-JOB-ID", path.display())]
     Foreign { path: PathBuf, found: String, known: &'static str },
-    /// Not JSON, or fields are missing.
-    #[error("{} is damaged: {source}; intervals.ndjson beside it still holds every second", path.display())]
-    Damaged { path: PathBuf, source: serde_json::Error },
+    /// Not JSON, or a field is missing or has another form: `problem` names it.
+    #[error("{} is damaged: {problem}; intervals.ndjson beside it still holds every second", path.display())]
+    Damaged { path: PathBuf, problem: String },
     /// Larger than this program takes into memory.
     #[error("{} has {bytes} bytes, more than the {limit} that a run.json may have", path.display())]
     TooLarge { path: PathBuf, bytes: u64, limit: u64 },

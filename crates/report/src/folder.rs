@@ -4,12 +4,12 @@ use crate::assemble::{Ending, RecordHeader, assemble};
 use crate::error::RecordError;
 use crate::journal::Journal;
 use crate::json;
+use crate::load::read_run_json;
 use plimsoll_core::clock::{format_utc, parse_utc};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::{PhaseRecord, RunRecord};
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use serde_json::{Map, Value};
+use plimsoll_record::{JobResults, PhaseRecord, RunRecord};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -177,26 +177,25 @@ impl RunFolder {
     }
 
     fn write_record(&self, record: &RunRecord) -> Result<(), RecordError> {
-        replace(&self.path, &json::pretty(record))
+        let text = json::pretty(record);
+        // A figure that is no number is written as null, and null is read as no figure.
+        debug_assert_eq!(
+            plimsoll_record::read(text.as_bytes()).err(),
+            None,
+            "cannot be read again"
+        );
+        replace(&self.path, &text)
     }
 }
 
-/// Puts more into the `run.json` of a run that has ended or was cut: fields at the top, in the place of those
-/// of the same name. Everything else stays as it is.
+/// Puts sections into the `run.json` of a run that has ended or was cut, each in the place of one with the same key.
 ///
 /// # Errors
 /// When the record cannot be read or written; the one before stays as it was.
-pub fn amend(folder: &Path, fields: Map<String, Value>) -> Result<(), RecordError> {
-    let path = folder.join(RUN_JSON);
-    let text =
-        fs::read(&path).map_err(|source| RecordError::Read { path: path.clone(), source })?;
-    let mut record: Map<String, Value> = serde_json::from_slice(&text)
-        .map_err(|source| RecordError::Damaged { path: path.clone(), source })?;
-    record.extend(fields);
-    let mut text = serde_json::to_string_pretty(&record)
-        .map_err(|source| RecordError::Damaged { path: path.clone(), source })?;
-    text.push('\n');
-    replace(folder, &text)
+pub fn amend(folder: &Path, results: JobResults) -> Result<(), RecordError> {
+    let mut record = read_run_json(folder)?;
+    record.job_results.extend(results);
+    replace(folder, &json::pretty(&record))
 }
 
 /// Puts a new `run.json` in the place of the old one in one step.
@@ -242,6 +241,7 @@ fn folder_job(job: &str) -> String {
 mod tests {
     use super::*;
     use crate::load::load;
+    use plimsoll_record::catalogue::{CatalogueEntry, Hooks};
 
     const START_US: u64 = 1_795_294_102_123_456;
 
@@ -273,12 +273,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(dir.path(), "load", START_US).unwrap();
         folder.finish(&crate::samples::good()).unwrap();
-        let more = serde_json::json!({"catalogue": {"name": "x"}, "hooks": {}});
-        amend(folder.path(), more.as_object().unwrap().clone()).unwrap();
-        let mut loaded = load(folder.path()).unwrap().record;
-        assert_eq!(loaded.job_results.remove("catalogue").unwrap()["name"], "x");
-        loaded.job_results.remove("hooks");
-        assert_eq!(loaded, crate::samples::good());
+        let entry = CatalogueEntry { name: "x".to_owned(), ..CatalogueEntry::default() };
+        let more = JobResults::of(entry.clone()).with(Hooks::default());
+        amend(folder.path(), more.clone()).unwrap();
+        let loaded = load(folder.path()).unwrap().record;
+        assert_eq!(loaded.job_results.catalogue(), Some(&entry));
+        assert_eq!(loaded, RunRecord { job_results: more, ..crate::samples::good() });
         assert!(!folder.path().join("run.json.new").exists());
     }
 

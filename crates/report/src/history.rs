@@ -1,11 +1,11 @@
 //! Several runs of a job: median, spread, and the geometric mean over jobs.
 
-use crate::catalogue::CatalogueEntry;
 use crate::error::RecordError;
 use crate::folder::RUN_JSON;
 use crate::text::number::significant;
-use plimsoll_core::record::{Rates, TargetInfo};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_record::catalogue::CatalogueEntry;
+use plimsoll_record::{Rates, TargetInfo};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::fs;
@@ -155,11 +155,20 @@ struct Head {
 /// Jobs that are called so because nobody gave them a name.
 const UNNAMED: [&str; 4] = ["load", "fbench", "seek", "feed"];
 
-/// All runs in a folder of runs, oldest first. Folders without a readable record are left out.
+/// Runs of the past, oldest first.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// Those whose records can be read.
+    pub runs: Vec<PastRun>,
+    /// Why others are left out.
+    pub left_out: Vec<RecordError>,
+}
+
+/// All runs in a folder of runs, oldest first.
 ///
 /// # Errors
 /// When `runs_dir` cannot be read or holds no record.
-pub fn past_runs(runs_dir: &Path) -> Result<Vec<PastRun>, RecordError> {
+pub fn past_runs(runs_dir: &Path) -> Result<Past, RecordError> {
     let no_runs = || RecordError::NoRuns { path: runs_dir.to_owned() };
     let entries = match fs::read_dir(runs_dir) {
         Ok(entries) => entries,
@@ -175,12 +184,23 @@ pub fn past_runs(runs_dir: &Path) -> Result<Vec<PastRun>, RecordError> {
     if folders.is_empty() {
         return Err(no_runs());
     }
-    Ok(folders.into_iter().filter_map(past_run).collect())
+    let mut past = Past::default();
+    for folder in folders {
+        match past_run(folder) {
+            Ok(run) => past.runs.push(run),
+            Err(error) => past.left_out.push(error),
+        }
+    }
+    Ok(past)
 }
 
-fn past_run(folder: PathBuf) -> Option<PastRun> {
-    let file = fs::File::open(folder.join(RUN_JSON)).ok()?;
-    let head: Head = serde_json::from_reader(BufReader::new(file)).ok()?;
+fn past_run(folder: PathBuf) -> Result<PastRun, RecordError> {
+    let path = folder.join(RUN_JSON);
+    let file =
+        fs::File::open(&path).map_err(|source| RecordError::Read { path: path.clone(), source })?;
+    let mut text = serde_json::Deserializer::from_reader(BufReader::new(file));
+    let head: Head = plimsoll_record::read_from(&mut text)
+        .map_err(|problem| RecordError::Damaged { path, problem })?;
     let plain = (PLAIN_METRIC.to_owned(), head.rate.ok_per_s);
     let unnamed = head.catalogue.is_none() && UNNAMED.contains(&head.job.as_str());
     let target = unnamed.then_some(head.target.url);
@@ -189,7 +209,7 @@ fn past_run(folder: PathBuf) -> Option<PastRun> {
         None => (head.job, plain, None),
     };
     let (run_id, started_at) = (head.run_id, head.started_at);
-    Some(PastRun {
+    Ok(PastRun {
         folder,
         run_id,
         job,
@@ -284,6 +304,7 @@ mod tests {
     use super::*;
     use crate::folder::{RunFolder, amend};
     use crate::samples;
+    use plimsoll_record::JobResults;
 
     fn run(job: &str, value: f64, score: Option<f64>, verdict: VerdictKind) -> PastRun {
         PastRun {
@@ -365,11 +386,20 @@ mod tests {
             if score.is_some() {
                 let name = "mine".to_owned();
                 let entry = CatalogueEntry { name, score, ..CatalogueEntry::default() };
-                amend(folder.path(), entry.fields()).unwrap();
+                amend(folder.path(), JobResults::of(entry)).unwrap();
             }
         }
         std::fs::create_dir(dir.path().join("no-record")).unwrap();
-        let past = past_runs(dir.path()).unwrap();
+        let damaged = dir.path().join("no-catalogue");
+        std::fs::create_dir(&damaged).unwrap();
+        let entry = serde_json::json!({"name": 1});
+        let mut record = serde_json::to_value(samples::good()).unwrap();
+        record["catalogue"] = entry;
+        std::fs::write(damaged.join(RUN_JSON), record.to_string()).unwrap();
+        let Past { runs: past, left_out } = past_runs(dir.path()).unwrap();
+        let told: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("no-catalogue/run.json") && told[0].contains("catalogue.name"));
         let jobs: Vec<&str> = past.iter().map(|run| run.job.as_str()).collect();
         assert_eq!(jobs, ["load", "mine"]);
         assert_eq!(past[0].value, samples::good().rate.ok_per_s);

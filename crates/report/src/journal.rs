@@ -10,7 +10,7 @@ use crate::hlog::{self, KINDS};
 use crate::plain::{clip, without_secrets};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{Interval, IntervalLine};
-use plimsoll_core::record::{FailureSample, Sink};
+use plimsoll_record::{FailureSample, Sink};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

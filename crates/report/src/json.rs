@@ -1,6 +1,6 @@
 //! The record as JSON: the file itself, or one line. Its shape is `docs/run.schema.json`.
 
-use plimsoll_core::record::RunRecord;
+use plimsoll_record::RunRecord;
 
 /// The record as `run.json` has it: indented, with a newline at the end.
 #[must_use]

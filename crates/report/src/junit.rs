@@ -5,9 +5,9 @@
 //! `error`, since the run then says nothing about the target. Characters that XML cannot hold are shown as escapes.
 
 use crate::text::tables::actual;
-use plimsoll_core::record::RunRecord;
-use plimsoll_core::search::record::Cell;
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_record::RunRecord;
+use plimsoll_record::search::Cell;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::io;
@@ -79,7 +79,7 @@ fn cases(record: &RunRecord) -> Vec<Case> {
 
 /// The cells of a matrix that was measured: one without a number is a failure with its reason.
 fn cells(record: &RunRecord) -> Vec<Case> {
-    let Some(search) = crate::text::search::result(record) else { return Vec::new() };
+    let Some(search) = record.job_results.search() else { return Vec::new() };
     let case = |cell: &Cell| {
         let group = format!("cell.{}", cell.key.engine);
         let outcome = match &cell.reason {
@@ -175,9 +175,9 @@ mod tests {
     use super::*;
     use crate::samples;
     use plimsoll_core::assertion::Assertion;
-    use plimsoll_core::record::SloResult;
+    use plimsoll_record::rank::{RankResult, RankRun};
+    use plimsoll_record::{Judge, SloResult};
     use quick_xml::Reader;
-    use serde_json::json;
     use std::collections::BTreeMap;
 
     type Attributes = BTreeMap<String, String>;
@@ -253,8 +253,8 @@ mod tests {
             ..SloResult::default()
         };
         record.slo.insert("p95".to_owned(), slo);
-        let runs = json!({"runs": [{"requested_qps": 40.0, "held": false, "stopped": false}]});
-        record.job_results.insert("rank".to_owned(), runs);
+        let run = RankRun { requested_qps: 40.0, ..RankRun::default() };
+        record.job_results.put(RankResult { runs: vec![run], ..RankResult::default() });
         let found = elements(&render(&record));
         let messages: Vec<_> = found
             .iter()

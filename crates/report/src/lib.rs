@@ -16,7 +16,6 @@
 
 pub mod assemble;
 pub mod benchpress;
-pub mod catalogue;
 pub mod compare;
 pub mod csv;
 mod error;

@@ -4,9 +4,9 @@ use crate::assemble::{Ending, RecordHeader, Tally, assemble};
 use crate::error::RecordError;
 use crate::folder::{INTERVALS, NOT_ENDED, RUN_JSON};
 use crate::journal::{self, JournalRead};
-use plimsoll_core::record::{RunRecord, SCHEMA};
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_record::{RunRecord, SCHEMA};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,11 @@ pub fn latest(runs_dir: &Path) -> Result<PathBuf, RecordError> {
         .ok_or_else(no_runs)
 }
 
-fn read_run_json(folder: &Path) -> Result<RunRecord, RecordError> {
+/// Reads the `run.json` of a folder as it is.
+///
+/// # Errors
+/// As [`load`].
+pub fn read_run_json(folder: &Path) -> Result<RunRecord, RecordError> {
     let path = folder.join(RUN_JSON);
     let unreadable = |path: &Path, source| RecordError::Read { path: path.to_owned(), source };
     let about = fs::metadata(folder).map_err(|e| unreadable(folder, e))?;
@@ -85,11 +89,11 @@ fn read_run_json(folder: &Path) -> Result<RunRecord, RecordError> {
         return Err(RecordError::TooLarge { path, bytes, limit: RUN_JSON_BYTES_MAX });
     }
     let text = fs::read(&path).map_err(|e| unreadable(&path, e))?;
-    let damaged = |source| RecordError::Damaged { path: path.clone(), source };
+    let damaged = |problem| RecordError::Damaged { path: path.clone(), problem };
     // The schema comes first: a newer record may well lack fields that this one expects.
-    let value: Value = serde_json::from_slice(&text).map_err(damaged)?;
+    let value: Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
     check_schema(&path, &value)?;
-    serde_json::from_slice(&text).map_err(damaged)
+    plimsoll_record::read(&text).map_err(damaged)
 }
 
 fn check_schema(path: &Path, value: &Value) -> Result<(), RecordError> {

@@ -2,10 +2,10 @@
 
 use crate::plain::printable;
 use crate::text::number::significant;
-use plimsoll_core::exit::{FAILED, of_record};
-use plimsoll_core::record::{AssertionResult, RunRecord, SloResult};
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_record::exit::{FAILED, of_record};
+use plimsoll_record::{AssertionResult, RunRecord, SloResult};
 
 /// `valid, exit 0`, `MISSED p95: 0.39 ms > 0.1 ms, exit 2`, `NOT VALID: generator-limited, exit 3`. A file of the result that is
 /// lost outranks them.
@@ -93,21 +93,24 @@ mod tests {
     use super::*;
     use crate::samples;
     use plimsoll_core::verdict::Bounds;
-    use serde_json::json;
+    use plimsoll_record::rank::{RankResult, RankRun};
 
     /// A ranking benchmark has its limits in its runs, of which the last is the result.
     #[test]
     fn a_last_run_that_missed_decides() {
         let mut record = samples::good();
         record.slo.clear();
-        let run = |held| json!({"requested_qps": 40.0, "held": held, "stopped": false});
-        record.job_results.insert("rank".to_owned(), json!({"runs": [run(true), run(false)]}));
+        let run = |held| RankRun { requested_qps: 40.0, held, ..RankRun::default() };
+        let mut ran = |runs: [bool; 2]| {
+            let runs = runs.map(run).to_vec();
+            record.job_results.put(RankResult { runs, ..RankResult::default() });
+            line(&record, false)
+        };
         assert_eq!(
-            line(&record, false),
+            ran([true, false]),
             "MISSED the limits in the last run, at 40.0 requests/s, exit 2"
         );
-        record.job_results.insert("rank".to_owned(), json!({"runs": [run(false), run(true)]}));
-        assert_eq!(line(&record, false), "valid, exit 0");
+        assert_eq!(ran([false, true]), "valid, exit 0");
     }
 
     #[test]

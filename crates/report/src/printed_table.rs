@@ -10,11 +10,11 @@
 mod markup;
 
 use markup::{is_dash, number, plain, thousands, without_markup};
-use plimsoll_core::search::record::{
-    Cell, CellKey, EngineRecord, Group, SearchResult, SizeRecord, size_label,
-};
 use plimsoll_core::search::statistics::implied_ms;
 use plimsoll_core::units::Size;
+use plimsoll_record::search::{
+    Cell, CellKey, EngineRecord, Group, SearchResult, SizeRecord, size_label,
+};
 
 /// A text without a table in it, or with a wrong one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -283,7 +283,7 @@ fn cell(key: CellKey, text: &str) -> Result<Option<Cell>, String> {
 mod tests {
     use super::*;
     use crate::text::search::{self as shown, pipe_table};
-    use plimsoll_core::search::statistics::scaling;
+    use plimsoll_record::search::scaling::scaling;
 
     /// A page of the form in which such comparisons are published.
     const PUBLISHED: &str = "\

@@ -2,10 +2,12 @@
 
 use crate::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::{
+use plimsoll_core::seek::finding::Finding;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_record::seek::SeekResult;
+use plimsoll_record::{
     Generator, Machine, Network, RunRecord, SloResult, SlowRequest, TargetInfo, Tool,
 };
-use plimsoll_core::verdict::{Verdict, VerdictKind};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -204,6 +206,7 @@ pub fn followed() -> RunRecord {
     });
     let mut record = good();
     record.job = "seek".to_owned();
-    record.job_results.insert("seek".to_owned(), found);
+    let finding: Finding = serde_json::from_value(found).expect("a finding");
+    record.job_results.put(SeekResult::from(finding));
     record
 }

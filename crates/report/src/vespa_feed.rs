@@ -3,8 +3,8 @@
 //! What its own program counts in a way that misleads is mended: rates are over the time that passed, however short;
 //! latency is that of the answers, from sending on; and figures by status follow the known keys.
 
-use plimsoll_core::feed::{CodeTimes, FeedResult};
 use plimsoll_core::histogram::LatencySummary;
+use plimsoll_record::feed::{CodeTimes, FeedResult};
 use std::fmt::Write;
 
 /// The whole document, with a line end.

@@ -1,7 +1,7 @@
 //! When a run was measuring, on the wall clock, so that samples of other programs can be cut to it.
 
 use plimsoll_core::clock::parse_utc;
-use plimsoll_core::record::RunRecord;
+use plimsoll_record::RunRecord;
 use std::path::Path;
 
 /// A stretch of wall time, seconds since the Unix epoch.
@@ -45,9 +45,8 @@ pub fn measured(record: &RunRecord, folder: &Path) -> Vec<Window> {
 
 /// From where to where the last run of `plimsoll rank` went, s since the start.
 fn last_ranking_run(record: &RunRecord) -> Option<Window> {
-    let last = record.job_results.get("rank")?.get("runs")?.as_array()?.last()?;
-    let at = |name: &str| last.get(name).and_then(serde_json::Value::as_f64);
-    Some(Window { from_s: at("from_s")?, to_s: at("to_s")? })
+    let last = record.job_results.rank()?.runs.last()?;
+    Some(Window { from_s: last.from_s, to_s: last.to_s })
 }
 
 /// The milliseconds in a folder's name, `20261121T204822.123Z-...`; 0 when it has another.
@@ -61,6 +60,7 @@ fn milliseconds(folder: &Path) -> f64 {
 mod tests {
     use super::*;
     use crate::samples;
+    use plimsoll_record::rank::{RankResult, RankRun};
 
     #[test]
     fn only_measured_phases_count() {
@@ -72,8 +72,12 @@ mod tests {
         assert!((windows[0].from_s - (start_s + 0.25 + steady.from_s)).abs() < 1e-6);
         assert!(!windows[0].holds(windows[0].from_s) && windows[0].holds(windows[0].to_s));
         let mut ranking = record.clone();
-        let runs = serde_json::json!({"runs": [{"from_s": 1.0, "to_s": 2.0}, {"from_s": 7.0, "to_s": 9.5}]});
-        ranking.job_results.insert("rank".to_owned(), runs);
+        let runs = [(1.0, 2.0), (7.0, 9.5)].map(|(from_s, to_s)| RankRun {
+            from_s,
+            to_s,
+            ..RankRun::default()
+        });
+        ranking.job_results.put(RankResult { runs: runs.to_vec(), ..RankResult::default() });
         let last = measured(&ranking, Path::new("elsewhere"));
         assert_eq!(last, [Window { from_s: start_s + 7.0, to_s: start_s + 9.5 }]);
         let moved = measured(&record, Path::new("elsewhere"));

@@ -14,6 +14,7 @@ use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::usage::usage;
 use plimsoll_load::run_and_print;
+use plimsoll_record::JobResult;
 use plimsoll_report::folder::RUN_JSON;
 use plimsoll_report::load::load;
 use plimsoll_workloads::edit_distance::near_miss;
@@ -161,18 +162,16 @@ fn start(scenario: &Scenario, path: &Path, output: &Output, dry_run: bool) -> Re
     run_and_print(scenario, output).with_context(|| path.display().to_string())
 }
 
-/// Sections of records whose run was more than a load.
-const NOT_A_LOAD: [&str; 9] =
-    ["seek", "rival", "search", "rank", "voter", "visit", "feed", "mix", "fbench"];
-
 /// Runs the scenario of a record again, or one that was taken out of a record.
 fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
     let shown = path.display();
     let is_record = path.is_dir() || path.file_name().is_some_and(|name| name == RUN_JSON);
     let scenario = if is_record {
         let record = load(path)?.record;
-        if let Some(other) = NOT_A_LOAD.iter().find(|name| record.job_results.contains_key(**name))
-        {
+        let is_job =
+            |one: &&JobResult| !matches!(one, JobResult::Catalogue(_) | JobResult::Hooks(_));
+        // A load has no result of its own.
+        if let Some(other) = record.job_results.iter().find(is_job).map(JobResult::key) {
             return Err(usage(format!(
                 "{shown}: a run of plimsoll {other}; only those of plimsoll load can be repeated from their record"
             )));

@@ -19,12 +19,14 @@ use anyhow::Result;
 use plimsoll_job::output::note;
 use plimsoll_job::signals;
 use plimsoll_job::usage::usage;
+use plimsoll_record::catalogue::{HookRecord, Hooks as Kept};
 use plimsoll_report::plain::printable;
 use plimsoll_report::window::Window;
 use rustix::thread::CpuSet;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// All hooks there are.
@@ -250,10 +252,10 @@ impl Hooks {
 
     /// Moves the files into the record, cuts samples to the measured windows, and tells what is there.
     ///
-    /// The value goes into the record under the key `hooks`.
+    /// It goes into the record as its section `hooks`.
     #[must_use]
-    pub fn keep(&mut self, record: &Path, windows: &[Window]) -> Value {
-        let mut kept = Map::new();
+    pub fn keep(&mut self, record: &Path, windows: &[Window]) -> Kept {
+        let mut kept = BTreeMap::new();
         let place = record.join(FOLDER);
         let moved = move_all(&self.folder, &place);
         self.kept = moved.is_ok();
@@ -261,28 +263,23 @@ impl Hooks {
             if let Err(problem) = &moved {
                 one.warn(problem.clone());
             }
-            let (mut averages, mut samples, mut files) = (Map::new(), Map::new(), Vec::new());
+            let mut about = HookRecord::default();
             for file in one.hook.series() {
                 let path = place.join(&file.name);
                 if !path.is_file() {
                     continue;
                 }
-                files.push(file.name.clone());
+                about.files.push(file.name.clone());
                 match series::cut(&path, &file.form, windows) {
                     Ok(cut) => {
-                        averages.insert(file.name.clone(), json!(cut.averages));
-                        samples.insert(file.name.clone(), json!(cut.samples));
-                        files.push(cut.name);
+                        about.averages.insert(file.name.clone(), cut.averages);
+                        about.samples_measured.insert(file.name.clone(), cut.samples);
+                        about.files.push(cut.name);
                     }
                     Err(problem) => one.warn(problem),
                 }
             }
-            let about = json!({
-                "files": files,
-                "averages": averages,
-                "samples_measured": samples,
-                "warnings": one.warnings,
-            });
+            about.warnings.clone_from(&one.warnings);
             // A hook that is there twice has two entries.
             let mut name = one.name.clone();
             for number in 2.. {
@@ -293,7 +290,7 @@ impl Hooks {
             }
             kept.insert(name, about);
         }
-        Value::Object(kept)
+        Kept(kept)
     }
 }
 
@@ -343,6 +340,7 @@ fn move_all(from: &Path, to: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn spec(name: &str, options: Value) -> HookSpec {
         HookSpec { name: name.to_owned(), options }
@@ -394,7 +392,7 @@ mod tests {
         let record = dir.path().join("record");
         std::fs::create_dir(&record).unwrap();
         let kept = hooks.keep(&record, &[]);
-        assert!(kept.to_string().contains("exit 3"), "{kept}");
+        assert!(kept.0["shell-2"].warnings[0].contains("exit 3"), "{kept:?}");
         assert!(record.join("hooks/shell.txt").is_file() && !folder.exists());
     }
 }

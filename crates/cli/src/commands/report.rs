@@ -5,14 +5,14 @@ use clap::{Args, ValueEnum};
 use plimsoll_catalogue::names;
 use plimsoll_catalogue::near_miss::unknown;
 use plimsoll_core::assertion::{Assertion, Scope};
-use plimsoll_core::record::RunRecord;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{print_out, style};
+use plimsoll_job::output::{note, print_out, style};
 use plimsoll_job::usage::usage;
+use plimsoll_record::{Judge, RunRecord};
 use plimsoll_report::benchpress;
-use plimsoll_report::fbench::{FbenchResult, own_block};
-use plimsoll_report::history::{History, PastRun, past_runs};
+use plimsoll_report::fbench::{own_block, summary};
+use plimsoll_report::history::{History, Past, PastRun, past_runs};
 use plimsoll_report::load::{Loaded, latest, load};
 use std::path::{Path, PathBuf};
 
@@ -82,10 +82,10 @@ impl Job for ReportArgs {
 /// When there is no such record, or it has no such form.
 fn run(args: &ReportArgs) -> Result<u8> {
     let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
-    let past = || past_runs(&args.runs).unwrap_or_default();
+    let past = || past_runs(&args.runs).map(all_but_unreadable).unwrap_or_default();
     let by_id = with_ids(&args.runs_or_jobs, &args.runs);
     let (text, code) = match by_id.as_slice() {
-        [] if args.all => history(args, &past_runs(&args.runs)?)?,
+        [] if args.all => history(args, &all_but_unreadable(past_runs(&args.runs)?))?,
         [] => one(args, &latest(&args.runs)?)?,
         [folder] if !args.all && !is_job(folder) => one(args, Path::new(folder))?,
         several if several.iter().all(|name| !is_job(name)) => {
@@ -103,13 +103,21 @@ fn run(args: &ReportArgs) -> Result<u8> {
     Ok(code)
 }
 
+/// The runs whose records can be read; a line on stderr for each of the others.
+fn all_but_unreadable(past: Past) -> Vec<PastRun> {
+    for error in &past.left_out {
+        note(&format!("plimsoll: left out: {error}"));
+    }
+    past.runs
+}
+
 /// The words that name runs, with ids of runs as `report --all` prints them made folders.
 fn with_ids(words: &[String], runs: &Path) -> Vec<String> {
     let is_id = |word: &str| word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
     if !words.iter().any(|word| is_id(word)) {
         return words.to_owned();
     }
-    let past = past_runs(runs).unwrap_or_default();
+    let past = past_runs(runs).map(|past| past.runs).unwrap_or_default();
     let folder = |word: &String| {
         let found = past.iter().find(|run| is_id(word) && run.run_id == *word);
         found.map_or(word.clone(), |run| run.folder.to_string_lossy().into_owned())
@@ -194,13 +202,13 @@ fn one(args: &ReportArgs, folder: &Path) -> Result<(String, u8)> {
         Format::Benchpress => benchpress::render(&[record]),
         Format::Junit => plimsoll_report::junit::render(&record),
         Format::Fbench => {
-            let result = FbenchResult::of(&record).ok_or_else(|| {
+            let result = record.job_results.fbench().ok_or_else(|| {
                 usage(format!(
                     "{}: not a run of plimsoll fbench; use --format text, json or csv",
                     folder.display()
                 ))
             })?;
-            format!("{}{}", result.summary(), own_block(&record, Some(&folder), &style()))
+            format!("{}{}", summary(result), own_block(&record, Some(&folder), &style()))
         }
     };
     Ok((text, code))

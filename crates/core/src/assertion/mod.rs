@@ -13,7 +13,6 @@
 //!
 //! A request is failed when it was due and did not succeed, whatever the reason: refused, unsent and unfinished ones too.
 
-mod judge;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -1,4 +1,3 @@
-//! Comparing search engines over users, corpus sizes and queries: what a matrix leaves behind, and its arithmetic.
+//! The arithmetic of comparing search engines over users, corpus sizes and queries.
 
-pub mod record;
 pub mod statistics;

@@ -12,6 +12,7 @@ const MORE: f64 = 1.25;
 
 /// The evidence behind a line, of the time since the target was the same as at the end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Basis {
     /// Measurements of the capacity.
     pub capacity_looks: u32,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SeekVerdict"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The line was found, to the wanted width or with the width that is reported.
@@ -34,6 +35,7 @@ pub enum Verdict {
 
 /// A rate at which one contiguous run was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Offered, requests per second.
     pub rate_per_s: f64,
@@ -67,6 +69,7 @@ impl Measured {
 
 /// What the search is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SeekPhase"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Low load until response times stand still.
@@ -89,6 +92,7 @@ pub enum Phase {
 
 /// When a phase was.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseSpan {
     /// Which.
     pub phase: Phase,
@@ -100,6 +104,7 @@ pub struct PhaseSpan {
 
 /// How long it takes to know the line to the wanted width.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// Load at the line, s.
     pub measuring_s: f64,
@@ -109,6 +114,7 @@ pub struct Forecast {
 
 /// What a search ends with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// How it ended.
     pub verdict: Verdict,
@@ -160,7 +166,7 @@ pub struct Finding {
     /// The evidence behind the line.
     #[serde(default)]
     pub basis: Basis,
-    /// Assumptions, observations and ways to narrow the interval, one sentence each: [`super::notes::notes`].
+    /// Assumptions, observations and ways to narrow the interval, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
     /// The line over time, where the target was followed; there is no certified rate and no one estimate then.
@@ -172,6 +178,7 @@ pub struct Finding {
 
 /// A change of the target, seen in what it completes under overload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// It came after this, s since the start,
     pub from_s: f64,

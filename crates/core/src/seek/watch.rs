@@ -25,6 +25,7 @@ const LATE_MAX: u32 = 5;
 
 /// One stretch of a target that is followed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     /// Its beginning, s since the start of the search.
     pub from_s: f64,

@@ -24,6 +24,7 @@ pub type Bound = [f64; 2];
 
 /// The bounds of the headline figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Bounds {
     /// Median of the response time, ms.

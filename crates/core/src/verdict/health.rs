@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Shares of the measured stretch, 0 to 1, of the thread that fared worst, unless another unit is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Health {
     /// The busiest thread had work.

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 /// What kind of result a run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictKind {
     /// The numbers are the target's.
@@ -64,6 +65,7 @@ impl VerdictKind {
 
 /// The judgement on a run, with its reasons in words.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The kind that weighs most.
     pub kind: VerdictKind,

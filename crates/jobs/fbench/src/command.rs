@@ -20,9 +20,9 @@ use plimsoll_job::output::{print_out, style, write_json};
 use plimsoll_job::prepare::{Prepared, plan_of, tls_of};
 use plimsoll_job::url::{Url, split_authority};
 use plimsoll_job::usage::usage;
-use plimsoll_report::fbench::{
-    FbenchOptions, FbenchResult, FbenchSums, STARTING, own_block, stopped_lines,
-};
+use plimsoll_record::JobResults;
+use plimsoll_record::fbench::{FbenchOptions, FbenchResult, FbenchSums};
+use plimsoll_report::fbench::{self, STARTING, own_block, stopped_lines};
 use plimsoll_workloads::http::{Form, Troubles};
 use plimsoll_workloads::render::{Authority, FbenchForm, FbenchOptions as FormOptions};
 use running::Running;
@@ -361,7 +361,7 @@ fn run(args: &FbenchArgs) -> Result<u8> {
         running().end(passed_ns, &end.totals, &sums);
         stopped.set(end.interrupted);
         let options = args.options(ran_for(args, end, passed_ns));
-        FbenchResult::new(&options, &end.totals, &sums).job_results()
+        JobResults::of(FbenchResult::new(&options, &end.totals, &sums))
     };
     let finished =
         execute(&scenario, prepared, &output, &mut |second| running().second(second), &results)?;
@@ -374,9 +374,9 @@ fn run(args: &FbenchArgs) -> Result<u8> {
 }
 
 fn summary(finished: &Finished) -> String {
-    let result = FbenchResult::of(&finished.record).unwrap_or_default();
     let own = own_block(&finished.record, finished.folder.as_deref(), &style());
-    format!("{}{own}", result.summary())
+    let result = finished.record.job_results.fbench();
+    format!("{}{own}", result.map(fbench::summary).unwrap_or_default())
 }
 
 fn bracketed(host: &str) -> String {

@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::feed::{FeedResult, FeedScenario};
+use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::run as run_engine;
@@ -22,8 +22,9 @@ use plimsoll_job::output::{Output, note, print_out, put_result, style, write_jso
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
+use plimsoll_record::JobResults;
+use plimsoll_record::feed::FeedResult;
 use plimsoll_workloads::http::Troubles;
-use serde_json::Map;
 use shown::FeedProgress;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -227,7 +228,7 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         let (result, warnings) = finish::result(&task, &ended);
         let verdict = finish::verdict(&result, ended.stopped);
         let verdict = throughput::judge(verdict, &end, Some(finish::input(&result)));
-        let results = Map::from_iter([("feed".to_owned(), serde_json::to_value(&result)?)]);
+        let results = JobResults::of(result.clone());
         told = result;
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
     });

@@ -10,8 +10,8 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_record::JobResults;
 use plimsoll_wire::{Protocol, Sessions};
-use serde_json::{Map, Value};
 use std::io::IsTerminal;
 
 /// Runs to the end. `each_second` sees every finished second; `job_results` makes what the job adds.
@@ -23,7 +23,7 @@ pub fn execute(
     prepared: Prepared,
     output: &Output,
     each_second: &mut (dyn FnMut(&Interval) + Send),
-    job_results: &dyn Fn(&RunEnd) -> Map<String, Value>,
+    job_results: &dyn Fn(&RunEnd) -> JobResults,
 ) -> Result<Finished> {
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
@@ -60,7 +60,12 @@ pub fn run_calls<P: Protocol>(
         let mut show = |second: &Interval| progress.show(second);
         let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
         progress.done();
-        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
+        Ok(JobEnd {
+            end: end?,
+            results: JobResults::default(),
+            verdict: None,
+            warnings: Vec::new(),
+        })
     });
     progress.done();
     let finished = finished?;

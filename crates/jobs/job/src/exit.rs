@@ -2,10 +2,10 @@
 
 use crate::signals::Stopped;
 use crate::usage::{Unreachable, Usage};
-pub use plimsoll_core::exit::{FAILED, FINE, NOT_VALID, SLO_MISSED, TARGET_FAILED, of_record};
 use plimsoll_core::schedule::ModelError;
 use plimsoll_engine::run::RunError;
 use plimsoll_engine::tls::TlsError;
+pub use plimsoll_record::exit::{FAILED, FINE, NOT_VALID, SLO_MISSED, TARGET_FAILED, of_record};
 use plimsoll_workloads::checks::CheckError;
 use plimsoll_workloads::classes::ClassError;
 use plimsoll_workloads::error::InputError;

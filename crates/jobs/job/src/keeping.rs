@@ -7,10 +7,6 @@ use crate::signals::{self, Stopped};
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::{
-    FailureSample, Generator, Latencies, PhaseRecord, Rates, RunRecord, Sink, SlowRequest,
-    TargetInfo, Tool,
-};
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::verdict::{
@@ -19,11 +15,14 @@ use plimsoll_core::verdict::{
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
+use plimsoll_record::{
+    FailureSample, Generator, JobResults, Judge, Latencies, PhaseRecord, Rates, RunRecord, Sink,
+    SlowRequest, TargetInfo, Tool,
+};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::{FAILURES, RunFolder};
 use plimsoll_report::journal::Journal;
 use plimsoll_workloads::http::Troubles;
-use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -93,7 +92,7 @@ pub struct JobEnd {
     /// What was measured.
     pub end: RunEnd,
     /// What the job adds to the record.
-    pub results: Map<String, Value>,
+    pub results: JobResults,
     /// The job's own judgement, where a run's usual one does not fit.
     pub verdict: Option<Verdict>,
     /// What the job has to say of its own results' worth.
@@ -182,7 +181,7 @@ pub fn nothing_measured(
     stopped: &Stopped,
 ) -> Result<Finished> {
     let verdict = Verdict::new(VerdictKind::Partial, vec![stopped.to_string()]);
-    without_run(scenario, output, verdict, Map::new())
+    without_run(scenario, output, verdict, JobResults::default())
 }
 
 /// Keeps a record of a run that came to its end before its first request, with what the job has to say.
@@ -193,7 +192,7 @@ pub fn without_run(
     scenario: &Scenario,
     output: &Output,
     verdict: Verdict,
-    job_results: Map<String, Value>,
+    job_results: JobResults,
 ) -> Result<Finished> {
     let plan = plan_of(scenario, Vec::new(), None, 1);
     let about = About {
@@ -292,7 +291,7 @@ struct Conclusion<'a> {
     notes: Vec<String>,
     verdict: Option<Verdict>,
     first_failure: Option<String>,
-    results: Map<String, Value>,
+    results: JobResults,
     names: &'a [String],
     same_host: bool,
     connections: ConnectionLimit,
@@ -313,7 +312,7 @@ fn conclude(
     let judge_one =
         |slo: &ClassSlo| slo.judge(totals, conclusion.names, scenario.timeout.ns, &rate);
     let slo = judged.iter().map(|slo| (slo.name(), judge_one(slo))).collect();
-    let is_search = ["seek", "rival"].iter().any(|name| conclusion.results.contains_key(*name));
+    let is_search = conclusion.results.is_search();
     let of_run = judge(&evidence);
     let mut verdict = match conclusion.verdict {
         None => of_run,

@@ -13,7 +13,8 @@ use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
 use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, held_up_by, judge};
 use plimsoll_engine::run::RunEnd;
-use serde_json::{Map, Value, json};
+use plimsoll_record::JobResults;
+use plimsoll_record::seek::{RivalResult, SeekResult};
 
 /// A way to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,11 +63,7 @@ impl Method {
 }
 
 /// Searches as `rival` does. Returns the results for the record, the verdict, and the rate that it found.
-pub fn search_as(
-    rival: Rival,
-    plant: &mut dyn Plant,
-    goal: &Goal,
-) -> (Map<String, Value>, Verdict, f64) {
+pub fn search_as(rival: Rival, plant: &mut dyn Plant, goal: &Goal) -> (JobResults, Verdict, f64) {
     let task = Task {
         allowed: goal.limits[0].allowed(),
         limit: usize::from(rival == Rival::Feedsim),
@@ -76,33 +73,20 @@ pub fn search_as(
         most_per_s: goal.most_per_s,
     };
     let Answer { rate_per_s, last_late_share, elapsed_s, trials } = search(rival, plant, task);
-    let name = serde_json::to_value(rival).unwrap_or_default();
-    let found = json!({
-        "method": name,
-        "rate_per_s": rate_per_s,
-        "last_late_share": last_late_share,
-        "elapsed_s": elapsed_s,
-        "trials": trials,
-    });
+    let found = RivalResult { method: rival, rate_per_s, last_late_share, elapsed_s, trials };
     let reason = format!(
         "{}'s search ended at {rate_per_s:.1}/s after {trials} trials and {elapsed_s:.0} s; {:.1} % of its last trial were late",
-        name.as_str().unwrap_or("the other tool"),
+        rival.name(),
         last_late_share * 100.0
     );
     let kind = if is_stopped() { VerdictKind::Partial } else { VerdictKind::Valid };
     let verdict = Verdict::new(kind, vec![reason]);
-    (Map::from_iter([("rival".to_owned(), found)]), verdict, rate_per_s)
+    (JobResults::of(found), verdict, rate_per_s)
 }
 
 /// Returns the section `seek` of the record, with its assumptions in words.
-pub fn results(finding: &Finding, arrivals: Arrivals) -> Map<String, Value> {
-    let reported = Finding { notes: notes(finding, arrivals), ..finding.clone() };
-    let mut found = serde_json::to_value(reported).unwrap_or_default();
-    if let Some(object) = found.as_object_mut() {
-        let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);
-        object.insert("certified_rate_per_s".to_owned(), json!(certified));
-    }
-    Map::from_iter([("seek".to_owned(), found)])
+pub fn result(finding: &Finding, arrivals: Arrivals) -> SeekResult {
+    SeekResult::from(Finding { notes: notes(finding, arrivals), ..finding.clone() })
 }
 
 /// The verdict of a run that was a search.

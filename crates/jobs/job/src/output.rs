@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
-use plimsoll_core::record::RunRecord;
+use plimsoll_record::RunRecord;
 use plimsoll_report::RecordError;
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};

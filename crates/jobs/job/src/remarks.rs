@@ -2,9 +2,9 @@
 //! did not last.
 
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::record::FailureSample;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_engine::run::RunEnd;
+use plimsoll_record::FailureSample;
 use plimsoll_report::text::number::{counted, time};
 
 /// Fewer answers than these say nothing of a second run.

@@ -1,6 +1,6 @@
 //! A search over a plant, and what a record keeps of it.
 
-use crate::method::{Method, results, search_as, verdict_of};
+use crate::method::{Method, result, search_as, verdict_of};
 use crate::search_progress::SearchProgress;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::Measured;
@@ -9,7 +9,7 @@ use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::search::seek;
 use plimsoll_core::seek::watch::watch;
 use plimsoll_core::verdict::Verdict;
-use serde_json::{Map, Value};
+use plimsoll_record::JobResults;
 
 /// Share of the places of fixed connections that may be busy at the line before it is put in doubt.
 const PLACES_BUSY: f64 = 0.8;
@@ -31,7 +31,7 @@ pub struct Quest<'a> {
 /// Outcome of a search.
 pub struct Sought {
     /// Sections of the record.
-    pub results: Map<String, Value>,
+    pub results: JobResults,
     /// The verdict.
     pub verdict: Verdict,
     /// Warnings for the page.
@@ -52,7 +52,7 @@ impl Quest<'_> {
             .zip(finding.certified.as_ref())
             .and_then(|(places, at_line)| held_by_connections(at_line, places));
         Sought {
-            results: results(&finding, self.arrivals),
+            results: JobResults::of(result(&finding, self.arrivals)),
             verdict: verdict_of(&finding),
             warnings: held.into_iter().chain(repeated(finding.repeated)).collect(),
         }

@@ -16,7 +16,7 @@ use plimsoll_job::output::{Output, print_out, style, write_json};
 use plimsoll_job::prepare::prepare;
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
-use serde_json::Map;
+use plimsoll_record::JobResults;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -277,7 +277,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     // How many requests each user has is known when the source has been read.
     let mut scenario = scenario.clone();
     scenario.load.clone_from(&prepared.plan.model);
-    let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
+    let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| JobResults::default())?;
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::feed::{FeedResult, FeedScenario, MixPart, MixResult};
+use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -18,9 +18,10 @@ use plimsoll_job::prepare::{Prepared, http_of, prepare};
 use plimsoll_job::progress::Progress;
 use plimsoll_job::signals;
 use plimsoll_job::usage::usage;
+use plimsoll_record::JobResults;
+use plimsoll_record::feed::{FeedResult, MixPart, MixResult};
 use plimsoll_wire::http::Http;
 use serde::{Deserialize, Serialize};
-use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,10 +139,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
                 .push("the feed took less than a second: it tells nothing of queries".to_owned());
         }
         let verdict = combined(&result, &end);
-        let results = Map::from_iter([
-            ("mix".to_owned(), serde_json::to_value(&told)?),
-            ("feed".to_owned(), serde_json::to_value(&result)?),
-        ]);
+        let results = JobResults::of(told).with(result);
         Ok(JobEnd { end, results, verdict, warnings })
     });
     progress.done();

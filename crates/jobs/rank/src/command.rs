@@ -21,16 +21,16 @@ use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::goal::Wish;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
-use plimsoll_job::method::{Method, results, search_as, verdict_of};
+use plimsoll_job::method::{Method, result, search_as, verdict_of};
 use plimsoll_job::output::{print_out, put_result, style, with_files, write_json};
 use plimsoll_job::prepare::plan_of;
 use plimsoll_job::search_progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
 use plimsoll_job::usage::usage;
+use plimsoll_record::JobResults;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use runs::{Plant, Row, csv};
-use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -283,7 +283,7 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
         let end =
             plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
         let verdict = runs::verdict(verdict, &rows, &end, &goal, !args.qps.is_empty());
-        job.insert("rank".to_owned(), runs::record(&rows, instances.urls.len()));
+        job.put(runs::record(&rows, instances.urls.len()));
         Ok(JobEnd { end, results: job, verdict: Some(verdict), warnings: Vec::new() })
     });
     progress.done();
@@ -303,10 +303,10 @@ fn measure(
     instances: usize,
     progress: &SearchProgress,
     rows: &mut Vec<Row>,
-) -> (Map<String, Value>, Verdict) {
+) -> (JobResults, Verdict) {
     if !args.qps.is_empty() {
         *rows = runs::fixed(plant, args, goal, instances);
-        return (Map::new(), Verdict::new(VerdictKind::Valid, Vec::new()));
+        return (JobResults::default(), Verdict::new(VerdictKind::Valid, Vec::new()));
     }
     if let Some(rival) = args.method.rival() {
         let (found, verdict, rate_per_s) = search_as(rival, plant, goal);
@@ -325,11 +325,9 @@ fn measure(
         *rows = runs::final_run(plant, rate_per_s, f64::from(args.seconds), goal, &mut observe);
     }
     let finding = runs::checked(found, rows, goal);
-    let mut results = results(&finding, Arrivals::Poisson);
-    if let Some(Value::Object(found)) = results.get_mut("seek") {
-        found.insert("searched_rate_per_s".to_owned(), json!(rate_per_s));
-    }
-    (results, verdict_of(&finding))
+    let mut found = result(&finding, Arrivals::Poisson);
+    found.searched_rate_per_s = Some(rate_per_s);
+    (JobResults::of(found), verdict_of(&finding))
 }
 
 fn print(finished: &Finished, output: &plimsoll_job::output::Output) -> Result<u8> {

@@ -4,9 +4,9 @@ use super::sessions::{Tally, Window};
 use super::spec::OnRefused;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
-use plimsoll_core::search::record::{Cell, CellKey, QueryCell, Repeat};
 use plimsoll_core::search::statistics::{Gain, implied_ms, interval, mean};
 use plimsoll_core::verdict::{Evidence, Health, generator_limit};
+use plimsoll_record::search::{Cell, CellKey, QueryCell, Repeat};
 
 /// What one repeat left behind.
 #[derive(Clone, Debug, Default)]

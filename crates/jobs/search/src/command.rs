@@ -24,7 +24,6 @@ use crate::spec::{MatrixFile, MatrixSpec, OnRefused, read};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
-use plimsoll_core::record::RunRecord;
 use plimsoll_core::schedule::Pause;
 use plimsoll_core::units::Span;
 use plimsoll_job::exit;
@@ -33,6 +32,7 @@ use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out, style, with_files, write_json};
 use plimsoll_job::requests::RowsFlags;
 use plimsoll_job::usage::usage;
+use plimsoll_record::RunRecord;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use std::path::{Path, PathBuf};
 

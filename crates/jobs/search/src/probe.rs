@@ -5,7 +5,7 @@
 
 use super::dialect::{Call, Dialect, Feeding, insert};
 use super::query::{Clause, DISTANCE_MAX, Distance, Query};
-use plimsoll_core::search::record::{Probe, ProbeAnswer};
+use plimsoll_record::search::{Probe, ProbeAnswer};
 
 /// Distances that are asked for.
 pub const ASKED: std::ops::RangeInclusive<u8> = 0..=4;

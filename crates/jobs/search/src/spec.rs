@@ -7,8 +7,8 @@ use super::sessions::{HttpAsking, Order};
 use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::scenario::RowsScenario;
 use plimsoll_core::schedule::{Pause, ProfileError, UserProfile};
-use plimsoll_core::search::record::{Group, size_label};
 use plimsoll_core::units::{Size, Span};
+use plimsoll_record::search::{Group, size_label};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

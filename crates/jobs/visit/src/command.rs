@@ -16,7 +16,6 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::visit::VisitResult;
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::code;
 use plimsoll_job::flags::{OutputFlags, TlsFlags};
@@ -25,8 +24,9 @@ use plimsoll_job::keeping::{Finished, without_run};
 use plimsoll_job::output::{Output, note, print_out, style, write_json};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
+use plimsoll_record::JobResults;
+use plimsoll_record::visit::VisitResult;
 use plimsoll_workloads::header::parse_header;
-use serde_json::Map;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -371,7 +371,7 @@ fn run(args: &VisitArgs) -> Result<u8> {
 /// The record of a visit that never began.
 fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Result<Finished> {
     let result = VisitResult { trouble: Some(why.clone()), ..VisitResult::default() };
-    let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+    let results = JobResults::of(result);
     without_run(&task.scenario, output, Verdict::new(kind, vec![why]), results)
 }
 

@@ -4,7 +4,7 @@ use super::ballots::{BallotError, Ballots, Game};
 use super::tally::VoterTally;
 use super::tune::TuneGoal;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::voter::TuneResult;
+use plimsoll_record::voter::TuneResult;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -2,7 +2,7 @@
 
 use super::trace::Trace;
 use plimsoll_core::histogram::Histogram;
-use plimsoll_core::voter::{Rejected, ServerTimes, VoterResult};
+use plimsoll_record::voter::{Rejected, ServerTimes, VoterResult};
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 

@@ -2,7 +2,7 @@
 
 use super::tune::TuneGoal;
 use plimsoll_core::clock::MILLISECOND_NS;
-use plimsoll_core::voter::{TunePoint, TuneResult};
+use plimsoll_record::voter::{TunePoint, TuneResult};
 
 /// The shortest stretch that is told apart, ns.
 pub(super) const WINDOW_NS: u64 = 100 * MILLISECOND_NS;

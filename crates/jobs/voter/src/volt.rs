@@ -7,7 +7,7 @@ use super::shared::Voting;
 use super::tally::VoterTally;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
-use plimsoll_core::voter::ContestantVotes;
+use plimsoll_record::voter::ContestantVotes;
 use plimsoll_wire::volt::{ParamPlace, Request, Response, Status, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 pub(crate) use plimsoll_workloads::volt_calls::{said, told};

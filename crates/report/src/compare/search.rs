@@ -3,8 +3,8 @@
 use crate::plain::printable;
 use crate::text::number::rate;
 use crate::text::search::pipe_table;
-use plimsoll_core::search::record::{Cell, Group, SearchResult};
-use plimsoll_core::search::statistics::scaling;
+use plimsoll_record::search::scaling::scaling;
+use plimsoll_record::search::{Cell, Group, SearchResult};
 use serde::Serialize;
 use serde_json::Value;
 

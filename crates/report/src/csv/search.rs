@@ -1,7 +1,7 @@
 //! A search matrix as CSV: a row a cell, then a row for each query of each cell.
 
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::search::record::{Cell, QueryCell, SearchResult};
+use plimsoll_record::search::{Cell, QueryCell, SearchResult};
 
 /// The columns.
 const COLUMNS: [&str; 25] = [
@@ -111,7 +111,7 @@ fn query_row(cell: &Cell, query: &QueryCell) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_core::search::record::Repeat;
+    use plimsoll_record::search::Repeat;
 
     #[test]
     fn every_row_has_all_columns() {

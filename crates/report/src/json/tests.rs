@@ -1,8 +1,11 @@
 use super::*;
-use crate::fbench::{FbenchOptions, FbenchResult, FbenchSums};
 use crate::samples;
 use plimsoll_core::interval::Interval;
+use plimsoll_core::seek::finding::{Measured, Verdict as Found};
+use plimsoll_core::seek::plant::Window;
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_record::JobResults;
+use plimsoll_record::fbench::{FbenchOptions, FbenchResult, FbenchSums};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -26,9 +29,9 @@ fn fbench_record() -> RunRecord {
     let sums = FbenchSums { clients_ended: 4, elapsed_ns: 4_000_000_000, skipped: 0 };
     let result = FbenchResult::new(&options, &totals, &sums);
     let mut ending = samples::ending();
-    ending.job_results = result.job_results();
+    ending.job_results = JobResults::of(result.clone());
     let record = samples::record_of(&samples::seconds(), ending);
-    assert_eq!(FbenchResult::of(&record), Some(result));
+    assert_eq!(record.job_results.fbench(), Some(&result));
     record
 }
 
@@ -50,8 +53,9 @@ fn real_records_fit_the_committed_schema() {
 
 #[test]
 fn the_voters_section_fits_the_committed_schema() {
-    use plimsoll_core::voter::{
-        ContestantVotes, Totals, TunePoint, TuneResult, VoterProcess, VoterResult, WriteCheck,
+    use plimsoll_core::voter::WriteCheck;
+    use plimsoll_record::voter::{
+        ContestantVotes, Totals, TunePoint, TuneResult, VoterProcess, VoterResult,
     };
     let processes = vec![VoterProcess { index: 1, calls: 7, ..VoterProcess::default() }];
     let mut result = VoterResult {
@@ -74,8 +78,7 @@ fn the_voters_section_fits_the_committed_schema() {
     };
     let told = |result: &VoterResult| {
         let mut ending = samples::ending();
-        let value = serde_json::to_value(result).unwrap();
-        ending.job_results = [("voter".to_owned(), value)].into_iter().collect();
+        ending.job_results = JobResults::of(result.clone());
         complaints(&parsed(&samples::record_of(&samples::seconds(), ending)))
     };
     let none = WriteCheck::NotChecked;
@@ -91,16 +94,13 @@ fn the_voters_section_fits_the_committed_schema() {
 #[test]
 fn what_a_search_found_fits_the_committed_schema() {
     let mut followed = samples::followed();
-    // As the program writes it: every field, also those that the sample leaves to their defaults.
-    let found: plimsoll_core::seek::finding::Finding =
-        serde_json::from_value(followed.job_results["seek"].clone()).unwrap();
-    let mut found = serde_json::to_value(found).unwrap();
-    found["certified_rate_per_s"] = Value::Null;
-    found["verdict"] = json!({"never-violated": {"at_least_per_s": 60.0}});
-    found["failing"] = json!({"rate_per_s": 1.0, "seconds": 2.0, "scheduled": 3, "late_share": [0.5],
-        "response_mean_s": 0.1, "failed": 0});
-    followed.job_results.insert("seek".to_owned(), found.clone());
-    assert_eq!(complaints(&parsed(&followed)), Vec::<String>::new());
+    let mut found = followed.job_results.seek().unwrap().clone();
+    found.finding.verdict = Found::NeverViolated { at_least_per_s: 60.0 };
+    let failing = Measured::new(1.0, 2.0, 1, &Window { scheduled: 3, ..Window::default() });
+    found.finding.failing = Some(failing);
+    followed.job_results.put(found);
+    let good = parsed(&followed);
+    assert_eq!(complaints(&good), Vec::<String>::new());
     for (name, wrong) in [
         ("verdict", json!("good")),
         ("basis", json!({})),
@@ -108,11 +108,9 @@ fn what_a_search_found_fits_the_committed_schema() {
         ("notes", json!("text")),
         ("broke", json!(5.0)),
     ] {
-        let mut record = followed.clone();
-        let mut found = found.clone();
-        found[name] = wrong;
-        record.job_results.insert("seek".to_owned(), found);
-        assert!(!complaints(&parsed(&record)).is_empty(), "{name}");
+        let mut record = good.clone();
+        record["seek"][name] = wrong;
+        assert!(!complaints(&record).is_empty(), "{name}");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::samples;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::{FailureSample, Sink};
+use plimsoll_record::{FailureSample, Sink};
 use proptest::prelude::*;
 
 const START_US: u64 = 1_795_294_102_000_000;
@@ -365,4 +365,53 @@ fn a_process_killed_with_signal_9_leaves_all_but_its_last_second() {
     let text = crate::text::render(&loaded.record, Some(&folder), &crate::text::Style::default());
     assert!(text.contains("Verdict    partial"), "{text}");
     assert!(text.contains("the process was killed or is still running"), "{text}");
+}
+
+/// The records of the version before, one or more for every job, are printed in every form.
+#[test]
+fn records_of_the_version_before_are_printed_with_their_sections() {
+    let records = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records");
+    let headings = [
+        ("fbench", "Latency, ms"),
+        ("seek", "warm-up"),
+        ("rank", "Runs "),
+        ("voter", "overall:"),
+        ("visit", "documents"),
+        ("feed", "accepted"),
+        ("mix", "while feeding"),
+        ("search", "index 100 kB"),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let mut seen = 0;
+    for entry in fs::read_dir(records).unwrap() {
+        fs::copy(entry.unwrap().path(), dir.path().join(RUN_JSON)).unwrap();
+        let record = load(dir.path()).unwrap().record;
+        let page = crate::text::render(&record, None, &crate::text::Style::default());
+        // A search that found no line has no run to show.
+        let has_no_run = |key: &str| {
+            key == "rank" && record.job_results.rank().is_some_and(|rank| rank.runs.is_empty())
+        };
+        for section in record.job_results.iter().filter(|one| !has_no_run(one.key())) {
+            let heading = headings.iter().find(|(key, _)| *key == section.key());
+            if let Some((key, words)) = heading {
+                assert!(page.contains(words), "{key}: no '{words}' in\n{page}");
+                seen += 1;
+            }
+        }
+        assert!(crate::csv::render(&record).lines().count() > 1);
+        assert!(crate::junit::render(&record).contains("<testsuite"));
+        assert!(crate::benchpress::export(&record)["metrics"]["verdict"].is_string());
+    }
+    assert!(seen >= headings.len(), "{seen} sections");
+}
+
+#[test]
+fn a_section_that_is_not_known_is_named_on_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut record = serde_json::to_value(crate::samples::good()).unwrap();
+    record["later"] = serde_json::json!({"figure": 1});
+    fs::write(dir.path().join(RUN_JSON), record.to_string()).unwrap();
+    let record = load(dir.path()).unwrap().record;
+    let page = crate::text::render(&record, None, &crate::text::Style::default());
+    assert!(page.contains("the section 'later' is not shown"), "{page}");
 }

@@ -3,22 +3,11 @@
 use super::number::{bytes, count, millis, significant};
 use super::page::{Column, Page, Tone};
 use crate::plain::printable;
-use plimsoll_core::feed::{CodeTimes, FeedResult, MixPart, MixResult, RefusedOperation};
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::record::RunRecord;
+use plimsoll_record::feed::{CodeTimes, FeedResult, MixPart, MixResult, RefusedOperation};
 
 /// Refused operations on the page; the files have all.
 const EXAMPLES_MAX: usize = 6;
-
-/// What the feed came to, where the record is one of a feed.
-pub fn result(record: &RunRecord) -> Option<FeedResult> {
-    record.job_results.get("feed").and_then(|feed| serde_json::from_value(feed.clone()).ok())
-}
-
-/// What a mix came to, where the record is one of a mix.
-pub fn mix(record: &RunRecord) -> Option<MixResult> {
-    record.job_results.get("mix").and_then(|mix| serde_json::from_value(mix.clone()).ok())
-}
 
 /// What the queries felt with and without the feed, and then the feed.
 pub fn beside(page: &mut Page<'_>, mix: &MixResult, feed: &FeedResult) {

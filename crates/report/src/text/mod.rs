@@ -22,8 +22,8 @@ use page::{Page, Tone};
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::ledger::{Failed, Ledger};
 use plimsoll_core::outcome::Failure;
-use plimsoll_core::record::{Network, RunRecord};
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_record::{Network, RunRecord};
 use std::path::Path;
 
 /// How the page is set.
@@ -53,7 +53,7 @@ const FELL_BEHIND_BELOW: f64 = 0.98;
 pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let body = body(record, folder, style);
     // Nothing was run for a table that somebody else printed.
-    if search::result(record).is_some_and(|search| search.origin != "measured") {
+    if record.job_results.search().is_some_and(|search| search.origin != "measured") {
         return body;
     }
     body + &result(record, style)
@@ -84,48 +84,49 @@ fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     }
     page.line(&when, Tone::Plain);
     page.blank();
-    if let Some(voter) = voter::result(record) {
-        voter::page(&mut page, record, &voter);
+    let results = &record.job_results;
+    if let Some(voter) = results.voter() {
+        voter::page(&mut page, record, voter);
         let head = page.finish();
         // The times of a search are those of very different loads.
-        let is_sought = record.job_results.contains_key("seek");
-        let rest = if is_sought { books } else { figures };
+        let rest = if results.seek().is_some() { books } else { figures };
         return head + &rest(record, folder, style);
     }
-    if let Some(finding) = seek::finding(record) {
-        seek::line(&mut page, &finding);
-        seek_users::line(&mut page, record);
+    if let Some(found) = results.seek() {
+        seek::line(&mut page, &found.finding);
+        if let Some(users) = &found.users {
+            seek_users::line(&mut page, users);
+        }
         page.blank();
-        if let Some(found) = rank::result(record) {
+        if let Some(found) = results.rank() {
             rank::table(&mut page, found);
         }
         return page.finish() + &books(record, folder, style);
     }
-    if let Some(found) = rank::result(record).filter(|_| !record.job_results.contains_key("rival"))
-    {
+    if let Some(found) = results.rank().filter(|_| results.rival().is_none()) {
         rank::headline(&mut page, found);
         page.blank();
         rank::table(&mut page, found);
         return page.finish() + &books(record, folder, style);
     }
-    let (feed, mix) = (feed::result(record), feed::mix(record));
-    if let (Some(feed), None) = (&feed, &mix) {
+    let (feed, mix) = (results.feed(), results.mix());
+    if let (Some(feed), None) = (feed, mix) {
         feed::operations(&mut page, feed);
         return page.finish() + &books(record, folder, style);
     }
-    if let Some(search) = search::result(record) {
-        search::page(&mut page, &search);
+    if let Some(search) = results.search() {
+        search::page(&mut page, search);
         // Of a table that somebody else printed there are no books, and nothing to judge.
         let rest = if search.origin == "measured" { books } else { remarks };
         return page.finish() + &rest(record, folder, style);
     }
-    if let Some(visit) = visit::result(record) {
-        visit::documents(&mut page, &visit);
+    if let Some(visit) = results.visit() {
+        visit::documents(&mut page, visit);
         return page.finish() + &books(record, folder, style);
     }
     verdict::headline(&mut page, record);
     page.blank();
-    if let (Some(feed), Some(mix)) = (&feed, &mix) {
+    if let (Some(feed), Some(mix)) = (feed, mix) {
         feed::beside(&mut page, mix, feed);
         page.line("All queries", Tone::Strong);
     }
@@ -206,9 +207,14 @@ fn ending(page: &mut Page<'_>, record: &RunRecord, folder: Option<&Path>) {
 }
 
 fn warnings(page: &mut Page<'_>, record: &RunRecord) {
-    for (index, warning) in record.warnings.iter().enumerate() {
+    let unknown = record.job_results.unknown().map(|section| {
+        let key = &section.key;
+        format!("the section '{key}' is not shown: this plimsoll does not know it; use a newer one")
+    });
+    let warnings = record.warnings.iter().cloned().chain(unknown);
+    for (index, warning) in warnings.enumerate() {
         let label = if index == 0 { "Warning" } else { "" };
-        page.entry(label, &printable(warning), Tone::Warn);
+        page.entry(label, &printable(&warning), Tone::Warn);
     }
 }
 

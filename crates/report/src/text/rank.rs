@@ -2,37 +2,30 @@
 
 use super::number::{counted, percent, significant};
 use super::page::{Column, Page, Tone};
-use plimsoll_core::record::RunRecord;
-use serde_json::Value;
+use plimsoll_record::rank::{RankResult, RankRun};
 
 /// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
 const SPREAD_MAX: f64 = 0.1;
 
-/// Returns what the record holds of the benchmark, where it is one.
-pub fn result(record: &RunRecord) -> Option<&Value> {
-    record.job_results.get("rank")
-}
-
 /// The last run as the head line: times of several rates together would be nobody's.
-pub fn headline(page: &mut Page<'_>, rank: &Value) {
-    let Some(last) = runs(rank).last() else {
+pub fn headline(page: &mut Page<'_>, rank: &RankResult) {
+    let Some(last) = rank.runs.last() else {
         page.line("  no run came to its end", Tone::Bad);
         return;
     };
-    let number = |name: &str| significant(last[name].as_f64().unwrap_or_default());
     let text = format!(
         "  {} requests/s of {}/s     response p50 {} ms   p95 {} ms   p99 {} ms",
-        number("achieved_qps"),
-        number("requested_qps"),
-        number("50p_ms"),
-        number("95p_ms"),
-        number("99p_ms"),
+        significant(last.achieved_qps),
+        significant(last.requested_qps),
+        significant(last.p50_ms),
+        significant(last.p95_ms),
+        significant(last.p99_ms),
     );
     page.line(&text, Tone::Strong);
 }
 
 /// All runs, and what each instance did in the last of them.
-pub fn table(page: &mut Page<'_>, rank: &Value) {
+pub fn table(page: &mut Page<'_>, rank: &RankResult) {
     let right = |name, goes| Column { name, right: true, goes };
     let columns = [
         Column { name: "Runs", right: false, goes: 0 },
@@ -44,39 +37,38 @@ pub fn table(page: &mut Page<'_>, rank: &Value) {
         right("failed", 2),
         Column { name: "limits", right: false, goes: 0 },
     ];
-    let row = |run: &Value| {
-        let number = |name: &str| significant(run[name].as_f64().unwrap_or_default());
-        let (limits, tone) = match (run["stopped"].as_bool(), run["held"].as_bool()) {
-            (Some(true), _) => ("stopped", Tone::Warn),
-            (_, Some(true)) => ("held", Tone::Good),
-            _ => ("MISSED", Tone::Bad),
+    let row = |run: &RankRun| {
+        let (limits, tone) = match (run.stopped, run.held) {
+            (true, _) => ("stopped", Tone::Warn),
+            (false, true) => ("held", Tone::Good),
+            (false, false) => ("MISSED", Tone::Bad),
         };
-        let mut cells = vec![format!("  {}/s", number("requested_qps")), number("duration_secs")];
-        let columns = ["achieved_qps", "50p_ms", "95p_ms", "99p_ms", "failed"];
-        cells.extend(columns.iter().map(|name| number(name)));
+        let mut cells =
+            vec![format!("  {}/s", significant(run.requested_qps)), significant(run.duration_secs)];
+        let figures = [run.achieved_qps, run.p50_ms, run.p95_ms, run.p99_ms, run.failed as f64];
+        cells.extend(figures.map(significant));
         cells.push(limits.to_owned());
         (cells, tone)
     };
-    let rows: Vec<_> = runs(rank).iter().map(row).collect();
+    let rows: Vec<_> = rank.runs.iter().map(row).collect();
     if rows.is_empty() {
         return;
     }
     page.table(&columns, &rows);
     page.blank();
-    let instances = rank["instances"].as_array().map_or(&[][..], Vec::as_slice);
+    let instances = &rank.instances;
     for (index, instance) in instances.iter().enumerate().filter(|_| instances.len() > 1) {
-        let number = |name: &str| significant(instance[name].as_f64().unwrap_or_default());
         let text = format!(
             "instance {}: {}/s, p50 {} ms, p95 {} ms, {} failed",
             index + 1,
-            number("achieved_per_s"),
-            number("p50_ms"),
-            number("p95_ms"),
-            counted(instance["failed"].as_u64().unwrap_or_default(), "request")
+            significant(instance.achieved_per_s),
+            significant(instance.p50_ms),
+            significant(instance.p95_ms),
+            counted(instance.failed, "request")
         );
         page.entry(if index == 0 { "Instances" } else { "" }, &text, Tone::Plain);
     }
-    let spread = rank["spread"].as_f64().unwrap_or_default();
+    let spread = rank.spread;
     if instances.len() > 1 && spread > SPREAD_MAX {
         let text = format!(
             "the instances' answers lie {} apart: they do not have the same machine to themselves",
@@ -86,26 +78,29 @@ pub fn table(page: &mut Page<'_>, rank: &Value) {
     }
 }
 
-fn runs(rank: &Value) -> &[Value] {
-    rank["runs"].as_array().map_or(&[], Vec::as_slice)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Style, render};
+    use super::{RankResult, RankRun};
     use crate::samples;
 
     #[test]
     fn a_benchmark_at_several_rates_is_not_one_figure() {
-        let run = |rate: f64, ms: f64, held: bool, stopped: bool| {
-            serde_json::json!({"requested_qps": rate, "achieved_qps": rate, "duration_secs": 5.0, "50p_ms": ms,
-                "95p_ms": ms, "99p_ms": ms, "failed": 0, "held": held, "stopped": stopped})
+        let run = |rate: f64, ms: f64, held: bool, stopped: bool| RankRun {
+            requested_qps: rate,
+            achieved_qps: rate,
+            duration_secs: 5.0,
+            p50_ms: ms,
+            p95_ms: ms,
+            p99_ms: ms,
+            held,
+            stopped,
+            ..RankRun::default()
         };
         let runs = [run(20.0, 21.0, true, false), run(40.0, 777.0, false, false)];
         let mut record = samples::good();
-        let mut page = |runs: &[serde_json::Value]| {
-            let rank = serde_json::json!({"runs": runs, "instances": [], "spread": 0.0});
-            record.job_results.insert("rank".to_owned(), rank);
+        let mut page = |runs: &[RankRun]| {
+            record.job_results.put(RankResult { runs: runs.to_vec(), ..RankResult::default() });
             render(&record, None, &Style::default())
         };
         let text = page(&runs);

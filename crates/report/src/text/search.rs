@@ -5,18 +5,11 @@ mod answers;
 use super::number::{bytes, count, counted, lasting, percent, rate, significant, time};
 use super::page::{Column, Page, Tone};
 use crate::plain::printable;
-use plimsoll_core::record::RunRecord;
-use plimsoll_core::search::record::{Cell, Group, SearchResult};
-use plimsoll_core::search::statistics::scaling;
+use plimsoll_record::search::scaling::scaling;
+use plimsoll_record::search::{Cell, Group, SearchResult};
 
 /// With more cells than this, their details are left to CSV and JSON.
 const DETAILED_MAX: usize = 60;
-
-/// The matrix, where the record is one of a matrix.
-#[must_use]
-pub fn result(record: &RunRecord) -> Option<SearchResult> {
-    record.job_results.get("search").and_then(|search| serde_json::from_value(search.clone()).ok())
-}
 
 /// The whole of it.
 pub fn page(page: &mut Page<'_>, search: &SearchResult) {

@@ -4,16 +4,10 @@ use super::number::{count, millis, percent, significant};
 use super::page::{Column, Page, Tone};
 use super::watch;
 use crate::plain::printable;
-use plimsoll_core::record::RunRecord;
 use plimsoll_core::seek::finding::{Finding, Measured};
 
 /// Rows of the curve on the page; the record holds all.
 const CURVE_MAX: usize = 16;
-
-/// What the search found, where the record is one of a search.
-pub fn finding(record: &RunRecord) -> Option<Finding> {
-    record.job_results.get("seek").and_then(|found| serde_json::from_value(found.clone()).ok())
-}
 
 /// The line, how sure it is, and the curve that it was read from.
 pub fn line(page: &mut Page<'_>, finding: &Finding) {

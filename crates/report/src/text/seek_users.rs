@@ -2,26 +2,20 @@
 
 use super::number::significant;
 use super::page::{Page, Tone};
-use plimsoll_core::record::RunRecord;
-use serde_json::Value;
+use plimsoll_record::seek::SeekUsers;
 
 /// Says how many users a second the line is.
-pub fn line(page: &mut Page<'_>, record: &RunRecord) {
-    let Some(users) = record.job_results.get("seek").and_then(|found| found.get("users")) else {
-        return;
-    };
-    let number = |pointer: &str| users.pointer(pointer).and_then(Value::as_f64);
-    let Some(each) = number("/requests") else { return };
-    let mut text = match number("/certified_per_s") {
+pub fn line(page: &mut Page<'_>, users: &SeekUsers) {
+    let mut text = match users.certified_per_s {
         Some(per_s) => format!("{} users/s hold the limits", significant(per_s)),
         None => "no rate of users/s was certified".to_owned(),
     };
-    if let Some(estimate) = number("/estimate_per_s") {
+    if let Some(estimate) = users.estimate_per_s {
         text += &format!("; estimate {}/s", significant(estimate));
     }
-    if let (Some(low), Some(high)) = (number("/interval_per_s/0"), number("/interval_per_s/1")) {
+    if let Some((low, high)) = users.interval_per_s {
         text += &format!(", between {} and {}", significant(low), significant(high));
     }
-    text += &format!("; {} requests each", significant(each));
+    text += &format!("; {} requests each", significant(f64::from(users.requests)));
     page.entry("Users", &text, Tone::Plain);
 }

@@ -5,7 +5,7 @@ use super::page::{Column, Page, Tone};
 use super::verdict::samples_needed;
 use crate::plain::{clip, heart_of_request, printable};
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::record::{AssertionResult, ClassRecord, RunRecord};
+use plimsoll_record::{AssertionResult, ClassRecord, RunRecord};
 
 /// Slowest requests on the page; the record holds more.
 const SLOWEST_MAX: usize = 5;
@@ -142,7 +142,7 @@ pub fn phases(page: &mut Page<'_>, record: &RunRecord) {
         number("p95", 0),
         number("p99", 0),
     ];
-    let row = |phase: &plimsoll_core::record::PhaseRecord| {
+    let row = |phase: &plimsoll_record::PhaseRecord| {
         let response = &phase.latency_ms.response;
         let note = if phase.measured { "" } else { " (not counted)" };
         let failed = phase.ledger.failed.total();

@@ -3,6 +3,8 @@ use super::*;
 use crate::assemble::Ending;
 use crate::samples;
 use insta::assert_snapshot;
+use plimsoll_core::seek::finding::Finding;
+use plimsoll_record::seek::SeekResult;
 
 fn plain(record: &RunRecord) -> String {
     render(record, Some(Path::new("runs/20261121T204822.123Z-load-1a2b3c4d")), &Style::default())
@@ -52,7 +54,8 @@ fn sought(certified: Option<f64>, interval: Option<[f64; 2]>, broke: f64) -> Run
         "notes": ["The target is taken as stationary from 0 s to 120 s.", "Arrivals were even."],
     });
     let mut record = samples::good();
-    record.job_results.insert("seek".to_owned(), found);
+    let found: Finding = serde_json::from_value(found).unwrap();
+    record.job_results.put(SeekResult::from(found));
     record
 }
 

@@ -4,10 +4,10 @@ use super::number::{count, percent, significant, time};
 use super::page::{Page, Tone};
 use crate::outcome;
 use crate::plain::printable;
-use plimsoll_core::exit::{FINE, of_record};
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::record::{RunRecord, SloResult};
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_record::exit::{FINE, of_record};
+use plimsoll_record::{RunRecord, SloResult};
 
 /// An open run that got fewer than this share of its requests through says both rates.
 const FELL_SHORT_BELOW: f64 = 0.95;

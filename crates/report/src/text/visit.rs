@@ -3,19 +3,13 @@
 use super::number::{bytes, count, millis, percent, significant};
 use super::page::{Column, Page, Tone};
 use crate::plain::printable;
-use plimsoll_core::record::RunRecord;
-use plimsoll_core::visit::{TimeShares, VisitResult};
+use plimsoll_record::visit::{TimeShares, VisitResult};
 
 /// Unfinished slices on the page; the record holds all.
 const UNFINISHED_MAX: usize = 8;
 
 /// Shorter times in which the output was the limit are nothing to speak of, s.
 const LIMITED_SHOWN_S: f64 = 0.1;
-
-/// What the visit brought, where the record is one of a visit.
-pub fn result(record: &RunRecord) -> Option<VisitResult> {
-    record.job_results.get("visit").and_then(|visit| serde_json::from_value(visit.clone()).ok())
-}
 
 /// How much came, whether it is all, and where the time went.
 pub fn documents(page: &mut Page<'_>, visit: &VisitResult) {

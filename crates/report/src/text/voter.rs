@@ -6,8 +6,9 @@ use super::seek;
 use crate::plain::printable;
 use plimsoll_core::bench_shape::{Bench, Shape, Verbosity};
 use plimsoll_core::clock::format_utc;
-use plimsoll_core::record::RunRecord;
-use plimsoll_core::voter::{TunePoint, TuneResult, VoterProcess, VoterResult, WriteCheck};
+use plimsoll_core::voter::WriteCheck;
+use plimsoll_record::RunRecord;
+use plimsoll_record::voter::{TunePoint, TuneResult, VoterProcess, VoterResult};
 
 /// Columns that a contestant's name has, dots included.
 const NAME_WIDTH: usize = 18;
@@ -17,11 +18,6 @@ const VOTES_WIDTH: usize = 11;
 const BAR_MAX: u64 = 200;
 /// Points of a tuned load on the page; the record holds all.
 const TRACE_MAX: usize = 12;
-
-/// What the benchmark came to, where the record is one of it.
-pub fn result(record: &RunRecord) -> Option<VoterResult> {
-    record.job_results.get("voter").and_then(|found| serde_json::from_value(found.clone()).ok())
-}
 
 /// The phases and their results, and the lines in which the clients are summed up.
 pub fn page(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
@@ -42,9 +38,9 @@ pub fn page(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     if verbosity >= Verbosity::Verbose {
         phases(page, record, voter);
     }
-    if let Some(finding) = seek::finding(record) {
+    if let Some(found) = record.job_results.seek() {
         page.blank();
-        seek::line(page, &finding);
+        seek::line(page, &found.finding);
         page.blank();
     }
     if let Some(tuned) = &voter.auto_tune {

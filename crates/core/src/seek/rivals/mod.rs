@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// A method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rival {
     /// FeedSim's `search_qps.sh`: bisection with 120 s a rate, then steps down, then a final run.
@@ -29,6 +30,17 @@ pub enum Rival {
 impl Rival {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Feedsim, Self::Mutilate, Self::Nighthawk, Self::Mlperf];
+
+    /// Its name in flags and records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Feedsim => "feedsim",
+            Self::Mutilate => "mutilate",
+            Self::Nighthawk => "nighthawk",
+            Self::Mlperf => "mlperf",
+        }
+    }
 }
 
 /// What FeedSim's search needs to know of a quantile: how far it is beyond the target, as multiples of it.

@@ -7,7 +7,8 @@
 use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::interval::Interval;
 use plimsoll_job::output::print_out;
-use plimsoll_report::fbench::{FbenchOptions, FbenchResult, FbenchSums};
+use plimsoll_record::fbench::{FbenchOptions, FbenchResult, FbenchSums};
+use plimsoll_report::fbench::summary;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -99,7 +100,7 @@ impl Running {
                 let ran_for_s = if self.is_endless() { runtime_s } else { self.options.ran_for_s };
                 let options = FbenchOptions { ran_for_s, ..self.options };
                 let result = FbenchResult::new(&options, &self.totals, sums);
-                text.push_str(&format!("\nRuntime: {runtime_s} sec\n{}", result.summary()));
+                text.push_str(&format!("\nRuntime: {runtime_s} sec\n{}", summary(&result)));
             }
         }
         text

@@ -3,9 +3,9 @@
 use super::task::Task;
 use crate::{InflightChoice, Position, Tally};
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_job::throughput::Waiting;
+use plimsoll_record::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 
 /// What is known of the run.
 pub struct Ended {

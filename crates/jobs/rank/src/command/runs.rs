@@ -10,8 +10,8 @@ use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, is_merely_late, jud
 use plimsoll_engine::plant::{EnginePlant, Stretch};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_job::method::unless_dead;
+use plimsoll_record::rank::{RankInstance, RankOverall, RankResult, RankRun};
 use plimsoll_wire::rank::Rank;
-use serde_json::{Value, json};
 
 /// The head of FeedSim's table.
 const HEAD: &str = "duration_secs,total_queries,requested_qps,achieved_qps,total_bytes_rx,total_bytes_tx,\
@@ -221,20 +221,18 @@ impl Row {
     }
 
     /// What each instance did in this run: the requests of class i went to instance i.
-    fn instances(&self) -> Vec<Value> {
+    fn instances(&self) -> Vec<RankInstance> {
         let seconds = self.seconds();
         let parts = &self.stretch.totals.classes;
         let share = 1.0 / parts.len().max(1) as f64;
         parts
             .iter()
-            .map(|part| {
-                json!({
-                    "requested_per_s": self.requested_per_s * share,
-                    "achieved_per_s": part.ledger.ok as f64 / seconds,
-                    "failed": part.ledger.failed.total(),
-                    "p50_ms": part.response.quantile_ns(0.5) as f64 / 1e6,
-                    "p95_ms": part.response.quantile_ns(0.95) as f64 / 1e6,
-                })
+            .map(|part| RankInstance {
+                requested_per_s: self.requested_per_s * share,
+                achieved_per_s: part.ledger.ok as f64 / seconds,
+                failed: part.ledger.failed.total(),
+                p50_ms: part.response.quantile_ns(0.5) as f64 / 1e6,
+                p95_ms: part.response.quantile_ns(0.95) as f64 / 1e6,
             })
             .collect()
     }
@@ -250,17 +248,46 @@ impl Row {
     }
 
     /// The row for the record.
-    pub fn to_json(&self) -> Value {
-        let mut object = serde_json::Map::new();
-        for (name, value) in HEAD.split(',').zip(self.columns()) {
-            object.insert(name.to_owned(), json!(value));
+    fn recorded(&self) -> RankRun {
+        let [
+            duration_secs,
+            total_queries,
+            requested_qps,
+            achieved_qps,
+            total_bytes_rx,
+            total_bytes_tx,
+            rx_mb_per_s,
+            tx_mb_per_s,
+            min_ms,
+            avg_ms,
+            p50_ms,
+            p90_ms,
+            p95_ms,
+            p99_ms,
+            p99_9_ms,
+        ] = self.columns();
+        RankRun {
+            duration_secs,
+            total_queries,
+            requested_qps,
+            achieved_qps,
+            total_bytes_rx,
+            total_bytes_tx,
+            rx_mb_per_s,
+            tx_mb_per_s,
+            min_ms,
+            avg_ms,
+            p50_ms,
+            p90_ms,
+            p95_ms,
+            p99_ms,
+            p99_9_ms,
+            from_s: self.stretch.from_s,
+            to_s: self.stretch.from_s + self.stretch.seconds,
+            held: self.held,
+            stopped: self.stretch.interrupted,
+            failed: self.stretch.totals.ledger.failed.total(),
         }
-        object.insert("from_s".to_owned(), json!(self.stretch.from_s));
-        object.insert("to_s".to_owned(), json!(self.stretch.from_s + self.stretch.seconds));
-        object.insert("held".to_owned(), json!(self.held));
-        object.insert("stopped".to_owned(), json!(self.stretch.interrupted));
-        object.insert("failed".to_owned(), json!(self.stretch.totals.ledger.failed.total()));
-        Value::Object(object)
     }
 }
 
@@ -322,28 +349,25 @@ impl Row {
 }
 
 /// What the record holds under `rank`: the last run by instance and as a whole, and all runs.
-pub fn record(rows: &[Row], instances: usize) -> Value {
-    let runs: Vec<Value> = rows.iter().map(Row::to_json).collect();
-    let last = rows.last();
-    let overall = last.map(|row| {
-        let columns = row.columns();
-        json!({
-            "requested_per_s": columns[2],
-            "achieved_per_s": columns[3],
-            "p50_ms": columns[10],
-            "p95_ms": columns[12],
-            "p99_ms": columns[13],
-            "held": row.held,
-        })
+pub fn record(rows: &[Row], instances: usize) -> RankResult {
+    let runs: Vec<RankRun> = rows.iter().map(Row::recorded).collect();
+    let overall = runs.last().map(|run| RankOverall {
+        requested_per_s: run.requested_qps,
+        achieved_per_s: run.achieved_qps,
+        p50_ms: run.p50_ms,
+        p95_ms: run.p95_ms,
+        p99_ms: run.p99_ms,
+        held: run.held,
     });
-    json!({
-        "instances": last.map_or_else(Vec::new, Row::instances),
-        "overall": overall,
-        "spread": last.map_or(0.0, Row::spread),
-        "spawned_instances": instances,
-        "successful_instances": last.map_or(0, Row::successful),
-        "runs": runs,
-    })
+    let last = rows.last();
+    RankResult {
+        instances: last.map_or_else(Vec::new, Row::instances),
+        overall,
+        spread: last.map_or(0.0, Row::spread),
+        spawned_instances: instances,
+        successful_instances: last.map_or(0, Row::successful),
+        runs,
+    }
 }
 
 #[cfg(test)]
@@ -354,6 +378,7 @@ mod tests {
     use plimsoll_core::seek::plant::Window;
     use plimsoll_core::verdict::Health;
     use plimsoll_job::method::verdict_of;
+    use serde_json::json;
 
     /// A run whose replies take 5 ms, of which they may have waited `late_ns` for plimsoll to read them.
     fn row(late_ns: u64, health: Health) -> Row {

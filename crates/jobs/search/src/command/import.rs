@@ -5,14 +5,14 @@ use super::{SearchArgs, print};
 use anyhow::Result;
 use plimsoll_core::clock::{format_utc, wall_us};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::Tool;
 use plimsoll_core::units::Span;
 use plimsoll_job::exit;
 use plimsoll_job::usage::usage;
+use plimsoll_record::{JobResults, Tool};
 use plimsoll_report::assemble::{Ending, RecordHeader, assemble};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_report::printed_table::read;
-use serde_json::{Map, json};
+use serde_json::json;
 use std::path::Path;
 
 /// What requests were limited by where the flags do not say: the usual limit of the tools that print such tables.
@@ -49,14 +49,12 @@ pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
             ..RecordHeader::default()
         })
     };
-    let mut results = Map::new();
-    results.insert("search".to_owned(), serde_json::to_value(&result)?);
     let ending = Ending {
         duration_s: Some(0.0),
         warnings: vec![
             "printed by another tool: nothing here was measured by this program".to_owned(),
         ],
-        job_results: results,
+        job_results: JobResults::of(result),
         ..Ending::default()
     };
     let record = assemble(&header, &Interval::new(0), Vec::new(), ending);

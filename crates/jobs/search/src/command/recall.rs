@@ -4,7 +4,7 @@ use super::text::Text;
 use crate::query::Query;
 use crate::truth::expected;
 use anyhow::Result;
-use plimsoll_core::search::record::{Answer, Recall};
+use plimsoll_record::search::{Answer, Recall};
 use plimsoll_workloads::corpus::Synthetic;
 use std::collections::BTreeMap;
 

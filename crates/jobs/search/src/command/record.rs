@@ -8,9 +8,7 @@ use anyhow::Result;
 use plimsoll_core::assertion::Metric;
 use plimsoll_core::clock::{format_utc, wall_us};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::{AssertionResult, Generator, RunRecord, TargetInfo, Tool};
 use plimsoll_core::schedule::Pause;
-use plimsoll_core::search::record::{EngineRecord, QueryRecord, SearchResult, SizeRecord};
 use plimsoll_core::secrets::without_address_secrets;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::{machine, rss_max_bytes};
@@ -19,10 +17,11 @@ use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::lost_file;
 use plimsoll_job::postgres::{Address, is_address};
 use plimsoll_job::signals::Stopped;
+use plimsoll_record::search::{EngineRecord, QueryRecord, SearchResult, SizeRecord};
+use plimsoll_record::{AssertionResult, Generator, JobResults, Judge, RunRecord, TargetInfo, Tool};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
 use plimsoll_report::folder::amend;
 use plimsoll_workloads::rows::fill_text;
-use serde_json::{Map, Value};
 
 /// The key of a matrix in its record.
 pub const KEY: &str = "search";
@@ -141,15 +140,9 @@ pub fn announce(matrix: &Matrix<'_>) -> Result<()> {
 /// When it cannot be written.
 pub fn so_far(matrix: &Matrix<'_>) -> Result<()> {
     if let Some(folder) = &matrix.state.folder {
-        amend(folder.path(), results(&result(matrix))?)?;
+        amend(folder.path(), JobResults::of(result(matrix)))?;
     }
     Ok(())
-}
-
-fn results(result: &SearchResult) -> Result<Map<String, Value>> {
-    let mut results = Map::new();
-    results.insert(KEY.to_owned(), serde_json::to_value(result)?);
-    Ok(results)
 }
 
 fn result(matrix: &Matrix<'_>) -> SearchResult {
@@ -215,7 +208,7 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
         },
         verdict: verdict(&result, stopped),
         warnings: warnings(&result, header.target.same_host),
-        job_results: results(&result)?,
+        job_results: JobResults::of(result),
         ..Ending::default()
     };
     let mut record = whole(&header, &totals, window_s, ending);
@@ -309,7 +302,7 @@ fn warnings(result: &SearchResult, same_host: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let odd: Vec<&plimsoll_core::search::record::Cell> = result
+    let odd: Vec<&plimsoll_record::search::Cell> = result
         .cells
         .iter()
         .filter(|cell| cell.ok_per_s.is_some())

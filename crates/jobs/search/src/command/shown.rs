@@ -2,9 +2,9 @@
 
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::search::record::{Cell, CellKey, Load, Probe};
 use plimsoll_job::output::note;
 use plimsoll_job::progress::{Line, Pulse};
+use plimsoll_record::search::{Cell, CellKey, Load, Probe};
 use plimsoll_report::text::number::{self, count, counted, lasting, significant, time};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

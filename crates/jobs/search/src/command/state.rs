@@ -5,8 +5,8 @@ use super::alone::Alone;
 use crate::spec::MatrixSpec;
 use anyhow::{Context, Result};
 use plimsoll_core::interval::{Interval, IntervalLine};
-use plimsoll_core::search::record::{Answer, Cell, EngineRecord, Load, Probe, TimeSpent};
 use plimsoll_job::usage::usage;
+use plimsoll_record::search::{Answer, Cell, EngineRecord, Load, Probe, TimeSpent};
 use plimsoll_report::folder::{RUN_JSON, RunFolder};
 use plimsoll_report::load::load;
 use serde::de::DeserializeOwned;
@@ -210,8 +210,8 @@ pub fn unfinished(runs: &Path, spec: &MatrixSpec) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::spec::read;
-    use plimsoll_core::search::record::CellKey;
     use plimsoll_core::verdict::Verdict;
+    use plimsoll_record::search::CellKey;
 
     fn spec(users: &str) -> MatrixSpec {
         let file = read(&format!("engines = [\"index\"]\nusers = {users}"), "m").unwrap();

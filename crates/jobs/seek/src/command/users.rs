@@ -7,7 +7,7 @@ use plimsoll_core::units::Span;
 use plimsoll_engine::plant::PlantUsers;
 use plimsoll_job::sought::Sought;
 use plimsoll_job::usage::usage;
-use serde_json::{Value, json};
+use plimsoll_record::seek::SeekUsers;
 
 /// The only step of which a search makes sense.
 const STEP: &str = "constant";
@@ -113,22 +113,9 @@ pub fn recorded(load: LoadModel, start_per_s: f64, budget: Span, randomized: boo
 
 /// Adds the rates in users per second: the search itself counts requests.
 pub fn tell(sought: &mut Sought, requests: u32) {
-    let each = f64::from(requests);
-    let Some(found) = sought.results.get_mut("seek").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let rate = |name: &str| found.get(name).and_then(Value::as_f64).map(|per_s| per_s / each);
-    let (certified, estimate) = (rate("certified_rate_per_s"), rate("estimate_per_s"));
-    let interval = found.get("interval_per_s").and_then(Value::as_array).map(|interval| {
-        interval.iter().filter_map(|end| Some(end.as_f64()? / each)).collect::<Vec<_>>()
-    });
-    let users = json!({
-        "requests": requests,
-        "certified_per_s": certified,
-        "estimate_per_s": estimate,
-        "interval_per_s": interval,
-    });
-    found.insert("users".to_owned(), users);
+    if let Some(found) = sought.results.seek_mut() {
+        found.users = Some(SeekUsers::of(found, requests));
+    }
 }
 
 #[cfg(test)]
@@ -157,24 +144,5 @@ mod tests {
         }
         let lonely = UserFlags { repeat: Some(2), ..UserFlags::default() };
         assert!(lonely.load(budget).unwrap_err().to_string().contains("--repeat belongs to users"));
-    }
-
-    #[test]
-    fn rates_are_told_in_users_too() {
-        let found = json!({
-            "certified_rate_per_s": 20.0, "estimate_per_s": 25.0, "interval_per_s": [10.0, 30.0],
-        });
-        let mut sought = Sought {
-            results: serde_json::Map::from_iter([("seek".to_owned(), found)]),
-            verdict: plimsoll_core::verdict::Verdict::new(
-                plimsoll_core::verdict::VerdictKind::Valid,
-                Vec::new(),
-            ),
-            warnings: Vec::new(),
-        };
-        tell(&mut sought, 5);
-        let users = &sought.results["seek"]["users"];
-        assert_eq!(users["certified_per_s"], 4.0);
-        assert_eq!(users["interval_per_s"], json!([2.0, 6.0]));
     }
 }

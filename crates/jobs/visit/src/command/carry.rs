@@ -11,9 +11,9 @@ use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
 use plimsoll_job::output::Output;
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
+use plimsoll_record::JobResults;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
-use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +79,7 @@ pub fn carry(
         let result = finish::result(visit, &before, &took, written.is_ok());
         let verdict = finish::verdict(&result, &end, signals::is_stopped());
         let verdict = throughput::judge(verdict, &end, Some(finish::output(&result)));
-        let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+        let results = JobResults::of(result);
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
     });
     progress.done();

@@ -4,18 +4,18 @@ use super::{SLICES_EACH, Task, VisitArgs, alarm, finish, show};
 use crate::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::record::Sink;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::visit::{VisitCell, VisitResult};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_job::keeping::{About, JobEnd, carry_out};
 use plimsoll_job::output::Output;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
+use plimsoll_record::JobResults;
+use plimsoll_record::Sink;
+use plimsoll_record::visit::{VisitCell, VisitResult};
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
-use serde_json::Map;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -115,7 +115,7 @@ pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8>
             }
             _ => throughput::judge(Verdict::default(), &end, None),
         };
-        let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+        let results = JobResults::of(result);
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings: Vec::new() })
     })?;
     show(&finished, output, false)

@@ -3,9 +3,9 @@
 use crate::{ReplyForm, SliceTimes, Visit, VisitTotals};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_job::throughput::Waiting;
+use plimsoll_record::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
 use std::sync::mpsc::Receiver;
 
 /// The shares of the time of slices.

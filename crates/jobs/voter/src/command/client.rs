@@ -15,18 +15,17 @@ use crate::{
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Rhythm;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::voter::{
-    Totals, TuneResult, VoterProcess, VoterResult, WriteCheck, WriteCheckKind,
-};
+use plimsoll_core::voter::{WriteCheck, WriteCheckKind};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::Output;
 use plimsoll_job::remarks::too_little;
 use plimsoll_job::signals::Stopped;
+use plimsoll_record::JobResults;
+use plimsoll_record::voter::{Totals, TuneResult, VoterProcess, VoterResult};
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;
-use serde_json::{Map, Value};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -201,15 +200,8 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         if !task.gate && !end.interrupted && end.totals.ledger.ok > 0 {
             warnings.extend(too_little(end.totals.ledger.ok, end.measured_s));
         }
-        Ok(JobEnd { end, results: section(&result.0), verdict, warnings })
+        Ok(JobEnd { end, results: JobResults::of(result.0), verdict, warnings })
     })
-}
-
-/// What the record has under `voter`.
-#[must_use]
-pub fn section(result: &VoterResult) -> Map<String, Value> {
-    let value = serde_json::to_value(result).unwrap_or_default();
-    Map::from_iter([("voter".to_owned(), value)])
 }
 
 /// Share of the answers from which on votes above the limit are too many to be the game's own.

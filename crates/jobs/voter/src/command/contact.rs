@@ -9,11 +9,12 @@ use crate::{
 use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Bench;
 use plimsoll_core::units::Span;
-use plimsoll_core::voter::{ContestantVotes, KeyRange};
+use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::target::Target;
 use plimsoll_job::postgres::{Address, NoLogin};
 use plimsoll_job::usage::{unreachable, usage};
+use plimsoll_record::voter::ContestantVotes;
 use plimsoll_wire::postgres::{self, Postgres};
 use plimsoll_wire::volt::{Host, Login, Request, Response, Status, Topology, Value, Volt};
 use plimsoll_wire::{Fault, Protocol};

@@ -1,6 +1,6 @@
 //! The highest rate of calls that holds a limit: the search of `plimsoll seek`, and the writes of all its parts checked.
 
-use super::client::{Before, Counted, MakeSessions, conclude, section, verdict, worn_out};
+use super::client::{Before, Counted, MakeSessions, conclude, verdict, worn_out};
 use super::task::Task;
 use crate::{VoterTally, Voting};
 use anyhow::Result;
@@ -160,7 +160,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         _ => of_search,
     };
     let mut all = sought.results;
-    all.extend(section(&result));
+    all.put(result.clone());
     Ok(JobEnd {
         end,
         results: all,

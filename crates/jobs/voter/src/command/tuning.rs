@@ -1,15 +1,16 @@
 //! A load that keeps a limit by itself, and the check of what it came to: a run with a fixed number of calls in flight.
 
-use super::client::{Counted, Run, conclude, section, verdict, worn_out};
+use super::client::{Counted, Run, conclude, verdict, worn_out};
 use crate::{TuneGoal, VoterTally};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_core::voter::{TuneCheck, TuneResult};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{JobEnd, Keeping};
+use plimsoll_record::JobResults;
+use plimsoll_record::voter::{TuneCheck, TuneResult};
 use plimsoll_wire::Protocol;
 
 /// Share of the run for tuning, and that of each check.
@@ -79,7 +80,7 @@ pub fn tune<P: Protocol, F: Fn() -> P + Sync>(
     let usual = end.interrupted || end.totals.ledger.ok == 0;
     let warnings = [run.before.prepared.clone(), worn_out(&result)].concat();
     let own = of_writes.or(of_tuning.filter(|_| !usual));
-    Ok(JobEnd { end, results: section(&result), verdict: own, warnings })
+    Ok(JobEnd { end, results: JobResults::of(result), verdict: own, warnings })
 }
 
 /// At most this, and at least one for each thread.
@@ -199,7 +200,7 @@ fn judged(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_core::voter::TunePoint;
+    use plimsoll_record::voter::TunePoint;
 
     fn goal() -> TuneGoal {
         "p99=10ms".parse().unwrap()

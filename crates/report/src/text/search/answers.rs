@@ -3,7 +3,7 @@
 use super::super::number::{count, counted, percent};
 use super::super::page::{Page, Tone};
 use crate::plain::printable;
-use plimsoll_core::search::record::SearchResult;
+use plimsoll_record::search::SearchResult;
 use std::collections::BTreeMap;
 
 /// Disagreements on the page; the record holds all.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::text::Style;
-use plimsoll_core::search::record::{
+use plimsoll_record::search::{
     Answer, CellKey, Disagreement, EngineHits, EngineRecord, Load, Probe, ProbeAnswer, Recall,
     SizeRecord,
 };

@@ -2,7 +2,7 @@ use super::*;
 use crate::samples;
 use crate::text::{Style, render};
 use plimsoll_core::bench_shape::preset;
-use plimsoll_core::voter::{ContestantVotes, Rejected, Totals, TuneCheck};
+use plimsoll_record::voter::{ContestantVotes, Rejected, Totals, TuneCheck};
 
 fn one(index: u32, accepted: u64, rows: (u64, u64)) -> VoterProcess {
     let mut process = VoterProcess {
@@ -42,7 +42,7 @@ fn voter(processes: Vec<VoterProcess>) -> VoterResult {
 
 fn shown(voter: &VoterResult) -> String {
     let mut record = samples::good();
-    record.job_results.insert("voter".into(), serde_json::to_value(voter).unwrap());
+    record.job_results.put(voter.clone());
     render(&record, None, &Style::default())
 }
 

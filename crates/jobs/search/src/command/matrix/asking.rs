@@ -5,8 +5,8 @@ use crate::command::engine::Engine;
 use crate::command::probing::{self, Place};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::search::record::{Answer, Group, Probe};
 use plimsoll_job::signals::Stopped;
+use plimsoll_record::search::{Answer, Group, Probe};
 use std::collections::BTreeSet;
 
 /// The mark of cells of an engine of which it is not known how far it really searches.

@@ -5,7 +5,7 @@ use super::super::state::CellPart;
 use super::{Matrix, seconds_since};
 use anyhow::Result;
 use plimsoll_core::interval::IntervalLine;
-use plimsoll_core::search::record::{Cell, TimeSpent};
+use plimsoll_record::search::{Cell, TimeSpent};
 
 impl Matrix<'_> {
     /// Keeps what is known of an engine, for sittings that do not meet it any more.

@@ -5,8 +5,8 @@ use crate::command::engine::Engine;
 use crate::command::loading::{self, Order};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::search::record::Load;
 use plimsoll_job::signals::Stopped;
+use plimsoll_record::search::Load;
 
 /// The mark of what was measured while the engine still had work left from the load.
 const BUSY: &str = "busy with its load";

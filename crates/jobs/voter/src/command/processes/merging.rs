@@ -1,7 +1,7 @@
 //! The records of several processes, taken together: histograms by their cells, counts by sum, time by the wall.
 
 use super::Ended;
-use crate::command::client::{section, worn_out, wrong_writes};
+use crate::command::client::{worn_out, wrong_writes};
 use crate::command::task::Task;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
@@ -10,14 +10,15 @@ use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::outcome::{Failure, Outcome};
-use plimsoll_core::record::{RunRecord, SlowRequest};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::verdict::{Health, Verdict, VerdictKind};
-use plimsoll_core::voter::{ServerTimes, Totals, VoterProcess, VoterResult, WriteCheck};
+use plimsoll_core::voter::WriteCheck;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::Slow;
 use plimsoll_job::keeping::JobEnd;
 use plimsoll_job::signals;
+use plimsoll_record::voter::{ServerTimes, Totals, VoterProcess, VoterResult};
+use plimsoll_record::{JobResults, RunRecord, SlowRequest};
 use plimsoll_wire::Submission;
 
 /// One run of all processes. `prepared` and `sink_error` are what the preparation and the journal leave to be told.
@@ -57,9 +58,11 @@ pub fn together(
         totals.merge(&interval(record, &task.class())?);
         health.add(record);
         slowest.extend(record.slowest.iter().map(slow));
-        let own = voter_of(record)
+        let own = record
+            .job_results
+            .voter()
             .with_context(|| format!("the record of {} has no section voter", one.name))?;
-        take(&mut result, &own, &mut server)?;
+        take(&mut result, own, &mut server)?;
     }
     if !task.is_voter() {
         (result.rows_before, result.rows_after) = (None, None);
@@ -94,7 +97,7 @@ pub fn together(
     };
     Ok(JobEnd {
         end,
-        results: section(&result),
+        results: JobResults::of(result.clone()),
         verdict,
         warnings: [prepared, worn_out(&result)].concat(),
     })
@@ -130,10 +133,6 @@ impl Generators {
         self.connections += record.counters.connects as u32;
         self.rss_bytes += record.generator.rss_max_bytes;
     }
-}
-
-fn voter_of(record: &RunRecord) -> Option<VoterResult> {
-    serde_json::from_value(record.job_results.get("voter")?.clone()).ok()
 }
 
 fn add(one: Option<u64>, other: Option<u64>) -> Option<u64> {

@@ -3,7 +3,7 @@
 
 use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::interval::{Interval, IntervalLine};
-use plimsoll_core::record::{FailureSample, Sink};
+use plimsoll_record::{FailureSample, Sink};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

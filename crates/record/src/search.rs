@@ -1,17 +1,18 @@
 //! What a search matrix leaves behind, under `search` in its record, and in one file a finished part beside it.
 
-use crate::histogram::LatencySummary;
-use crate::units::Size;
+use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::units::Size;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 mod probe;
+pub mod scaling;
 
 pub use probe::{Probe, ProbeAnswer};
 
 /// A matrix, whole or as far as it came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchResult {
     /// `measured` by this program, or `imported` from a printed table.
     pub origin: String,
@@ -51,7 +52,7 @@ pub struct SearchResult {
 
 /// An engine of a matrix.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EngineRecord {
     /// Its name in the tables.
     pub name: String,
@@ -67,7 +68,7 @@ pub struct EngineRecord {
 
 /// A size of text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SizeRecord {
     /// As it was asked for: `64MB`.
     pub label: String,
@@ -81,6 +82,7 @@ pub struct SizeRecord {
 
 /// One row of tables: a distance and a number of shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// Edit distance asked for.
     pub distance: u8,
@@ -90,7 +92,7 @@ pub struct Group {
 
 /// A query of the list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueryRecord {
     /// Its name.
     pub name: String,
@@ -102,6 +104,7 @@ pub struct QueryRecord {
 
 /// Which cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellKey {
     /// The engine's name.
     pub engine: String,
@@ -128,7 +131,7 @@ impl fmt::Display for CellKey {
 
 /// One cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Which.
     #[serde(flatten)]
@@ -175,7 +178,7 @@ pub struct Cell {
 
 /// One repeat of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repeat {
     /// Successful requests per second in the steady window.
     pub ok_per_s: f64,
@@ -196,7 +199,7 @@ pub struct Repeat {
 
 /// A query in a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueryCell {
     /// Its name.
     pub name: String,
@@ -216,7 +219,7 @@ pub struct QueryCell {
 
 /// The loading of one text into one engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// The engine's name.
     pub engine: String,
@@ -236,6 +239,7 @@ pub struct Load {
     /// not one of ours.
     pub at_rest_s: Option<f64>,
     /// Whether it still had some when it was waited for no longer.
+    #[serde(default)]
     pub busy: bool,
     /// Documents per second while loading.
     pub documents_per_s: f64,
@@ -257,7 +261,7 @@ pub struct Load {
 
 /// An engine's answer to a query, asked once before the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
     /// The engine's name.
     pub engine: String,
@@ -281,7 +285,7 @@ pub struct Answer {
 
 /// A query to which engines gave different answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disagreement {
     /// The size's label.
     pub size: String,
@@ -301,6 +305,7 @@ pub struct Disagreement {
 
 /// An engine's hits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EngineHits {
     /// The engine's name.
     pub engine: String,
@@ -310,7 +315,7 @@ pub struct EngineHits {
 
 /// What an engine found of what is known to be in a synthetic text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recall {
     /// The engine's name.
     pub engine: String,
@@ -330,7 +335,7 @@ pub struct Recall {
 
 /// Where the time of a matrix went, s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSpent {
     /// All of it, in all sittings.
     pub total_s: f64,

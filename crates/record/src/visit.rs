@@ -1,10 +1,11 @@
 //! What a visit of a corpus leaves in its record.
 
-use crate::histogram::LatencySummary;
+use plimsoll_core::histogram::LatencySummary;
 use serde::{Deserialize, Serialize};
 
 /// A visit's result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisitResult {
     /// Documents written, each once.
     pub documents: u64,
@@ -69,6 +70,7 @@ pub struct VisitResult {
 
 /// A number of slices that asked at once for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlicesTried {
     /// How many.
     pub slices: u32,
@@ -78,6 +80,7 @@ pub struct SlicesTried {
 
 /// Shares of the slices' time, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeShares {
     /// Waiting for the first byte of a reply.
     pub first_byte: f64,
@@ -98,6 +101,7 @@ impl TimeShares {
 
 /// A slice that did not come to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnfinishedSlice {
     /// Its number.
     pub slice: u32,
@@ -109,6 +113,7 @@ pub struct UnfinishedSlice {
 
 /// One way of visiting, measured for a while.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisitCell {
     /// Slices.
     pub slices: u32,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What an engine makes of an edit distance: words planted at known distances, and which came back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probe {
     /// The engine's name.
     pub engine: String,
@@ -20,7 +20,7 @@ pub struct Probe {
 
 /// What came back for one distance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeAnswer {
     /// The distance asked for.
     pub distance: u8,

@@ -1,7 +1,7 @@
 //! Exit codes of finished runs, decided in one place.
 
-use crate::record::RunRecord;
-use crate::verdict::VerdictKind;
+use crate::RunRecord;
+use plimsoll_core::verdict::VerdictKind;
 
 /// All is well.
 pub const FINE: u8 = 0;

@@ -1,17 +1,12 @@
-//! What a record says of the job of the catalogue that made it.
+//! What a record says of the job of the catalogue that made it, and of its hooks.
 
-use plimsoll_core::record::RunRecord;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// The key of a record under which the job stands.
-pub const KEY: &str = "catalogue";
-/// The key of a record under which its hooks' results stand.
-pub const HOOKS_KEY: &str = "hooks";
 
 /// The job that made a run, and its score.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CatalogueEntry {
     /// Its name in the catalogue, or in the file it came from.
     pub name: String,
@@ -36,12 +31,6 @@ pub struct CatalogueEntry {
 }
 
 impl CatalogueEntry {
-    /// What the record says; `None` when it was not made by a job of a catalogue.
-    #[must_use]
-    pub fn of(record: &RunRecord) -> Option<Self> {
-        serde_json::from_value(record.job_results.get(KEY)?.clone()).ok()
-    }
-
     /// Takes the first of `metrics` that the record has as a number, and makes the score of it. One that is null ends the
     /// search: that run has no result, as of a search that certified no rate.
     pub fn measure(&mut self, record: &Value, metrics: &[String]) {
@@ -56,19 +45,31 @@ impl CatalogueEntry {
         let baseline = self.baseline.filter(|baseline| *baseline > 0.0);
         self.score = self.value.zip(baseline).map(|(value, baseline)| value / baseline);
     }
+}
 
-    /// The fields to put into the record.
-    #[must_use]
-    pub fn fields(&self) -> Map<String, Value> {
-        let value = serde_json::to_value(self).unwrap_or_default();
-        Map::from_iter([(KEY.to_owned(), value)])
-    }
+/// Results of the hooks of a run, by name; the second of a name is `NAME-2`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Hooks(pub BTreeMap<String, HookRecord>);
+
+/// What one hook left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HookRecord {
+    /// Its files, in the folder `hooks/` of the record.
+    pub files: Vec<String>,
+    /// Means over the measured window, by file and column, in the unit of the file.
+    pub averages: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Samples in the measured window, by file.
+    pub samples_measured: BTreeMap<String, usize>,
+    /// What did not work.
+    pub warnings: Vec<String>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
     use serde_json::json;
 
     #[test]
@@ -91,14 +92,5 @@ mod tests {
         let mut entry = CatalogueEntry { baseline: Some(57.0), ..CatalogueEntry::default() };
         entry.measure(&record, &metrics);
         assert_eq!((entry.metric, entry.value, entry.score), (None, None, None));
-    }
-
-    #[test]
-    fn it_is_found_in_the_record_again() {
-        let entry = CatalogueEntry { name: "fbench".to_owned(), ..CatalogueEntry::default() };
-        let mut record = samples::good();
-        assert_eq!(CatalogueEntry::of(&record), None);
-        record.job_results.extend(entry.fields());
-        assert_eq!(CatalogueEntry::of(&record), Some(entry));
     }
 }

@@ -1,0 +1,58 @@
+//! The run record as types: what every run leaves behind, and the result of each job.
+//!
+//! A [`RunRecord`] is `run.json`. What all runs have is in its fields; what one job adds is a [`JobResult`], one for each
+//! section of the file. `docs/run.schema.json` is made from these types.
+
+#[macro_use]
+mod sections;
+
+pub mod catalogue;
+pub mod exit;
+pub mod fbench;
+pub mod feed;
+mod judge;
+pub mod rank;
+mod results;
+mod run;
+#[cfg(feature = "schema")]
+pub mod schema;
+pub mod search;
+pub mod seek;
+pub mod visit;
+pub mod voter;
+
+use serde::{Deserialize, Deserializer};
+
+pub use judge::Judge;
+pub use plimsoll_core::record::{FailureSample, Machine, Network, Rates, Sink, SloResult};
+/// Reads a record; the error names the field that is missing or has another form.
+///
+/// # Errors
+/// Not JSON, or not the form of a record.
+pub fn read(text: &[u8]) -> Result<RunRecord, String> {
+    read_from(&mut serde_json::Deserializer::from_slice(text))
+}
+
+/// Reads a record, or some of its fields; the error names the field that is missing or has another form.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from<'de, D, T>(deserializer: D) -> Result<T, String>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        match error.path().to_string().as_str() {
+            // A section names its field itself.
+            "." | "?" => error.inner().to_string(),
+            field => format!("{field}: {}", error.inner()),
+        }
+    })
+}
+
+pub use results::{JobResult, JobResults, UnknownSection};
+pub use run::{
+    AssertionResult, Bytes, ClassRecord, Generator, Latencies, PhaseRecord, RunRecord, SCHEMA,
+    SlowRequest, TargetInfo, Tool, timeout_ns,
+};

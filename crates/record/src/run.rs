@@ -1,0 +1,273 @@
+//! The run record: everything that a run leaves behind, in the shape of `plimsoll.run/1`.
+
+use crate::results::JobResults;
+use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::interval::Counters;
+use plimsoll_core::ledger::{Failed, Ledger};
+use plimsoll_core::record::{Machine, Network, Rates, SloResult};
+use plimsoll_core::verdict::{Health, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Name and version of the record's shape.
+pub const SCHEMA: &str = "plimsoll.run/1";
+
+/// Form of times in UTC.
+#[cfg(feature = "schema")]
+const UTC: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$";
+
+/// `run.json`, whole. Field names and their order are an interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunRecord {
+    /// Name and version of the record's form.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
+    pub schema: String,
+    /// What wrote the record.
+    pub tool: Tool,
+    /// Eight hexadecimal digits, unique among runs; also the end of the folder's name. Empty when the record was not kept.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^([0-9a-f]{8})?$")))]
+    pub run_id: String,
+    /// Which job or command ran.
+    pub job: String,
+    /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = UTC)))]
+    pub started_at: String,
+    /// Length of the measured stretch, s.
+    pub duration_s: f64,
+    /// What was asked for, secrets left out.
+    pub scenario: Value,
+    /// The target.
+    pub target: TargetInfo,
+    /// Where the generator ran.
+    pub machine: Machine,
+    /// The account of every request.
+    pub ledger: Ledger,
+    /// Requests per second.
+    pub rate: Rates,
+    /// Bytes on the wire.
+    pub bytes: Bytes,
+    /// All classes together.
+    pub latency_ms: Latencies,
+    /// The generator's own health.
+    pub generator: Generator,
+    /// One entry a class, by name.
+    pub classes: BTreeMap<String, ClassRecord>,
+    /// The classes in the workload's own order, which is the order of the journal's parts.
+    pub class_names: Vec<String>,
+    /// One entry a phase.
+    pub phases: Vec<PhaseRecord>,
+    /// Limits that were asked for and whether they held, by name.
+    pub slo: BTreeMap<String, SloResult>,
+    /// What the record had to say, and whether it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<AssertionResult>,
+    /// May the result be believed?
+    pub verdict: Verdict,
+    /// What a careful reader should know.
+    pub warnings: Vec<String>,
+    /// Replies by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Plain counts of the whole run.
+    pub counters: Counters,
+    /// Round-trip times as the kernel saw them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// The slowest requests, slowest first.
+    pub slowest: Vec<SlowRequest>,
+    /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, and `CLASS/response|service|failed`.
+    pub histograms: BTreeMap<String, String>,
+    /// Results of jobs, each a section of its own.
+    #[serde(flatten)]
+    pub job_results: JobResults,
+}
+
+impl RunRecord {
+    /// How long a request may take, ns: what a request that failed counts with at least. 0 where the scenario names
+    /// none.
+    #[must_use]
+    pub fn timeout_ns(&self) -> u64 {
+        timeout_ns(&self.scenario)
+    }
+
+    /// The rate of a ranking benchmark's last run, which is its result, if that missed a limit, requests per second.
+    #[must_use]
+    pub fn missed_run_per_s(&self) -> Option<f64> {
+        self.job_results.rank()?.missed_run_per_s()
+    }
+}
+
+/// The timeout of a scenario as data, ns; 0 where it names none.
+#[must_use]
+pub fn timeout_ns(scenario: &Value) -> u64 {
+    let text = scenario.get("timeout").and_then(Value::as_str);
+    text.and_then(|text| text.parse::<plimsoll_core::units::Span>().ok()).map_or(0, |span| span.ns)
+}
+
+/// A build of plimsoll.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tool {
+    /// Version.
+    pub version: String,
+    /// Commit that it was built from; empty where unknown.
+    pub commit: String,
+}
+
+/// The target of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TargetInfo {
+    /// Its address, or several, secrets left out.
+    pub url: String,
+    /// Whether the target's address belongs to the generator's machine.
+    pub same_host: bool,
+    /// All addresses in use, when there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+}
+
+/// Bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Bytes {
+    /// Bytes handed to the kernel.
+    pub sent: u64,
+    /// Bytes taken from the kernel.
+    pub received: u64,
+}
+
+/// Times of requests, ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Latencies {
+    /// Intended start to last byte, successful requests.
+    pub response: LatencySummary,
+    /// Send to last byte, successful requests.
+    pub service: LatencySummary,
+    /// Intended start to failure, failed requests.
+    pub failed: LatencySummary,
+    /// Every scheduled request as limits judge it, where that differs from `response`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<LatencySummary>,
+}
+
+/// The generator's own work and delays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Generator {
+    /// How late requests were sent.
+    pub lag_ms: LatencySummary,
+    /// CPU time of this process in the run, s.
+    pub cpu_s: f64,
+    /// CPU time by requests that ended, us.
+    pub cpu_us_per_request: f64,
+    /// Threads that made load; 0 where unknown.
+    pub threads: u32,
+    /// Most memory resident, bytes.
+    pub rss_max_bytes: u64,
+    /// Busiest shard's CPU share of one core, 0 to 1.
+    #[serde(default)]
+    pub busiest_thread: f64,
+    /// How it waited for replies: `sleep`, `batch`, `spin`.
+    #[serde(default)]
+    pub wait: String,
+    /// How long replies may have waited to be read; those that waited less than 10 us are not counted.
+    #[serde(default)]
+    pub receive_lag_ms: LatencySummary,
+    /// How long requests waited for a free connection; those that did not wait are not counted.
+    #[serde(default)]
+    pub connection_wait_ms: LatencySummary,
+    /// Requests sent in the aftermath of a stall of the generator.
+    #[serde(default)]
+    pub disturbed: u64,
+    /// What it measured of itself over the measured stretch.
+    #[serde(default)]
+    pub health: Health,
+}
+
+/// The requests of one class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClassRecord {
+    /// Requests sent.
+    pub sent: u64,
+    /// Requests that succeeded.
+    pub ok: u64,
+    /// Requests that failed, by kind.
+    pub failed: Failed,
+    /// Successful requests of this class per second.
+    pub ok_per_s: f64,
+    /// Successful requests without a hit.
+    pub zero_hits: u64,
+    /// Successful requests whose number of hits could be told.
+    pub hits_known: u64,
+    /// Times, ms.
+    pub latency_ms: Latencies,
+}
+
+/// A phase of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PhaseRecord {
+    /// Its name: `warmup`, `steady`, `cells`.
+    pub name: String,
+    /// Seconds from the run's start.
+    pub from_s: f64,
+    /// Its length, s.
+    pub duration_s: f64,
+    /// Whether its numbers are part of the totals (a warm-up's are not).
+    pub measured: bool,
+    /// Its schedule, as data.
+    pub schedule: Value,
+    /// The account of its requests; it need not balance, since requests cross from one phase into the next.
+    pub ledger: Ledger,
+    /// Requests per second.
+    pub rate: Rates,
+    /// Times, ms.
+    pub latency_ms: Latencies,
+}
+
+/// What became of one assertion; of one about each class, there is one of these for each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AssertionResult {
+    /// As it was written, in plimsoll's own spelling.
+    pub assertion: String,
+    /// `global`, or `class NAME`.
+    pub scope: String,
+    /// What was looked at: `p95`, `failed.percent`, `rate` ...
+    pub metric: String,
+    /// What it had to be: `< 500ms`.
+    pub condition: String,
+    /// What it was; nothing where the record cannot say, as of times when no request succeeded.
+    pub actual: Option<f64>,
+    /// Of `actual`: `ms`, `%`, `/s`, or nothing for counts.
+    pub unit: String,
+    /// True if it holds.
+    pub held: bool,
+    /// Whether `actual` depends on requests that did not succeed, so that it is a lower bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+}
+
+/// One of the slowest requests of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SlowRequest {
+    /// Its class.
+    pub class: String,
+    /// The request's index in its source.
+    pub item: u64,
+    /// Intended start to last byte, ms.
+    pub response_ms: f64,
+    /// Send to last byte, ms.
+    pub service_ms: f64,
+    /// Seconds from the run's start to the intended start.
+    pub at_s: f64,
+    /// `ok`, or the kind of failure.
+    pub outcome: String,
+    /// The beginning of the request's text.
+    pub request: String,
+}
