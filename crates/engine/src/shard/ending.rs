@@ -1,6 +1,6 @@
 //! The end of a run: what is due no more, what is still waited for, and what is left to tell.
 
-use super::lifecycle::NOT_YET;
+use super::opening::NOT_YET;
 use super::{Shard, ShardEnd};
 use crate::net::Net;
 use plimsoll_core::clock::{Clock, SECOND_NS};

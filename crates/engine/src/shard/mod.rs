@@ -4,34 +4,31 @@
 //! session write it, the codec encodes it into the shared buffer, the network takes it; a reply is decoded, judged by
 //! its session, and recorded. Nothing on that walk allocates, locks or formats.
 
-mod again;
-mod closed;
-mod connection;
+mod books;
+mod connections;
+mod due;
 mod ending;
 mod flight;
-mod growing;
-mod idle;
-mod lifecycle;
-mod marks;
-mod noticing;
+mod losing;
+mod opening;
 mod plan;
-mod replies;
-mod requests;
-mod samples;
+mod receiving;
 mod securing;
 mod sending;
 mod unserved;
 
 use crate::gauge::Reading;
 use crate::net::{Net, RoundTrip, WaitMode};
-use closed::ClosedConnections;
-use connection::Connection;
+pub use books::marks::Mark;
+use books::marks::Marks;
+use books::noticing::Noticing;
+pub use books::samples::Slow;
+use books::samples::Slowest;
+use connections::closed::ClosedConnections;
+use connections::connection::Connection;
+use connections::growing::Growth;
+use connections::idle::IdleOpen;
 use flight::Flights;
-use growing::Growth;
-use idle::IdleOpen;
-pub use marks::Mark;
-use marks::Marks;
-use noticing::Noticing;
 pub use plan::{Part, ShardPlan, Timeouts, UsersBefore};
 use plimsoll_core::admission::ManagedQueue;
 use plimsoll_core::clock::{Clock, SECOND_NS};
@@ -41,8 +38,6 @@ use plimsoll_core::recorder::Recorder;
 use plimsoll_core::schedule::{LoadModel, ModelError, Schedule};
 use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Protocol, Sessions};
-pub use samples::Slow;
-use samples::Slowest;
 use sending::ClockReading;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

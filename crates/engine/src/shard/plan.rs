@@ -1,6 +1,6 @@
 //! What a shard is to do.
 
-use super::connection::{Connection, target_of};
+use super::connections::connection::{Connection, target_of};
 use crate::gauge::Gauge;
 use crate::target::Target;
 use crate::tls::Tls;

@@ -2,7 +2,7 @@
 //! protocols put first, and the beginning of TLS.
 
 use super::Shard;
-use super::connection::{LayerError, State};
+use super::connections::connection::{LayerError, State};
 use crate::net::Net;
 use crate::tls::layer_of;
 use plimsoll_core::clock::Clock;

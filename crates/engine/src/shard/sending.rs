@@ -1,7 +1,7 @@
 //! What goes out together: requests of a round that share a call of the network and a reading of the clock.
 
 use super::Shard;
-use super::connection::OUTGOING_BYTES;
+use super::connections::connection::OUTGOING_BYTES;
 use crate::net::Net;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;

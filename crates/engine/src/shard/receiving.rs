@@ -1,7 +1,7 @@
 //! From received to recorded.
 
-use super::connection::State;
-use super::samples::{FAILURES_TOLD, Slow};
+use super::books::samples::{FAILURES_TOLD, Slow};
+use super::connections::connection::State;
 use super::{Message, Shard};
 use crate::net::{Completion, Net, NetError};
 use crate::tls::NO_HTTP2;

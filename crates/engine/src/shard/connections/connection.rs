@@ -11,10 +11,10 @@ const BACKOFF_MIN_NS: u64 = 10_000_000;
 /// Longest pause, ns.
 const BACKOFF_MAX_NS: u64 = 200_000_000;
 /// Bytes of requests that wait for each other at most.
-pub(super) const OUTGOING_BYTES: usize = 16 << 10;
+pub(in crate::shard) const OUTGOING_BYTES: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(in crate::shard) enum State {
     /// Not connected; the next request connects.
     Closed,
     /// The socket is being connected.
@@ -28,7 +28,7 @@ pub(super) enum State {
     Resting,
 }
 
-pub(super) struct Connection<P: Protocol> {
+pub(in crate::shard) struct Connection<P: Protocol> {
     pub state: State,
     pub target: u32,
     /// Index of the address in use, modulo the target's addresses.
@@ -57,7 +57,7 @@ pub(super) struct Connection<P: Protocol> {
 
 /// Why a layer above the socket failed.
 #[derive(Debug)]
-pub(super) enum LayerError {
+pub(in crate::shard) enum LayerError {
     Net(NetError),
     Tls(rustls::Error),
 }
@@ -65,7 +65,7 @@ pub(super) enum LayerError {
 /// The target of a shard's `i`-th connection. Connections take turns over the whole run. Where a shard would then
 /// only ever see some of the targets, as with two threads and two targets, its turns are shifted, so that its
 /// requests have somewhere to go when a target does not answer; not so for clients who keep their connection.
-pub(super) fn target_of(slice: Slice, i: u64, targets: u64, dedicated: bool) -> u32 {
+pub(in crate::shard) fn target_of(slice: Slice, i: u64, targets: u64, dedicated: bool) -> u32 {
     let of = u64::from(slice.of);
     let common = greatest_common_divisor(of, targets);
     let period = targets / common;

@@ -7,7 +7,7 @@ use plimsoll_wire::Submission;
 /// How many of the slowest requests a shard keeps.
 const SLOWEST: usize = 20;
 /// Failures of one kind that a shard tells with their text.
-pub(super) const FAILURES_TOLD: u32 = 20;
+pub(in crate::shard) const FAILURES_TOLD: u32 = 20;
 
 /// One of the slowest requests.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl Slow {
 }
 
 /// The slowest requests so far, in no order.
-pub(super) struct Slowest {
+pub(in crate::shard) struct Slowest {
     places: Vec<Slow>,
     /// What a request must exceed to be kept, ns.
     threshold_ns: u64,

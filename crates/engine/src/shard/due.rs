@@ -1,9 +1,9 @@
 //! From due to sent.
 
-use super::closed::ClosedConnections;
-use super::connection::State;
-use super::idle::IdleOpen;
-use super::noticing::STALL_NS;
+use super::books::noticing::STALL_NS;
+use super::connections::closed::ClosedConnections;
+use super::connections::connection::State;
+use super::connections::idle::IdleOpen;
 use super::{Rest, Shard};
 use crate::net::Net;
 use plimsoll_core::admission::{Due, Offer};

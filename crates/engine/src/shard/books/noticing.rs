@@ -1,8 +1,8 @@
 //! What a shard notices of itself while it runs: replies that it read late, times without a processor, and the
 //! aftermath of its own stalls.
 
-use super::Shard;
 use crate::net::Net;
+use crate::shard::Shard;
 use crate::vitals::VitalSigns;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS};
 use plimsoll_core::delays::NOTICED_NS;
@@ -11,14 +11,14 @@ use plimsoll_wire::Protocol;
 /// How often the thread's vital signs are read, ns. A reading costs about a microsecond.
 const EVERY_NS: u64 = 10 * MILLISECOND_NS;
 /// A request that leaves so much too late was held up by a stall of this thread, ns.
-pub(super) const STALL_NS: u64 = MILLISECOND_NS;
+pub(in crate::shard) const STALL_NS: u64 = MILLISECOND_NS;
 /// How many times its own length a stall may be felt: a target that is busy 95 % of the time needs 20 times as long to
 /// catch up.
 const FELT_FOR: u64 = 20;
 
 /// What a shard notices of itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Noticing {
+pub(in crate::shard) struct Noticing {
     next_ns: u64,
     signs: VitalSigns,
     /// Requests that had ended when the signs were read last.
@@ -35,7 +35,7 @@ pub(super) struct Noticing {
     /// Requests that ended between the two readings before, and the longest gap then, ns.
     before: (u64, u64),
     /// For how long the process may have been stopped, ns.
-    pub(super) stopped_ns: u64,
+    pub(in crate::shard) stopped_ns: u64,
     /// The first reading of the clock of this round of sending, ns, and how many requests had been sent before it.
     round: (u64, u64),
 }
@@ -44,7 +44,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Reads the vital signs when it is time to. Requests that ended since the last reading may each have waited for
     /// all of what kept the thread from its work meanwhile.
     #[inline]
-    pub(super) fn notice(&mut self, now_ns: u64) {
+    pub(in crate::shard) fn notice(&mut self, now_ns: u64) {
         let gap_ns = now_ns - std::mem::replace(&mut self.noticing.looked_ns, now_ns);
         self.noticing.longest_gap_ns = self.noticing.longest_gap_ns.max(gap_ns);
         if now_ns >= self.noticing.next_ns {
@@ -87,7 +87,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// Notes how late a request leaves, and whether it meets a target that a stall of this thread has disturbed.
     #[inline]
-    pub(super) fn notice_lag(&mut self, lag_ns: u64, now_ns: u64, measured: bool) {
+    pub(in crate::shard) fn notice_lag(&mut self, lag_ns: u64, now_ns: u64, measured: bool) {
         let in_flight = self.flights.len();
         // Clients at full speed all begin at once; whose thread begins late begins later, and holds nothing up.
         let begins = self.plan.model.is_full_speed() && self.standing.completed() == 0;
@@ -120,14 +120,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// A round of sending begins.
     #[inline]
-    pub(super) fn sending_begins(&mut self, now_ns: u64) {
+    pub(in crate::shard) fn sending_begins(&mut self, now_ns: u64) {
         self.noticing.round = (now_ns, self.standing.sent);
     }
 
     /// A round of sending is over. The time that a request took from the reading of the clock that is its start to the
     /// network belongs to this process; requests of a round share what the round took.
     #[inline]
-    pub(super) fn sending_ends(&mut self, now_ns: u64) {
+    pub(in crate::shard) fn sending_ends(&mut self, now_ns: u64) {
         let (began_ns, sent_before) = self.noticing.round;
         let sent = self.standing.sent - sent_before;
         if sent == 0 {

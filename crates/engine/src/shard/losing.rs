@@ -4,7 +4,7 @@
 //! more than once: it is idempotent, its connection had carried a request before, and its own reply had not begun.
 
 use super::Shard;
-use super::connection::State;
+use super::connections::connection::State;
 use super::ending::ROUND_TRIPS_MAX;
 use super::flight::NOWHERE;
 use crate::net::Net;

@@ -1,6 +1,6 @@
 //! Connections that come and go, deadlines, seconds, the beginning and the end of a run.
 
-use super::connection::State;
+use super::connections::connection::State;
 use super::flight::NOWHERE;
 use super::{Message, Rest, Shard, ShardPlan, UsersBefore};
 use crate::net::{Net, NetError, WaitMode};

@@ -5,8 +5,8 @@
 //! than requests in flight, by half of them, and the next ones open before they are needed. A thread that has no time to
 //! read its replies sees more in flight than there are: only after a wait that slept does it open any.
 
-use super::Shard;
 use crate::net::Net;
+use crate::shard::Shard;
 use plimsoll_core::clock::Clock;
 use plimsoll_wire::Protocol;
 
@@ -19,7 +19,7 @@ const SLEPT_NS: u64 = 20_000;
 
 /// How far the connections have grown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Growth {
+pub(in crate::shard) struct Growth {
     /// Connections in use; the others wait until they are needed.
     pub in_play: u32,
     /// What the network had waited when this was looked at last, ns.
@@ -36,7 +36,7 @@ impl Growth {
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Opens connections that will be needed.
     #[inline]
-    pub(super) fn grow(&mut self) {
+    pub(in crate::shard) fn grow(&mut self) {
         if self.growth.in_play < self.connections.len() as u32 {
             self.grow_to_need();
         }

@@ -1,8 +1,8 @@
 //! What a shard has used up to a moment: taken where the measured stretch begins and where it ends, so that neither the
 //! warm-up nor the wait for the last replies dilutes what it says of the stretch.
 
-use super::Shard;
 use crate::net::Net;
+use crate::shard::Shard;
 use crate::vitals::VitalSigns;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::verdict::Health;
@@ -23,7 +23,7 @@ pub struct Mark {
 
 /// The beginning and the end of the measured stretch, as far as they have come.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Marks {
+pub(in crate::shard) struct Marks {
     /// Vital signs when the thread was ready to begin: a late beginning belongs to the run.
     ready: VitalSigns,
     from: Option<Mark>,
@@ -69,7 +69,7 @@ impl Mark {
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Takes the marks that are due.
     #[inline]
-    pub(super) fn take_marks(&mut self, now_ns: u64) {
+    pub(in crate::shard) fn take_marks(&mut self, now_ns: u64) {
         if now_ns >= self.next_mark_ns() {
             let mark = self.mark(now_ns);
             if self.marks.from.is_none() && self.is_measuring(now_ns) {
@@ -87,18 +87,18 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// The shard is ready and waits for the others.
-    pub(super) fn mark_ready(&mut self) {
+    pub(in crate::shard) fn mark_ready(&mut self) {
         self.marks.ready = self.net.vitals();
     }
 
-    pub(super) fn mark(&mut self, at_ns: u64) -> Mark {
+    pub(in crate::shard) fn mark(&mut self, at_ns: u64) -> Mark {
         let stopped_ns = self.noticing.stopped_ns;
         Mark { at_ns, idle_ns: self.net.idle_ns(), signs: self.net.vitals(), stopped_ns }
     }
 
     /// When the next mark is due, ns.
     #[inline]
-    pub(super) fn next_mark_ns(&self) -> u64 {
+    pub(in crate::shard) fn next_mark_ns(&self) -> u64 {
         match (self.marks.from, self.marks.to) {
             (_, Some(_)) => u64::MAX,
             (Some(_), None) => self.end_ns,
