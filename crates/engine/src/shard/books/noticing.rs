@@ -1,12 +1,9 @@
 //! What a shard notices of itself while it runs: replies that it read late, times without a processor, and the
 //! aftermath of its own stalls.
 
-use crate::net::Net;
-use crate::shard::Shard;
 use crate::vitals::VitalSigns;
-use plimsoll_core::clock::{Clock, MILLISECOND_NS};
+use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::delays::NOTICED_NS;
-use plimsoll_wire::Protocol;
 
 /// How often the thread's vital signs are read, ns. A reading costs about a microsecond.
 const EVERY_NS: u64 = 10 * MILLISECOND_NS;
@@ -16,9 +13,16 @@ pub(in crate::shard) const STALL_NS: u64 = MILLISECOND_NS;
 /// catch up.
 const FELT_FOR: u64 = 20;
 
+/// So many requests may each have waited so long, ns, for the thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub ns: u64,
+    pub requests: u64,
+}
+
 /// What a shard notices of itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::shard) struct Noticing {
+pub(super) struct Noticing {
     next_ns: u64,
     signs: VitalSigns,
     /// Requests that had ended when the signs were read last.
@@ -35,110 +39,145 @@ pub(in crate::shard) struct Noticing {
     /// Requests that ended between the two readings before, and the longest gap then, ns.
     before: (u64, u64),
     /// For how long the process may have been stopped, ns.
-    pub(in crate::shard) stopped_ns: u64,
+    stopped_ns: u64,
     /// The first reading of the clock of this round of sending, ns, and how many requests had been sent before it.
     round: (u64, u64),
 }
 
-impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
-    /// Reads the vital signs when it is time to. Requests that ended since the last reading may each have waited for
-    /// all of what kept the thread from its work meanwhile.
+impl Noticing {
+    /// A look at the clock. Returns whether it is time to read the vital signs.
     #[inline]
-    pub(in crate::shard) fn notice(&mut self, now_ns: u64) {
-        let gap_ns = now_ns - std::mem::replace(&mut self.noticing.looked_ns, now_ns);
-        self.noticing.longest_gap_ns = self.noticing.longest_gap_ns.max(gap_ns);
-        if now_ns >= self.noticing.next_ns {
-            self.read_vitals(now_ns);
-        }
+    pub fn look(&mut self, now_ns: u64) -> bool {
+        let gap_ns = now_ns - std::mem::replace(&mut self.looked_ns, now_ns);
+        self.longest_gap_ns = self.longest_gap_ns.max(gap_ns);
+        now_ns >= self.next_ns
     }
 
-    fn read_vitals(&mut self, now_ns: u64) {
-        let signs = self.net.vitals();
-        let completed = self.standing.completed();
-        let passed = signs.since(&self.noticing.signs);
-        let longest_ns = std::mem::take(&mut self.noticing.longest_gap_ns);
-        let ended = completed - self.noticing.completed;
-        let is_first = self.noticing.next_ns == 0;
-        self.noticing.next_ns = now_ns + EVERY_NS;
-        self.noticing.signs = signs;
-        self.noticing.completed = completed;
+    /// For how long the process may have been stopped, ns.
+    pub const fn stopped_ns(&self) -> u64 {
+        self.stopped_ns
+    }
+
+    /// Takes the vital signs that were read, when so many requests had ended. Requests that ended since the last reading
+    /// may each have waited for all of what kept the thread from its work meanwhile; those of the reading before for a stop
+    /// that came to light late.
+    pub fn read(&mut self, now_ns: u64, signs: VitalSigns, completed: u64) -> [Kept; 2] {
+        let passed = signs.since(&self.signs);
+        let longest_ns = std::mem::take(&mut self.longest_gap_ns);
+        let ended = completed - self.completed;
+        let is_first = self.next_ns == 0;
+        self.next_ns = now_ns + EVERY_NS;
+        self.signs = signs;
+        self.completed = completed;
         let (ended_before, longest_before_ns) =
-            std::mem::replace(&mut self.noticing.before, (ended, longest_ns));
+            std::mem::replace(&mut self.before, (ended, longest_ns));
         if is_first {
-            return;
+            return [Kept::default(); 2];
         }
         // A stop is known when its end has been delivered, to whichever thread: by then this one may have taken what came
         // while it was stopped, and it looked at no clock for at least as long.
         let stopped_ns = if passed.stops > 0 { longest_ns } else { 0 };
         let stopped_before_ns = if passed.stops > 0 { longest_before_ns } else { 0 };
-        self.noticing.stopped_ns += passed.stops * stopped_ns.max(stopped_before_ns);
-        self.kept_from_processor(now_ns, passed.kept_ns() + stopped_ns, ended);
-        self.kept_from_processor(now_ns, stopped_before_ns, ended_before);
+        self.stopped_ns += passed.stops * stopped_ns.max(stopped_before_ns);
+        [
+            Kept { ns: passed.kept_ns() + stopped_ns, requests: ended },
+            Kept { ns: stopped_before_ns, requests: ended_before },
+        ]
     }
 
-    /// So many requests may each have waited so long for this thread to run.
-    fn kept_from_processor(&mut self, now_ns: u64, kept_ns: u64, ended: u64) {
-        if kept_ns > 0 && ended > 0 {
-            let measuring = self.is_measuring(now_ns);
-            let delays = &mut self.recorder_of(measuring).interval_mut().delays;
-            delays.starved.record_many(kept_ns, ended);
-        }
-    }
-
-    /// Notes how late a request leaves, and whether it meets a target that a stall of this thread has disturbed.
+    /// Notes how late a request leaves, with so many in flight. Returns whether it meets a target that a stall of this
+    /// thread has disturbed. Clients at full speed all begin at once; whose thread begins late begins later, and
+    /// holds nothing up: `begins`.
     #[inline]
-    pub(in crate::shard) fn notice_lag(&mut self, lag_ns: u64, now_ns: u64, measured: bool) {
-        let in_flight = self.flights.len();
-        // Clients at full speed all begin at once; whose thread begins late begins later, and holds nothing up.
-        let begins = self.plan.model.is_full_speed() && self.standing.completed() == 0;
+    pub fn leaves(&mut self, lag_ns: u64, now_ns: u64, in_flight: u32, begins: bool) -> bool {
         let is_stall = lag_ns >= STALL_NS && !begins;
-        let Some((usual, felt_until_ns)) = self.noticing.aftermath else {
+        let Some((usual, felt_until_ns)) = self.aftermath else {
             if is_stall {
                 let felt_until_ns = now_ns + lag_ns * FELT_FOR;
-                self.noticing.aftermath = Some((self.noticing.usual_in_flight, felt_until_ns));
-                self.disturbed(measured);
+                self.aftermath = Some((self.usual_in_flight, felt_until_ns));
             } else {
-                self.noticing.usual_in_flight = in_flight;
+                self.usual_in_flight = in_flight;
             }
-            return;
+            return is_stall;
         };
         if !is_stall && (in_flight <= usual || now_ns >= felt_until_ns) {
-            self.noticing.aftermath = None;
-            self.noticing.usual_in_flight = in_flight;
-            return;
+            self.aftermath = None;
+            self.usual_in_flight = in_flight;
+            return false;
         }
         if is_stall {
             let felt_until_ns = felt_until_ns.max(now_ns + lag_ns * FELT_FOR);
-            self.noticing.aftermath = Some((usual, felt_until_ns));
+            self.aftermath = Some((usual, felt_until_ns));
         }
-        self.disturbed(measured);
+        true
     }
 
-    fn disturbed(&mut self, measured: bool) {
-        self.recorder_of(measured).interval_mut().delays.disturbed += 1;
-    }
-
-    /// A round of sending begins.
+    /// A round of sending begins, with so many requests sent before it.
     #[inline]
-    pub(in crate::shard) fn sending_begins(&mut self, now_ns: u64) {
-        self.noticing.round = (now_ns, self.standing.sent);
+    pub fn sending_begins(&mut self, now_ns: u64, sent: u64) {
+        self.round = (now_ns, sent);
     }
 
     /// A round of sending is over. The time that a request took from the reading of the clock that is its start to the
-    /// network belongs to this process; requests of a round share what the round took.
+    /// network belongs to this process; requests of a round share what the round took, unless they wait for the last of
+    /// them: `together`. Returns what is worth noting.
     #[inline]
-    pub(in crate::shard) fn sending_ends(&mut self, now_ns: u64) {
-        let (began_ns, sent_before) = self.noticing.round;
-        let sent = self.standing.sent - sent_before;
-        if sent == 0 {
-            return;
+    pub fn sending_ends(&mut self, now_ns: u64, sent: u64, together: bool) -> Option<Kept> {
+        let (began_ns, sent_before) = self.round;
+        let requests = sent - sent_before;
+        if requests == 0 {
+            return None;
         }
         let took_ns = now_ns.saturating_sub(began_ns);
         // Each is encoded and sent behind its own reading; those that go out together wait for the last of them.
-        let each_ns = if self.protocol.depth() > 1 { took_ns } else { took_ns / sent };
-        if each_ns >= NOTICED_NS {
-            let measuring = self.is_measuring(now_ns);
-            self.recorder_of(measuring).interval_mut().delays.send.record_many(each_ns, sent);
-        }
+        let ns = if together { took_ns } else { took_ns / requests };
+        (ns >= NOTICED_NS).then_some(Kept { ns, requests })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_felt_until_no_more_are_in_flight_than_before_it() {
+        let mut noticing = Noticing::default();
+        assert!(!noticing.leaves(0, 1_000, 5, false));
+        assert!(noticing.leaves(STALL_NS, 2_000, 6, false));
+        assert!(noticing.leaves(0, 3_000, 6, false), "one more than before is in flight");
+        assert!(!noticing.leaves(0, 4_000, 5, false));
+        assert!(noticing.leaves(STALL_NS, 5_000, 9, false));
+        assert!(!noticing.leaves(0, 5_000 + STALL_NS * FELT_FOR, 9, false), "it was long ago");
+        assert!(!noticing.leaves(STALL_NS, 6_000, 1, true), "a late beginning is no stall");
+    }
+
+    #[test]
+    fn what_kept_the_thread_counts_for_the_requests_that_ended_meanwhile() {
+        let mut noticing = Noticing::default();
+        let signs = |run_delay_ns, stops| VitalSigns { run_delay_ns, stops, ..Default::default() };
+        assert!(noticing.look(1_000));
+        assert_eq!(noticing.read(1_000, signs(500, 0), 3), [Kept::default(); 2], "the first");
+        assert!(!noticing.look(2_000) && !noticing.look(EVERY_NS));
+        assert!(noticing.look(1_000 + EVERY_NS));
+        let [now, before] = noticing.read(1_000 + EVERY_NS, signs(700, 0), 10);
+        assert_eq!((now, before), (Kept { ns: 200, requests: 7 }, Kept { ns: 0, requests: 3 }));
+        // It was stopped for 50 ms, and looked at no clock.
+        let late_ns = 1_000 + EVERY_NS + 50 * MILLISECOND_NS;
+        assert!(noticing.look(late_ns));
+        let [now, before] = noticing.read(late_ns, signs(700, 1), 12);
+        assert_eq!(now, Kept { ns: 50 * MILLISECOND_NS, requests: 2 });
+        assert_eq!((before.requests, noticing.stopped_ns()), (7, 50 * MILLISECOND_NS));
+    }
+
+    #[test]
+    fn a_round_of_sending_is_shared_unless_it_goes_out_together() {
+        let mut noticing = Noticing::default();
+        noticing.sending_begins(1_000, 10);
+        assert_eq!(noticing.sending_ends(1_000 + 4 * NOTICED_NS, 10, true), None);
+        let each = noticing.sending_ends(1_000 + 4 * NOTICED_NS, 14, false);
+        assert_eq!(each, Some(Kept { ns: NOTICED_NS, requests: 4 }));
+        assert_eq!(noticing.sending_ends(1_000 + 4 * NOTICED_NS, 15, false), None);
+        let all = noticing.sending_ends(1_000 + 4 * NOTICED_NS, 15, true);
+        assert_eq!(all, Some(Kept { ns: 4 * NOTICED_NS, requests: 5 }));
     }
 }

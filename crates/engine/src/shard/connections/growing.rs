@@ -5,11 +5,6 @@
 //! than requests in flight, by half of them, and the next ones open before they are needed. A thread that has no time to
 //! read its replies sees more in flight than there are: only after a wait that slept does it open any.
 
-use crate::net::Net;
-use crate::shard::Shard;
-use plimsoll_core::clock::Clock;
-use plimsoll_wire::Protocol;
-
 /// Connections that are kept free beyond half of the requests in flight.
 const SPARE_MIN: u32 = 8;
 /// Connections that begin to open in one round.
@@ -19,9 +14,9 @@ const SLEPT_NS: u64 = 20_000;
 
 /// How far the connections have grown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::shard) struct Growth {
+pub(super) struct Growth {
     /// Connections in use; the others wait until they are needed.
-    pub in_play: u32,
+    in_play: u32,
     /// What the network had waited when this was looked at last, ns.
     idle_ns: u64,
 }
@@ -31,48 +26,53 @@ impl Growth {
     pub fn from(in_play: u32) -> Self {
         Self { in_play, idle_ns: 0 }
     }
-}
 
-impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
-    /// Opens connections that will be needed.
     #[inline]
-    pub(in crate::shard) fn grow(&mut self) {
-        if self.growth.in_play < self.connections.len() as u32 {
-            self.grow_to_need();
-        }
+    pub const fn in_play(&self) -> u32 {
+        self.in_play
     }
 
-    fn grow_to_need(&mut self) {
-        let idle_ns = self.net.idle_ns();
-        let slept = idle_ns - std::mem::replace(&mut self.growth.idle_ns, idle_ns) > SLEPT_NS;
-        if !slept || self.schedule_done {
-            return;
+    /// Whether the last wait slept, by what the network has waited in all, ns.
+    pub fn slept(&mut self, idle_ns: u64) -> bool {
+        idle_ns - std::mem::replace(&mut self.idle_ns, idle_ns) > SLEPT_NS
+    }
+
+    /// How many connections begin to open in this round, where so many requests are in flight, `depth` to a connection,
+    /// and so many connections are closed.
+    pub fn missing(&self, in_flight: u32, depth: u32, closed: u32) -> u32 {
+        let needed = (in_flight + SPARE_MIN.max(in_flight / 2)).div_ceil(depth.max(1));
+        let usable = self.in_play.saturating_sub(closed);
+        needed.saturating_sub(usable).min(A_ROUND_MAX)
+    }
+
+    /// Brings one more of `all` connections into play.
+    pub fn one_more(&mut self, all: usize) -> Option<u32> {
+        if self.in_play as usize >= all {
+            return None;
         }
-        // Of a protocol that carries several requests on a connection, in connections.
-        let depth = self.protocol.depth().max(1);
-        let in_flight = self.flights.len();
-        let needed = (in_flight + SPARE_MIN.max(in_flight / 2)).div_ceil(depth);
-        // Without keep-alive a closed connection is as good as any: each request opens its own.
-        let closed = if self.plan.keep_alive { self.idle_closed.len() as u32 } else { 0 };
-        let usable = self.growth.in_play.saturating_sub(closed);
-        let more = needed.saturating_sub(usable).min(A_ROUND_MAX);
-        for _ in 0..more {
-            // One that its peer has closed comes before one that was never used.
-            let again = if self.plan.keep_alive { self.idle_closed.take() } else { None };
-            let key = match again {
-                Some(key) => key,
-                None if (self.growth.in_play as usize) < self.connections.len() => {
-                    self.growth.in_play += 1;
-                    self.growth.in_play - 1
-                }
-                None => return,
-            };
-            self.connections[key as usize].queued = false;
-            if self.plan.keep_alive {
-                self.open(key);
-            } else {
-                self.give_back(key);
-            }
-        }
+        self.in_play += 1;
+        Some(self.in_play - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_as_many_again_are_open_as_are_in_flight() {
+        let growth = Growth::from(20);
+        assert_eq!([0, 12, 13, 14, 16].map(|n| growth.missing(n, 1, 0)), [0, 0, 1, 2, 4]);
+        assert_eq!(growth.missing(12, 1, 3), 3, "closed ones are of no use");
+        assert_eq!((growth.missing(100, 1, 0), growth.missing(40, 1, 0)), (A_ROUND_MAX, 40));
+        assert_eq!((growth.missing(40, 3, 0), growth.missing(40, 0, 0)), (0, 40));
+    }
+
+    #[test]
+    fn only_a_wait_that_slept_opens_any_and_no_more_than_there_are() {
+        let mut growth = Growth::from(2);
+        assert_eq!([10_000, 40_000, 60_000].map(|ns| growth.slept(ns)), [false, true, false]);
+        assert_eq!([growth.one_more(3), growth.one_more(3)], [Some(2), None]);
+        assert_eq!(growth.in_play(), 3);
     }
 }
