@@ -156,15 +156,15 @@ mod tests {
         let mut noticing = Noticing::default();
         let signs = |run_delay_ns, stops| VitalSigns { run_delay_ns, stops, ..Default::default() };
         assert!(noticing.look(1_000));
-        assert_eq!(noticing.read(1_000, signs(500, 0), 3), [Kept::default(); 2], "the first");
+        assert_eq!(noticing.read(1_000, signs(50_000, 0), 3), [Kept::default(); 2], "the first");
         assert!(!noticing.look(2_000) && !noticing.look(EVERY_NS));
         assert!(noticing.look(1_000 + EVERY_NS));
-        let [now, before] = noticing.read(1_000 + EVERY_NS, signs(700, 0), 10);
-        assert_eq!((now, before), (Kept { ns: 200, requests: 7 }, Kept { ns: 0, requests: 3 }));
+        let [now, before] = noticing.read(1_000 + EVERY_NS, signs(250_000, 0), 10);
+        assert_eq!((now, before), (Kept { ns: 200_000, requests: 7 }, Kept { ns: 0, requests: 3 }));
         // It was stopped for 50 ms, and looked at no clock.
         let late_ns = 1_000 + EVERY_NS + 50 * MILLISECOND_NS;
         assert!(noticing.look(late_ns));
-        let [now, before] = noticing.read(late_ns, signs(700, 1), 12);
+        let [now, before] = noticing.read(late_ns, signs(250_000, 1), 12);
         assert_eq!(now, Kept { ns: 50 * MILLISECOND_NS, requests: 2 });
         assert_eq!((before.requests, noticing.stopped_ns()), (7, 50 * MILLISECOND_NS));
     }

@@ -3,8 +3,8 @@ use crate::sim::closed_plan;
 use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
-use plimsoll_wire::Submission;
 use plimsoll_wire::http1::Http1;
+use plimsoll_wire::{Event, Submission};
 
 /// Connections of an open load, `warm` of them from the beginning.
 fn shared(connections: u32, warm: u32) -> Connections<Http1> {
@@ -35,6 +35,8 @@ fn begin(all: &mut Connections<Http1>, flights: &mut Flights<Http1>) -> (u32, u3
     let (key, tag) = (all.pick(0).unwrap(), flights.take_slot());
     flights.get_mut(tag).begin(Submission::default(), 0, key, Times::default(), true);
     if all.get(key).is_open() {
+        let codec = all.get_mut(key).codec_mut().unwrap();
+        http.submit(codec, &flights.get(tag).request, tag, &mut Vec::new());
         flights.get_mut(tag).place = all.get_mut(key).submitted(tag).0;
     } else {
         all.get_mut(key).wait(tag);
@@ -43,6 +45,10 @@ fn begin(all: &mut Connections<Http1>, flights: &mut Flights<Http1>) -> (u32, u3
 }
 
 fn end(all: &mut Connections<Http1>, flights: &mut Flights<Http1>, (key, tag): (u32, u32)) {
+    let codec = all.get_mut(key).codec_mut().unwrap();
+    let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let event = Http1::default().receive(codec, reply, &mut Vec::new());
+    assert!(matches!(event, Ok(Event::Reply { reusable: true, .. })));
     let place = flights.get(tag).place;
     assert_eq!(all.get_mut(key).take_off(place, tag), None);
     flights.release(tag);
