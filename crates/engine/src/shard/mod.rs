@@ -4,12 +4,12 @@
 //!
 //! | part | owns | a request |
 //! |---|---|---|
-//! | [`Course`] | start, end, whatever ends the run early | has its deadlines from it |
-//! | [`Agenda`] | schedule, admission, who rests | becomes due, is let in or refused |
-//! | [`Flights`] | requests under way, their deadlines | is written into its slot |
-//! | [`Connections`] | which are open, idle, needed; codecs; what is to be sent again | gets its connection |
-//! | [`Line`] | network, TLS, buffers, what goes out together | is sent, and answered |
-//! | [`Books`] | recorders, seconds, samples, windows, marks | is written down |
+//! | `Course` | start, end, whatever ends the run early | has its deadlines from it |
+//! | `Agenda` | schedule, admission, who rests | becomes due, is let in or refused |
+//! | `Flights` | requests under way, their deadlines | is written into its slot |
+//! | `Connections` | which are open, idle, needed; codecs; what is to be sent again | gets its connection |
+//! | `Line` | network, TLS, buffers, what goes out together | is sent, and answered |
+//! | `Books` | recorders, seconds, samples, windows, marks | is written down |
 //!
 //! Parts do not know each other. The shard takes a request from one to the next: `due` lets it begin, `sending` encodes and
 //! sends it, `receiving` decodes what comes back, `settling` ends it; `opening`, `securing` and `losing` are about

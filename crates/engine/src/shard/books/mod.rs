@@ -8,6 +8,7 @@ mod marks;
 mod noticing;
 mod samples;
 mod seconds;
+mod unserved;
 
 use super::{Course, ShardPlan};
 use crate::gauge::{Gauge, Reading};
@@ -172,55 +173,6 @@ impl Books {
         &mut self.recorder_of(measured).interval_mut().counters
     }
 
-    /// The managed queue has no place for a request; `is_late` when the generator was late to look. It did not wait: it
-    /// was turned away at once.
-    pub fn refused_queue_full(&mut self, due: Due, is_late: bool) {
-        let recorder = self.recorder_for(due);
-        recorder.scheduled(1);
-        let interval = recorder.interval_mut();
-        interval.ledger.refused.queue_full += 1;
-        interval.counters.refused_late += u64::from(is_late);
-        interval.unserved.record(0);
-        self.standing.queue_full += 1;
-        self.count_due(due.intended_ns);
-    }
-
-    /// The time of a request in the managed queue is over; `is_late` when the generator was late to look.
-    pub fn refused_queue_timeout(&mut self, due: Due, is_late: bool, now_ns: u64) {
-        let recorder = self.recorder_for(due);
-        recorder.scheduled(1);
-        let interval = recorder.interval_mut();
-        interval.ledger.refused.queue_timeout += 1;
-        interval.counters.refused_late += u64::from(is_late);
-        interval.unserved.record(now_ns.saturating_sub(due.intended_ns));
-        self.standing.queue_timeout += 1;
-        self.count_due(due.intended_ns);
-    }
-
-    /// A request was due, and is never sent.
-    pub fn unsent(&mut self, due: Due, now_ns: u64) {
-        self.count_due(due.intended_ns);
-        self.count_given_up(due.intended_ns, now_ns, None);
-        let interval = self.recorder_for(due).interval_mut();
-        interval.ledger.scheduled += 1;
-        interval.ledger.unsent.stopped += 1;
-        interval.unserved.record(now_ns.saturating_sub(due.intended_ns));
-    }
-
-    /// Arrivals were due at about the same time, and are never sent.
-    pub fn unsent_many(&mut self, count: u64, intended_ns: u64, now_ns: u64) {
-        debug_assert!(self.windows.is_none(), "windows count each request by itself");
-        let interval = self.recorder_for(Due { intended_ns, client: 0 }).interval_mut();
-        interval.ledger.scheduled += count;
-        interval.ledger.unsent.stopped += count;
-        interval.unserved.record_many(now_ns.saturating_sub(intended_ns), count);
-    }
-
-    /// Whether arrivals that are never sent may be counted many at a time.
-    pub fn may_count_many(&self) -> bool {
-        self.windows.is_none()
-    }
-
     /// A request left the managed queue after so long, ns.
     #[inline]
     pub fn left_queue(&mut self, waited_ns: u64) {
@@ -256,21 +208,6 @@ impl Books {
     #[inline]
     pub fn received(&mut self, measured: bool, waited_ns: u64) {
         self.recorder_of(measured).received(waited_ns);
-    }
-
-    /// Counts a request by when it was due, where somebody asks for that.
-    fn count_due(&self, intended_ns: u64) {
-        if let Some(windows) = &self.windows {
-            windows.due(self.since_start_ns(intended_ns));
-        }
-    }
-
-    /// Counts how long a request was waited for in vain, where somebody asks for that.
-    fn count_given_up(&self, intended_ns: u64, now_ns: u64, class: Option<u16>) {
-        if let Some(windows) = &self.windows {
-            let (due_ns, now_ns) = (self.since_start_ns(intended_ns), self.since_start_ns(now_ns));
-            windows.given_up(due_ns, now_ns, class);
-        }
     }
 
     /// Whether the end of a request belongs to the measured stretch. Rates count
@@ -328,17 +265,6 @@ impl Books {
         counters.ok_in_time += u64::from(end.in_time && is_ok);
         self.last_ended_ns = self.last_ended_ns.max(times.done_ns);
         self.clients.ended(end.client, times.done_ns);
-    }
-
-    /// A request is still under way when the run is cut off.
-    pub fn unfinished(&mut self, class: u16, intended_ns: u64, measured: bool, now_ns: u64) {
-        self.count_given_up(intended_ns, now_ns, Some(class));
-        let interval = self.recorder_of(measured).interval_mut();
-        interval.ledger.unfinished += 1;
-        interval.unserved.record(now_ns.saturating_sub(intended_ns));
-        if let Some(part) = interval.classes.get_mut(class as usize) {
-            part.ledger.unfinished += 1;
-        }
     }
 
     /// A client has nothing left to ask.
