@@ -1,14 +1,5 @@
 //! A feed and a query load at the same time, from one file: what searches feel while documents arrive.
 
-use crate::commands::feed::{Ended, Task, feed_result, feed_verdict};
-use crate::contact::reach;
-use crate::execute::{Output, code, print_out, style, write_json};
-use crate::exit;
-use crate::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
-use crate::prepare::{Prepared, http_of, prepare};
-use crate::progress::Progress;
-use crate::signals;
-use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::{FeedResult, FeedScenario, MixPart, MixResult};
@@ -16,6 +7,17 @@ use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_feed::Tally;
+use plimsoll_feed::{Ended, Task, feed_result, feed_verdict};
+use plimsoll_job::contact::reach;
+use plimsoll_job::execute::code;
+use plimsoll_job::exit;
+use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
+use plimsoll_job::output::{Output, print_out, style, write_json};
+use plimsoll_job::prepare::{Prepared, http_of, prepare};
+use plimsoll_job::progress::Progress;
+use plimsoll_job::signals;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::http::Http;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -180,7 +182,8 @@ fn both(
     }
     let watch = task.watch(vec![keeping.stop.clone()], feed_stop.clone(), feed_over.clone())?;
     task.start_reader()?;
-    let (feed_plan, feed_http, feed_sessions) = (task.plan.clone(), task.http, task.sessions());
+    let (feed_plan, feed_http) = (task.plan.clone(), task.http);
+    let (feed_sessions, counted) = task.sessions();
     let http: Http = http_of(&mix.queries);
     let mut parts = Parts::default();
     let started_ns = now_ns();
@@ -213,7 +216,8 @@ fn both(
     let feed_end = feed_end.map_err(|_| anyhow::anyhow!("the feed died; this is a defect"))?;
     feed_end?;
     // The process's time is that of both together: none of it can be told to be the feed's.
-    let ended = Ended { started_ns, cpu_s: 0.0, stopped: signals::is_stopped() };
+    let tally = Tally::of_shards(&counted);
+    let ended = Ended { started_ns, cpu_s: 0.0, stopped: signals::is_stopped(), tally };
     Ok((end?, ended, parts))
 }
 

@@ -10,7 +10,7 @@ use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
 use crate::vitals::Clocks;
 use collector::{Collected, Collector, yield_to_all_others};
 use plimsoll_core::admission::AdmissionModel;
-use plimsoll_core::clock::SystemClock;
+use plimsoll_core::clock::{Clock, SystemClock};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::{Network, Sink};
 use plimsoll_core::schedule::{ModelError, Slice};
@@ -253,11 +253,20 @@ fn shard_thread<P: Protocol>(
 ) -> Result<Option<ShardEnd>, RunError> {
     // The default slack of 50 us would be added to every intended start.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let net = EpollNet::new()?;
+    let net = match EpollNet::new() {
+        Ok(net) => net,
+        Err(error) => {
+            sessions.finish(SystemClock.now_ns());
+            return Err(error.into());
+        }
+    };
     let deliver = Box::new(move |message| outbox.deliver(message));
     let mut shard = Shard::new(plan, protocol, net, SystemClock, sessions, deliver, stop)?;
     shard.open_connections();
-    let Some(start_ns) = start.wait() else { return Ok(None) };
+    let Some(start_ns) = start.wait() else {
+        shard.abandon();
+        return Ok(None);
+    };
     Ok(Some(shard.run_from(start_ns)?))
 }
 

@@ -80,6 +80,11 @@ pub trait Sessions<P: Protocol> {
         u64::MAX
     }
 
+    /// Ends the sessions of a shard: no request follows, and those in flight get no answer any more. The engine calls
+    /// this exactly once for a shard that has begun, however that ends. What was counted goes to whoever made
+    /// the sessions, over a channel of their own type.
+    fn finish(self: Box<Self>, _now_ns: u64) {}
+
     /// The beginning of a request's text, for samples of slow and failed requests (at most 500 bytes).
     fn describe(&self, what: &Submission, request: &P::Request) -> String;
 

@@ -28,6 +28,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         is_drained || self.course.has_stopped(now_ns)
     }
 
+    /// Ends a shard whose schedule never began.
+    pub fn abandon(self) {
+        self.sessions.finish(self.clock.now_ns());
+    }
+
     pub(super) fn finish(mut self) -> ShardEnd {
         let now_ns = self.clock.now_ns();
         self.write_off(now_ns);
@@ -69,6 +74,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let (client_elapsed_ns, clients_measured) =
             self.books.clients_measured(&self.plan, (!ran_out).then_some(to_ns));
         let last_success = self.books.last_success();
+        self.sessions.finish(now_ns);
         let (rest, warmup, slowest) = self.books.close(relative_ns);
         ShardEnd {
             rest,

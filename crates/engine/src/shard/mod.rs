@@ -129,7 +129,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         outbox: Outbox,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ModelError> {
-        let agenda = Agenda::new(&plan, protocol.depth())?;
+        let agenda = match Agenda::new(&plan, protocol.depth()) {
+            Ok(agenda) => agenda,
+            Err(error) => {
+                sessions.finish(clock.now_ns());
+                return Err(error);
+            }
+        };
         let clients = agenda.clients();
         Ok(Self {
             course: Course::new(&plan, stop),
@@ -163,7 +169,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// # Errors
     /// When the load model cannot be run.
     pub fn run_from(mut self, start_ns: u64) -> Result<ShardEnd, ModelError> {
-        self.begin_run(start_ns)?;
+        if let Err(error) = self.begin_run(start_ns) {
+            self.abandon();
+            return Err(error);
+        }
         loop {
             let now_ns = self.clock.now_ns();
             self.notice(now_ns);

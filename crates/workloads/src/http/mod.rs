@@ -6,7 +6,7 @@ mod source;
 mod troubles;
 
 pub use judge::Judge;
-pub(crate) use judge::plain_body;
+pub use judge::plain_body;
 use judge::{DECODED_MAX, Judged, SHOWN_MAX, beginning, shown, status_hint};
 pub use output::OutputFile;
 pub use source::{Order, Rendered, Stream, Way, shuffled};
@@ -22,8 +22,9 @@ use plimsoll_core::schedule::UserTurn;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Keep, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// How requests are written.
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ pub struct HttpSessions {
     troubles: Troubles,
     /// Number of clients, of all shards, that have nothing left to ask.
     exhausted: Arc<AtomicU32>,
-    park: Option<Park>,
+    park: Option<Sender<Stream>>,
     filling: Option<Filling>,
     /// Whose request is asked for next, in models of users.
     turn: UserTurn,
@@ -87,14 +88,23 @@ struct Filling {
 
 /// A place where one reader of a file waits between the parts of a run, so that each part asks on from where the
 /// one before it ended.
-#[derive(Clone, Default)]
-pub struct Park(Arc<Mutex<Option<Stream>>>);
+pub struct Park {
+    entrance: Sender<Stream>,
+    exit: Receiver<Stream>,
+}
+
+impl Default for Park {
+    fn default() -> Self {
+        let (entrance, exit) = channel();
+        Self { entrance, exit }
+    }
+}
 
 impl Park {
     /// The reader, where one waits.
     #[must_use]
     pub fn take(&self) -> Option<Stream> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.exit.try_iter().last()
     }
 }
 
@@ -134,10 +144,10 @@ impl HttpSessions {
         self
     }
 
-    /// Leaves the reader of the only cursor in `park` when dropped.
+    /// Leaves the reader of the only cursor in `park` at the end.
     #[must_use]
-    pub fn with_park(mut self, park: Park) -> Self {
-        self.park = Some(park);
+    pub fn with_park(mut self, park: &Park) -> Self {
+        self.park = Some(park.entrance.clone());
         self
     }
 
@@ -150,7 +160,7 @@ impl HttpSessions {
         self
     }
 
-    /// Leaves what goes wrong beside the requests in `troubles`, at the latest when dropped.
+    /// Leaves what goes wrong beside the requests in `troubles`, at the latest at the end.
     #[must_use]
     pub fn with_troubles(mut self, troubles: Troubles) -> Self {
         self.troubles = troubles;
@@ -217,19 +227,6 @@ impl HttpSessions {
     fn output(&mut self, client: u32) -> Option<&mut OutputFile> {
         let files = self.outputs.len();
         if files == 0 { None } else { self.outputs.get_mut(client as usize % files) }
-    }
-}
-
-impl Drop for HttpSessions {
-    fn drop(&mut self) {
-        for file in &mut self.outputs {
-            if let Err(error) = file.finish() {
-                self.troubles.add(format!("an output file (-o) is not whole: {error}"));
-            }
-        }
-        if let (Some(park), Some(Cursor::Stream(stream))) = (&self.park, self.cursors.pop()) {
-            *park.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
-        }
     }
 }
 
@@ -310,6 +307,18 @@ impl Sessions<Http> for HttpSessions {
     fn lost(&mut self, client: u32, _what: &Submission, _failure: Failure, times: Times) {
         if let Some(output) = self.output(client) {
             output.lost(times);
+        }
+    }
+
+    fn finish(mut self: Box<Self>, _now_ns: u64) {
+        for file in &mut self.outputs {
+            if let Err(error) = file.finish() {
+                self.troubles.add(format!("an output file (-o) is not whole: {error}"));
+            }
+        }
+        if let (Some(park), Some(Cursor::Stream(stream))) = (&self.park, self.cursors.pop()) {
+            // Where no part follows, nobody takes it.
+            let _ = park.send(stream);
         }
     }
 

@@ -3,8 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Messages from all sessions of a run: an output file that cannot be written, a source that changed.
-///
-/// Sessions are owned by shards and dropped with them, so what they have to say is left here.
 #[derive(Clone, Debug, Default)]
 pub struct Troubles(Arc<Mutex<Vec<String>>>);
 
@@ -22,7 +20,7 @@ impl Troubles {
         }
     }
 
-    /// Takes all messages; complete when the sessions have been dropped.
+    /// Takes all messages; complete when the run has ended.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -21,9 +21,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// One `recv` takes at most so many bytes; a head always fits.
+/// Largest number of bytes of one `recv`; a head always fits.
 const READ_BYTES: usize = HEAD_BYTES_MAX;
-/// Replies to pipelined requests are sent once so many bytes have come together.
+/// Bytes of replies to pipelined requests that are sent together.
 const OUTPUT_BATCH_BYTES: usize = 256 * 1024;
 /// Connections accepted before the others have their turn.
 const ACCEPT_BATCH: usize = 256;
@@ -34,7 +34,7 @@ const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const INBOX: u64 = u64::MAX - 2;
 
-/// What a service does with a request.
+/// The reply of a service to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The reply has been appended.
@@ -43,7 +43,7 @@ pub enum Step {
     Waiting,
 }
 
-/// What stands behind the loop.
+/// The service behind the loop.
 pub trait Service {
     /// A request was read whole at `now_ns`; its answer goes to the end of `out`.
     fn request(&mut self, asked: &Asked, ticket: Ticket, now_ns: u64, out: &mut Vec<u8>) -> Step;
@@ -71,7 +71,7 @@ pub trait Service {
 pub struct Options {
     /// Never sleep: ask the kernel again and again. Takes a whole core.
     pub busy_poll: bool,
-    /// Sleep until so many nanoseconds before an answer is due, then spin.
+    /// Sleep until this many nanoseconds before an answer is due, then spin.
     pub spin_ns: u64,
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 /// Received bytes kept for a connection that cannot use them yet, before its socket is left alone.
 const INPUT_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX;
-/// What a refused peer may still send before its connection is cut instead of drained.
+/// Largest number of bytes that a refused peer may still send before its connection is cut instead of drained.
 const DRAIN_BYTES_MAX: usize = 1024 * 1024;
 
 impl<S: Service> EventLoop<S> {
@@ -36,7 +36,7 @@ impl<S: Service> EventLoop<S> {
         }
     }
 
-    /// The peer has closed its side. What it already asked is still answered.
+    /// The peer has closed its side. Its earlier requests are still answered.
     fn on_end(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
         if connection.phase == Phase::Waiting || connection.is_blocked() {
@@ -75,7 +75,7 @@ impl<S: Service> EventLoop<S> {
         }
     }
 
-    /// Goes on with bytes that were received earlier.
+    /// Continues with bytes that were received earlier.
     fn resume(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
         let mut input = std::mem::take(&mut connection.input);
@@ -161,7 +161,7 @@ impl<S: Service> EventLoop<S> {
         }
     }
 
-    /// Sends what was appended. What the socket does not take is kept until it is writable.
+    /// Sends the appended bytes. Bytes that the socket does not take are kept until it is writable.
     pub(super) fn send(&mut self, ticket: Ticket) {
         if self.out.is_empty() {
             return;
@@ -209,7 +209,7 @@ impl<S: Service> EventLoop<S> {
         self.after_reply(ticket);
     }
 
-    /// A reply has left whole: the connection ends, goes on with pipelined bytes, or reads.
+    /// A reply has been sent: the connection ends, continues with pipelined bytes, or reads.
     pub(super) fn after_reply(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
         if connection.is_blocked() {

@@ -1,0 +1,144 @@
+//! What all shards of a feed share, and whoever watches it.
+
+use super::batch::Parameters;
+use super::failed::FailedOperations;
+use super::input::Input;
+use plimsoll_core::schedule::{Limits, LoadModel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many operations may be under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InflightChoice {
+    /// As many as it takes, at most this many.
+    Adaptive(u32),
+    /// This many.
+    Fixed(u32),
+}
+
+impl InflightChoice {
+    /// The most that may be under way.
+    #[must_use]
+    pub const fn limit(self) -> u32 {
+        match self {
+            Self::Adaptive(limit) | Self::Fixed(limit) => limit,
+        }
+    }
+}
+
+/// How a feed goes about its work.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many operations may be under way, all shards together.
+    pub inflight: InflightChoice,
+    /// How often an operation is sent again after failures other than 429.
+    pub retries: u32,
+    /// How long an operation may take, with all its repetitions, ns.
+    pub timeout_ns: u64,
+    /// Statuses beside 2xx that count as accepted.
+    pub allowed: Vec<u16>,
+    /// Intended starts that do not depend on the answers, and how long there are any; without them, as fast as the
+    /// target takes it.
+    pub pace: Option<(LoadModel, Limits)>,
+    /// Whether the end of its time is an end as good as that of the input.
+    pub may_end_early: bool,
+    /// What goes with every operation.
+    pub parameters: Parameters,
+    /// Seed of the pauses and of the pace.
+    pub seed: u64,
+}
+
+/// Where a feed stands while it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedNow {
+    /// Operations accepted.
+    pub accepted: u64,
+    /// Operations that came to another end, malformed ones not counted.
+    pub refused: u64,
+    /// Repetitions.
+    pub retries: u64,
+    /// Requests under way.
+    pub under_way: u64,
+    /// Bytes of bodies sent.
+    pub body_bytes: u64,
+    /// When one was accepted last, ns; 0 when none was.
+    pub accepted_at_ns: u64,
+}
+
+/// Written by one shard only, read by whoever watches.
+#[derive(Default)]
+#[repr(align(128))]
+pub(super) struct Seen {
+    pub accepted: AtomicU64,
+    pub refused: AtomicU64,
+    pub retries: AtomicU64,
+    pub under_way: AtomicU64,
+    pub body_bytes: AtomicU64,
+    pub accepted_at_ns: AtomicU64,
+}
+
+/// A feed under way.
+pub struct Feed {
+    /// How it goes about its work.
+    pub settings: Settings,
+    /// What is fed.
+    pub input: Input,
+    /// What was not accepted.
+    pub failed: FailedOperations,
+    pub(super) seen: Vec<Seen>,
+    pub(super) stopped: AtomicBool,
+    trouble: Mutex<Option<String>>,
+}
+
+impl Feed {
+    /// A feed of so many shards.
+    #[must_use]
+    pub fn new(settings: Settings, input: Input, failed: FailedOperations, shards: u32) -> Self {
+        Self {
+            settings,
+            input,
+            failed,
+            seen: (0..shards).map(|_| Seen::default()).collect(),
+            stopped: AtomicBool::new(false),
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// Ends the feed for a reason that no further try will mend.
+    pub fn stop(&self, reason: String) {
+        lock(&self.trouble).get_or_insert(reason);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was ended.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Why it was ended early, or the input could not be read to its end.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.trouble).clone().or_else(|| self.input.trouble())
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn now(&self) -> FeedNow {
+        let mut now = FeedNow::default();
+        for seen in &self.seen {
+            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            now.accepted += read(&seen.accepted);
+            now.refused += read(&seen.refused);
+            now.retries += read(&seen.retries);
+            now.under_way += read(&seen.under_way);
+            now.body_bytes += read(&seen.body_bytes);
+            now.accepted_at_ns = now.accepted_at_ns.max(read(&seen.accepted_at_ns));
+        }
+        now
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

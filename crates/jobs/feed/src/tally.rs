@@ -1,0 +1,132 @@
+//! What became of requests and operations, counted by one shard.
+
+use plimsoll_core::histogram::Histogram;
+use plimsoll_core::outcome::Failure;
+use std::collections::BTreeMap;
+use std::sync::mpsc::Receiver;
+
+/// Times of the answers of one status.
+#[derive(Clone, Debug)]
+pub struct CodeTally {
+    /// The status.
+    pub status: u16,
+    /// From sending to the last byte, every answer.
+    pub server: Histogram,
+    /// From the operation's turn on, of the answers that settled theirs.
+    pub whole: Histogram,
+}
+
+/// Counts and times of a feed, or of one shard of it.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Requests sent.
+    pub requests: u64,
+    /// Operations accepted.
+    pub accepted: u64,
+    /// Operations that came to another end.
+    pub refused: u64,
+    /// Operations that were done but for fields that the target does not know.
+    pub ignored_fields: u64,
+    /// Operations that the target answered and did not do, since no cluster takes the document.
+    pub ignored_operations: u64,
+    /// Operations that came to none.
+    pub unsettled: u64,
+    /// Operations that were read, and left alone because the feed's time was over.
+    pub left: u64,
+    /// Bytes of bodies sent.
+    pub body_bytes: u64,
+    /// Bytes of bodies received.
+    pub reply_bytes: u64,
+    /// Most requests under way.
+    pub most_under_way: u32,
+    /// The window at the end.
+    pub window: u32,
+    /// How often it was made smaller.
+    pub shrinks: u64,
+    /// How often the circuit opened.
+    pub pauses: u64,
+    /// For how long the shard that waited longest had room for operations and none had been read, ns.
+    pub starved_ns: u64,
+    /// When the first request was sent, ns; 0 when none was.
+    pub first_ns: u64,
+    /// When the last operation was settled, ns.
+    pub last_ns: u64,
+    /// By status; a few.
+    pub codes: Vec<CodeTally>,
+    /// Requests without an answer, by what befell them.
+    pub lost: [u64; Failure::COUNT],
+    /// Repetitions by status; 0 to 8 stand for what befell the connection, in the ledger's order.
+    pub retries: BTreeMap<u16, u64>,
+}
+
+impl Tally {
+    /// The times of a status.
+    pub fn code(&mut self, status: u16) -> &mut CodeTally {
+        let place = self.codes.iter().position(|code| code.status == status);
+        let place = place.unwrap_or_else(|| {
+            let (server, whole) = (Histogram::new(), Histogram::new());
+            self.codes.push(CodeTally { status, server, whole });
+            self.codes.len() - 1
+        });
+        &mut self.codes[place]
+    }
+
+    /// Repetitions by reason.
+    #[must_use]
+    pub fn retries(&self) -> BTreeMap<String, u64> {
+        let name = |why: u16| match Failure::ALL.get(why as usize) {
+            Some(failure) => failure.name().to_owned(),
+            None => why.to_string(),
+        };
+        self.retries.iter().map(|(why, count)| (name(*why), *count)).collect()
+    }
+
+    /// Requests without an answer, by what befell them.
+    #[must_use]
+    pub fn lost(&self) -> BTreeMap<String, u64> {
+        let some = Failure::ALL.iter().zip(&self.lost).filter(|(_, count)| **count > 0);
+        some.map(|(failure, count)| (failure.name().to_owned(), *count)).collect()
+    }
+
+    /// Those of all shards that have ended, together.
+    #[must_use]
+    pub fn of_shards(counted: &Receiver<Tally>) -> Self {
+        let mut all = Self::default();
+        counted.try_iter().for_each(|own| all.merge(&own));
+        all
+    }
+
+    /// Adds another shard's.
+    pub fn merge(&mut self, other: &Tally) {
+        self.requests += other.requests;
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.ignored_fields += other.ignored_fields;
+        self.ignored_operations += other.ignored_operations;
+        self.unsettled += other.unsettled;
+        self.left += other.left;
+        self.body_bytes += other.body_bytes;
+        self.reply_bytes += other.reply_bytes;
+        self.most_under_way += other.most_under_way;
+        self.window += other.window;
+        self.shrinks += other.shrinks;
+        self.pauses += other.pauses;
+        self.starved_ns = self.starved_ns.max(other.starved_ns);
+        self.first_ns = match (self.first_ns, other.first_ns) {
+            (0, first_ns) | (first_ns, 0) => first_ns,
+            (a, b) => a.min(b),
+        };
+        self.last_ns = self.last_ns.max(other.last_ns);
+        for code in &other.codes {
+            let own = self.code(code.status);
+            own.server.merge(&code.server);
+            own.whole.merge(&code.whole);
+        }
+        for (own, count) in self.lost.iter_mut().zip(&other.lost) {
+            *own += count;
+        }
+        for (why, count) in &other.retries {
+            *self.retries.entry(*why).or_default() += count;
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The sessions of a run, or of each of its parts.
+
+use super::users::Filling;
+use super::{Prepared, Source, SourceKind};
+use crate::usage::usage;
+use anyhow::Result;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_wire::Sessions;
+use plimsoll_wire::http::Http;
+use plimsoll_workloads::http::{
+    Cursor, Form, HttpSessions, Judge, Order, Park, Stream, Troubles, Way, shuffled,
+};
+use plimsoll_workloads::ndjson::NdjsonReader;
+use plimsoll_workloads::query_file::{ByteRange, Passes, Record, RecordReader};
+use plimsoll_workloads::rows::RowFeed;
+use plimsoll_workloads::script::Script;
+use std::sync::Arc;
+
+/// What sessions are made from, once or for each part of a run.
+pub struct SessionForm {
+    pub(super) source: Source,
+    pub(super) forms: Arc<Vec<Form>>,
+    pub(super) judge: Judge,
+    pub(super) troubles: Troubles,
+    /// One a shard: where its reader of a streamed file waits between the parts of a run.
+    pub(super) parks: Vec<Park>,
+    /// What each user asks, in models of users.
+    pub(super) script: Option<Script>,
+    /// Rows, and the requests cut for them.
+    pub(super) filling: Option<Filling>,
+}
+
+impl SessionForm {
+    /// How many requests there are to choose from, where they can be asked in any order.
+    #[must_use]
+    pub fn length(&self) -> Option<usize> {
+        match &self.source.kind {
+            SourceKind::Rendered(rendered) => Some(rendered.per_target[0].len()),
+            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..) => None,
+        }
+    }
+
+    /// Returns whether some request is of a class; a streamed file is not searched for it.
+    #[must_use]
+    pub fn has_class(&self, class: u16) -> bool {
+        match &self.source.kind {
+            SourceKind::Rendered(rendered) => {
+                let set = &rendered.per_target[0];
+                (0..set.len()).any(|index| u16::from(set.class(index)) == class)
+            }
+            SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..) => true,
+        }
+    }
+
+    /// The run of `plan` with sessions that begin anew.
+    ///
+    /// # Errors
+    /// When the source cannot be read in the order that is asked for.
+    pub fn prepared(&self, scenario: &Scenario, plan: ShardPlan) -> Result<Prepared> {
+        Ok(Prepared {
+            plan,
+            sessions: self.sessions(scenario)?,
+            class_names: self.source.class_names.clone(),
+            distinct_requests: self.distinct(),
+            troubles: self.troubles.clone(),
+        })
+    }
+
+    fn distinct(&self) -> Option<u64> {
+        let rows = self.filling.as_ref().map_or(1, |filling| filling.rows.len() as u64);
+        Some(self.source.distinct()?.saturating_mul(rows))
+    }
+
+    /// Sessions for every shard: together they walk the source once, whatever the number of shards. Requests in memory
+    /// begin anew; a streamed file goes on where the sessions before these ended.
+    ///
+    /// # Errors
+    /// When the source cannot be read in the order that is asked for.
+    pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http> + Send>>> {
+        let Self { source, forms, judge, troubles, parks, script, filling } = self;
+        // Each part of a run has a seed of its own.
+        let script = script.as_ref().map(|script| script.of_part(scenario.seed));
+        let order = match &script {
+            Some(_) => Order::File,
+            None => order_of(scenario)?,
+        };
+        let shards = u64::from(scenario.threads);
+        let permutation = match (&source.kind, order) {
+            (SourceKind::Rendered(rendered), Order::Shuffle) => {
+                Some(shuffled(rendered.per_target[0].len(), scenario.seed))
+            }
+            (
+                SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..),
+                Order::Shuffle | Order::Random,
+            ) => {
+                return Err(usage(
+                    "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
+                 shuffle the file itself (shuf)",
+                ));
+            }
+            _ => None,
+        };
+        let mut all: Vec<Box<dyn Sessions<Http> + Send>> = Vec::new();
+        for (shard, park) in (0..shards).zip(parks) {
+            let range = ByteRange { index: shard, of: shards };
+            let cursor = match (&source.kind, &script) {
+                (SourceKind::Rendered(rendered), Some(script)) => {
+                    Cursor::Users(rendered.clone(), script.clone())
+                }
+                (SourceKind::Rendered(rendered), None) => {
+                    let length = rendered.per_target[0].len();
+                    let mut way = Way::new(0..length, shard, shards, Passes::Unlimited);
+                    if let Some(order) = &permutation {
+                        way = way.shuffled(order.clone());
+                    } else if order == Order::Random {
+                        way = way.random(scenario.seed, shard);
+                    }
+                    Cursor::Rendered(rendered.clone(), way)
+                }
+                // A later part of the run asks on from where the one before it ended.
+                (SourceKind::RecordStream(..) | SourceKind::NdjsonStream(..), _) => {
+                    Cursor::Stream(match park.take() {
+                        Some(stream) => stream,
+                        None => source.kind.stream(range)?,
+                    })
+                }
+            };
+            let mut sessions = HttpSessions::new(
+                vec![cursor],
+                forms.clone(),
+                source.classes.clone(),
+                judge.clone(),
+            );
+            if let Some(Filling { rows, order, templates }) = filling {
+                let each = script.as_ref().map(Script::requests);
+                let seed = scenario.seed;
+                let feed = RowFeed::new(rows.clone(), *order, seed, each, (shard, shards));
+                sessions = sessions.with_rows(templates.clone(), feed);
+            }
+            all.push(Box::new(sessions.with_troubles(troubles.clone()).with_park(park)));
+        }
+        Ok(all)
+    }
+}
+
+impl SourceKind {
+    /// A reader of one part of a streamed file.
+    fn stream(&self, range: ByteRange) -> Result<Stream> {
+        match self {
+            SourceKind::RecordStream(file, options, _) => {
+                let reader =
+                    RecordReader::open(&mut file.clone(), options, range, Passes::Unlimited)?;
+                Ok(Stream::Records(Box::new(reader), Record::default()))
+            }
+            SourceKind::NdjsonStream(path, own, _) => {
+                let reader = NdjsonReader::open(path, range, Passes::Unlimited)?;
+                Ok(Stream::Ndjson(Box::new(reader.going_to(own.clone()))))
+            }
+            SourceKind::Rendered(_) => Err(usage("requests in memory are not streamed")),
+        }
+    }
+}
+
+/// The order that a scenario asks for.
+///
+/// # Errors
+/// A word that is none.
+pub fn order_of(scenario: &Scenario) -> Result<Order> {
+    match scenario.order.as_str() {
+        "file" => Ok(Order::File),
+        "shuffle" => Ok(Order::Shuffle),
+        "random" => Ok(Order::Random),
+        "block" | "interleaved" => Err(usage(format!(
+            "--order {}: an order of users; give --users, or write file, shuffle or random",
+            scenario.order
+        ))),
+        other => Err(usage(format!("--order '{other}': write file, shuffle or random"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_wire::Turn;
+    use plimsoll_wire::http1::Request;
+    use plimsoll_workloads::classes::Classes;
+    use plimsoll_workloads::query_file::{ReadOptions, RecordKind, SourceFile};
+    use plimsoll_workloads::render::{Authority, HttpForm};
+
+    /// The paths of the next `count` requests.
+    fn ask(sessions: &mut [Box<dyn Sessions<Http> + Send>], count: usize) -> Vec<String> {
+        let mut request = Request::default();
+        let mut next = |_| {
+            assert!(matches!(sessions[0].next(0, 0, &mut request), Turn::Ask(_)));
+            let text = String::from_utf8_lossy(&request.bytes).into_owned();
+            text.split(' ').nth(1).unwrap().to_owned()
+        };
+        (0..count).map(&mut next).collect()
+    }
+
+    #[test]
+    fn each_part_of_a_run_goes_on_in_a_streamed_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("q.txt");
+        std::fs::write(&path, "/a\n/b\n/c\n/d\n/e\n").unwrap();
+        let options = ReadOptions::new(RecordKind::Get);
+        let kind = SourceKind::RecordStream(SourceFile::open(&path).unwrap(), options, 5);
+        let classes = Classes::new::<String>(&[]).unwrap();
+        let class_names = Vec::new();
+        let authority = Authority { host: "h".to_owned(), port: 1, tls: false };
+        let form = HttpForm::new(&authority, &[], false).unwrap();
+        let form = Form::Own { form, method: "GET".to_owned(), body: None };
+        let form = SessionForm {
+            source: Source { kind, classes, class_names, looks_like_search: false },
+            forms: Arc::new(vec![form]),
+            judge: Judge::default(),
+            troubles: Troubles::default(),
+            parks: vec![Park::default()],
+            script: None,
+            filling: None,
+        };
+        let scenario = Scenario { threads: 1, ..Scenario::default() };
+        // Sessions that are made and not used take nothing away.
+        drop(form.sessions(&scenario).unwrap());
+        let mut first = form.sessions(&scenario).unwrap();
+        assert_eq!(ask(&mut first, 2), ["/a", "/b"]);
+        first.into_iter().for_each(|sessions| sessions.finish(0));
+        let mut second = form.sessions(&scenario).unwrap();
+        assert_eq!(ask(&mut second, 4), ["/c", "/d", "/e", "/a"]);
+    }
+}

@@ -1,0 +1,65 @@
+//! What of an interrupted visit's output its tokens do not cover.
+
+use super::ids::{IdSet, number_of};
+use super::slice::SliceProgress;
+use plimsoll_wire::vespa::{Bucket, DocumentId, ProgressToken};
+use serde::Deserialize;
+
+/// Looks at the lines of the output again and gathers those that may come once more.
+pub struct Coverage<'a> {
+    slices: &'a [SliceProgress],
+    /// The number of the first of them, and into how many the corpus is cut.
+    cut: (u32, u32),
+    tokens: Vec<Option<ProgressToken>>,
+    /// Used bits of the buckets, where the tokens are Vespa's and count all buckets.
+    bits: Option<u8>,
+    /// What may come again, by slice.
+    pub uncovered: Vec<IdSet>,
+    /// What may come again in any slice.
+    pub unknown: IdSet,
+}
+
+impl<'a> Coverage<'a> {
+    /// For slices that stand there: the first has this number, of this many.
+    pub fn new(slices: &'a [SliceProgress], cut: (u32, u32)) -> Self {
+        let token = |slice: &SliceProgress| ProgressToken::decode(slice.token.as_deref()?).ok();
+        let tokens: Vec<_> = slices.iter().map(token).collect();
+        let known = tokens.iter().flatten().all(|t| t.total() == 1 << t.distribution_bits())
+            && slices.iter().zip(&tokens).all(|(slice, t)| slice.token.is_none() || t.is_some());
+        let first = tokens.iter().flatten().next().filter(|_| known);
+        let bits = first.map(ProgressToken::distribution_bits);
+        let uncovered = slices.iter().map(|_| IdSet::default()).collect();
+        Self { slices, cut, tokens, bits, uncovered, unknown: IdSet::default() }
+    }
+
+    /// Looks at one line.
+    pub fn line(&mut self, line: &[u8]) {
+        #[derive(Deserialize)]
+        struct Line {
+            #[serde(alias = "put", alias = "remove")]
+            id: String,
+        }
+        let Ok(Line { id }) = serde_json::from_slice(line) else { return };
+        let number = number_of(&id);
+        let Some((bits, id)) = self.bits.zip(DocumentId::parse(&id).ok()) else {
+            self.unknown.insert(number);
+            return;
+        };
+        let position = Bucket::of_location(id.location(), bits).position();
+        let (first, of) = self.cut;
+        let owner = (position % u64::from(of.max(1))).checked_sub(u64::from(first));
+        let owner = owner.map_or(usize::MAX, |owner| owner as usize);
+        if owner >= self.slices.len() {
+            self.unknown.insert(number);
+            return;
+        }
+        let covered = self.slices[owner].done
+            || self.tokens[owner].as_ref().is_some_and(|token| {
+                let pending = token.pending().any(|step| step.bucket.position() == position);
+                position < token.cursor() && !pending
+            });
+        if !covered {
+            self.uncovered[owner].insert(number);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Sets of ids, to know one that comes a second time.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::sync::LazyLock;
+
+/// A number for an id: two keyed hashes of 64 bits, so that no two ids of a corpus have the same. It is another one in
+/// every process.
+pub fn number_of(id: &str) -> u128 {
+    static KEYS: LazyLock<[RandomState; 2]> =
+        LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+    let [low, high] = KEYS.each_ref().map(|key| u128::from(key.hash_one(id)));
+    high << 64 | low
+}
+
+/// The low half of such a number is as good as any hash.
+#[derive(Default)]
+pub struct LowHalf(u64);
+
+impl Hasher for LowHalf {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, number: u128) {
+        self.0 = number as u64;
+    }
+}
+
+/// A set of ids, by their numbers.
+pub type IdSet = HashSet<u128, BuildHasherDefault<LowHalf>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_id_has_a_number_of_its_own_and_keeps_it() {
+        let ids = || (0..10_000).map(|i| format!("id:n:t::{i}"));
+        let set: IdSet = ids().map(|id| number_of(&id)).collect();
+        assert_eq!(set.len(), 10_000);
+        assert!(ids().all(|id| set.contains(&number_of(&id))));
+        assert!(!set.contains(&number_of("id:n:t::10000")));
+        let low: HashSet<u64> = set.iter().map(|number| *number as u64).collect();
+        let high: HashSet<u64> = set.iter().map(|number| (*number >> 64) as u64).collect();
+        assert!(low.len() == 10_000 && high.len() == 10_000 && low != high);
+    }
+}
