@@ -1,14 +1,12 @@
 //! What a shard is to do.
 
-use super::connection::{Connection, target_of};
 use crate::gauge::Gauge;
 use crate::target::Target;
 use crate::tls::Tls;
 use crate::windows::WindowCounts;
-use plimsoll_core::admission::{AdmissionModel, ManagedQueue};
+use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice};
 use plimsoll_core::verdict::ConnectionLimit;
-use plimsoll_wire::Protocol;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -97,32 +95,12 @@ pub struct Timeouts {
 }
 
 impl ShardPlan {
-    /// The connections, dealt out to the targets in turn.
-    pub(super) fn connections_to_targets<P: Protocol>(
-        &self,
-        dedicated: bool,
-    ) -> Vec<Connection<P>> {
-        let targets = self.targets.len().max(1) as u64;
-        let connection = |i: u32| {
-            let number = self.slice.global(u64::from(i));
-            let target = target_of(self.slice, u64::from(i), targets, dedicated);
-            Connection::new(target, (number / targets) as usize)
-        };
-        (0..self.connections).map(connection).collect()
-    }
-
-    /// The queue in front of the slots, where admission is managed, and how many slots were asked for, with connections that
-    /// take `depth` requests each.
-    pub(super) fn slots(&self, depth: u32) -> (Option<ManagedQueue>, u32) {
-        match self.admission {
-            AdmissionModel::Direct => (None, u32::MAX),
-            AdmissionModel::Managed { slots, queue_max, queue_timeout_ns } => {
-                // Without a slot nothing would ever be sent, and one without a connection sends nothing:
-                // counted as free it would let more wait than the queue holds.
-                let places = self.connections.saturating_mul(depth.max(1));
-                let usable = slots.min(places).max(1);
-                (Some(ManagedQueue::new(usable, queue_max, queue_timeout_ns)), slots)
-            }
+    /// The cycle time of a closed model, or the pace of users, ns; 0: none.
+    pub(super) const fn cycle_ns(&self) -> u64 {
+        match self.model {
+            LoadModel::Closed { cycle_ns, .. } => cycle_ns,
+            LoadModel::Users { pace, .. } => pace.ns,
+            _ => 0,
         }
     }
 }

@@ -2,7 +2,8 @@
 //! protocols put first, and the beginning of TLS.
 
 use super::Shard;
-use super::connection::{LayerError, State};
+use super::connections::State;
+use super::line::LayerError;
 use crate::net::Net;
 use crate::tls::layer_of;
 use plimsoll_core::clock::Clock;
@@ -19,17 +20,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if question.is_empty() {
             return self.begin_tls(key);
         }
-        let connection = &mut self.connections[key as usize];
-        connection.state = State::Handshaking;
-        if connection.write(key, &mut self.net, question, &mut self.cipher).is_err() {
+        self.connections.get_mut(key).begin_handshake();
+        if self.line.write(key, question).is_err() {
             self.open_failed(key, Failure::Tls, "the connection broke when TLS was asked for");
         }
     }
 
     /// Whether a connection waits for the answer to what it asked in clear.
     pub(super) fn has_asked(&self, key: u32) -> bool {
-        let connection = &self.connections[key as usize];
-        connection.state == State::Handshaking && connection.tls.is_none()
+        self.connections.get(key).state() == State::Handshaking && self.line.tls(key).is_none()
     }
 
     /// The answer is there.
@@ -43,17 +42,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     fn begin_tls(&mut self, key: u32) {
         let Some(tls) = &self.plan.tls else { return };
-        let target = &self.plan.targets[self.connections[key as usize].target as usize];
+        let target = &self.plan.targets[self.connections.get(key).target() as usize];
         let session = tls
             .name(&target.host)
             .map_err(|e| e.to_string())
             .and_then(|name| tls.connection(name).map_err(|e| e.to_string()));
         match session {
             Ok(session) => {
-                let connection = &mut self.connections[key as usize];
-                connection.tls = Some(Box::new(session));
-                connection.state = State::Handshaking;
-                if connection.flush_tls(key, &mut self.net, &mut self.cipher).is_err() {
+                self.connections.get_mut(key).begin_handshake();
+                if self.line.begin_tls(key, session).is_err() {
                     self.open_failed(key, Failure::Tls, "the connection broke in the handshake");
                 }
             }
@@ -63,7 +60,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
     /// TLS came to an end that it should not have come to.
     pub(super) fn tls_failed(&mut self, key: u32, error: &LayerError) {
-        let is_handshaking = self.connections[key as usize].state == State::Handshaking;
+        let is_handshaking = self.connections.get(key).state() == State::Handshaking;
         let reason = match (error, &self.plan.tls) {
             (LayerError::Tls(error), Some(tls)) => tls.refusal(error, is_handshaking).to_string(),
             (LayerError::Tls(error), None) => error.to_string(),

@@ -76,7 +76,7 @@ impl Sessions<Many> for Caller {
     }
 }
 
-fn caller(tries_max: u8) -> (Caller, Rc<RefCell<Ends>>) {
+pub fn caller(tries_max: u8) -> (Caller, Rc<RefCell<Ends>>) {
     let ends = Rc::new(RefCell::new(Ends::default()));
     (Caller { ends: ends.clone(), tries_max }, ends)
 }

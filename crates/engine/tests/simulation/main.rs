@@ -12,6 +12,7 @@ mod closing;
 mod connecting;
 mod contract;
 mod driven;
+mod golden;
 mod multiplex;
 mod noticing;
 mod preamble;

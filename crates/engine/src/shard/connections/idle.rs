@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(super) struct IdleOpen {
+pub(in crate::shard) struct IdleOpen {
     first: VecDeque<u32>,
     grown: VecDeque<u32>,
     /// The first key of those that were opened when they were needed.

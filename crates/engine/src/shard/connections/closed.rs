@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// Targets take turns, whatever order their connections came back in: who asks again after a failure comes to
 /// another target, as long as another has a connection to give, and to all of them in as many tries.
 #[derive(Debug)]
-pub(super) struct ClosedConnections {
+pub(in crate::shard) struct ClosedConnections {
     /// Of each target, those that came back first in front.
     of_target: Vec<VecDeque<u32>>,
     /// The target whose turn it is.
@@ -14,38 +14,43 @@ pub(super) struct ClosedConnections {
 }
 
 impl ClosedConnections {
-    pub(super) fn new(targets: usize) -> Self {
+    pub fn new(targets: usize) -> Self {
         let targets = targets.max(1);
         Self { of_target: vec![VecDeque::new(); targets], turn: 0, count: 0 }
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.count
     }
 
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         *self = Self::new(self.of_target.len());
     }
 
     /// A connection to `target` that has been used, or never was.
-    pub(super) fn give_back(&mut self, key: u32, target: u32) {
+    pub fn give_back(&mut self, key: u32, target: u32) {
         self.of_target[target as usize].push_back(key);
         self.count += 1;
     }
 
     /// A connection that was taken and not used after all: it keeps its place, and its target has its turn again.
-    pub(super) fn put_back(&mut self, key: u32, target: u32) {
+    pub fn put_back(&mut self, key: u32, target: u32) {
         self.of_target[target as usize].push_front(key);
         self.count += 1;
         self.turn = target as usize;
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.of_target.iter().flatten().copied()
+    }
+
     /// Takes a connection out, whatever its place; false when it was not there.
-    pub(super) fn remove(&mut self, key: u32, target: u32) -> bool {
+    pub fn remove(&mut self, key: u32, target: u32) -> bool {
         let queue = &mut self.of_target[target as usize];
         // It came a moment ago as a rule.
         let Some(place) = queue.iter().rposition(|&other| other == key) else { return false };
@@ -55,7 +60,7 @@ impl ClosedConnections {
     }
 
     /// The next connection, of the target whose turn it is, or of the next one that has any.
-    pub(super) fn take(&mut self) -> Option<u32> {
+    pub fn take(&mut self) -> Option<u32> {
         let targets = self.of_target.len();
         let (target, key) = (0..targets).find_map(|ahead| {
             let target = (self.turn + ahead) % targets;

@@ -1,12 +1,8 @@
 //! What a shard has used up to a moment: taken where the measured stretch begins and where it ends, so that neither the
 //! warm-up nor the wait for the last replies dilutes what it says of the stretch.
 
-use super::Shard;
-use crate::net::Net;
 use crate::vitals::VitalSigns;
-use plimsoll_core::clock::Clock;
 use plimsoll_core::verdict::Health;
-use plimsoll_wire::Protocol;
 
 /// What a shard has used up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +19,7 @@ pub struct Mark {
 
 /// The beginning and the end of the measured stretch, as far as they have come.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Marks {
+pub(in crate::shard) struct Marks {
     /// Vital signs when the thread was ready to begin: a late beginning belongs to the run.
     ready: VitalSigns,
     from: Option<Mark>,
@@ -66,43 +62,39 @@ impl Mark {
     }
 }
 
-impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
-    /// Takes the marks that are due.
-    #[inline]
-    pub(super) fn take_marks(&mut self, now_ns: u64) {
-        if now_ns >= self.next_mark_ns() {
-            let mark = self.mark(now_ns);
-            if self.marks.from.is_none() && self.is_measuring(now_ns) {
-                let run_delay_ns = match self.plan.warmup_ns {
-                    0 => self.marks.ready.run_delay_ns,
-                    _ => mark.signs.run_delay_ns,
-                };
-                let signs = VitalSigns { run_delay_ns, ..mark.signs };
-                self.marks.from = Some(Mark { signs, ..mark });
-            }
-            if now_ns >= self.end_ns {
-                self.marks.to = Some(mark);
-            }
-        }
-    }
+/// The moments between which a shard is measured, ns.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::shard) struct Measured {
+    pub from_ns: u64,
+    pub to_ns: u64,
+}
 
+impl Marks {
     /// The shard is ready and waits for the others.
-    pub(super) fn mark_ready(&mut self) {
-        self.marks.ready = self.net.vitals();
-    }
-
-    pub(super) fn mark(&mut self, at_ns: u64) -> Mark {
-        let stopped_ns = self.noticing.stopped_ns;
-        Mark { at_ns, idle_ns: self.net.idle_ns(), signs: self.net.vitals(), stopped_ns }
+    pub fn set_ready(&mut self, signs: VitalSigns) {
+        self.ready = signs;
     }
 
     /// When the next mark is due, ns.
     #[inline]
-    pub(super) fn next_mark_ns(&self) -> u64 {
-        match (self.marks.from, self.marks.to) {
+    pub fn next_ns(&self, measured: Measured) -> u64 {
+        match (self.from, self.to) {
             (_, Some(_)) => u64::MAX,
-            (Some(_), None) => self.end_ns,
-            (None, None) => self.measured_from_ns().min(self.end_ns),
+            (Some(_), None) => measured.to_ns,
+            (None, None) => measured.from_ns.min(measured.to_ns),
+        }
+    }
+
+    /// Sets the marks that `mark` is due for. After a warm-up, what its thread waited for in that is not counted.
+    pub fn set(&mut self, mark: Mark, measured: Measured, has_warmup: bool) {
+        if self.from.is_none() && mark.at_ns >= measured.from_ns {
+            let run_delay_ns =
+                if has_warmup { mark.signs.run_delay_ns } else { self.ready.run_delay_ns };
+            let signs = VitalSigns { run_delay_ns, ..mark.signs };
+            self.from = Some(Mark { signs, ..mark });
+        }
+        if mark.at_ns >= measured.to_ns {
+            self.to = Some(mark);
         }
     }
 }
@@ -118,5 +110,34 @@ mod tests {
         assert_eq!(from.health_until(&to).busy, 0.0);
         let later = Mark { at_ns: 6_000, idle_ns: 4_750, ..last };
         assert!((last.health_until(&later).busy - 0.25).abs() < 1e-9);
+    }
+    #[test]
+    fn marks_are_set_once_each_and_a_late_beginning_belongs_to_the_run() {
+        for (has_warmup, run_delay_ns) in [(false, 3), (true, 8)] {
+            let measured = Measured { from_ns: 100, to_ns: 200 };
+            let mut marks = Marks::default();
+            marks.set_ready(VitalSigns { run_delay_ns: 3, ..VitalSigns::default() });
+            assert_eq!(marks.next_ns(measured), 100);
+            let signs = VitalSigns { run_delay_ns: 8, ..VitalSigns::default() };
+            let at = |at_ns| Mark { at_ns, signs, ..Mark::default() };
+            marks.set(at(101), measured, has_warmup);
+            assert_eq!(marks.next_ns(measured), 200);
+            marks.set(at(150), measured, has_warmup);
+            marks.set(at(205), measured, has_warmup);
+            assert_eq!(marks.next_ns(measured), u64::MAX);
+            let (from, to) = marks.until(at(300));
+            assert_eq!((from.at_ns, from.signs.run_delay_ns), (101, run_delay_ns));
+            assert_eq!((to.at_ns, to.signs.run_delay_ns), (205, 8));
+        }
+    }
+
+    #[test]
+    fn a_run_that_ends_before_its_warmup_has_an_end_and_no_beginning() {
+        let measured = Measured { from_ns: 100, to_ns: 50 };
+        let mut marks = Marks::default();
+        assert_eq!(marks.next_ns(measured), 50);
+        marks.set(Mark { at_ns: 60, ..Mark::default() }, measured, true);
+        let (from, to) = marks.until(Mark { at_ns: 70, ..Mark::default() });
+        assert_eq!((from.at_ns, to.at_ns), (70, 60));
     }
 }

@@ -1,0 +1,343 @@
+//! The connections of a shard: which one a request gets, which are idle, and how many more are needed.
+//!
+//! What must hold:
+//! - a connection stands in one queue of idle ones or in none, and its mark says which;
+//! - one that could take a request and waits for none stands in a queue: no connection is forgotten;
+//! - only an open one has a codec and requests under way, and only one that is in play is open;
+//! - a request is under way on one connection, or waits for one, or waits to be sent again: in one place.
+
+mod again;
+mod closed;
+mod connection;
+mod growing;
+mod idle;
+
+use super::ShardPlan;
+use super::flight::{Flights, NOWHERE};
+use again::Again;
+use closed::ClosedConnections;
+pub(super) use connection::{Connection, Lost, State};
+use growing::Growth;
+use idle::IdleOpen;
+use plimsoll_wire::Protocol;
+
+/// Idle connections that are looked at for one that suits a request better.
+const LOOKED_AT_MAX: usize = 64;
+
+/// All connections of a shard.
+pub(super) struct Connections<P: Protocol> {
+    all: Vec<Connection<P>>,
+    /// Whether client i always uses connection i.
+    dedicated: bool,
+    keep_alive: bool,
+    idle_open: IdleOpen,
+    idle_closed: ClosedConnections,
+    /// How far the connections have grown.
+    growth: Growth,
+    /// Requests to be sent once more.
+    again: Again,
+}
+
+impl<P: Protocol> Connections<P> {
+    /// The connections of a plan, dealt out to the targets in turn. Where each of `clients` clients can have one of
+    /// its own and nobody waits in a `queue`, each has.
+    pub fn new(plan: &ShardPlan, clients: usize, is_queued: bool) -> Self {
+        let dedicated = !is_queued && clients == plan.connections as usize;
+        let growth = Growth::from(
+            plan.warm_connections.map_or(plan.connections, |warm| warm.clamp(1, plan.connections)),
+        );
+        let targets = plan.targets.len().max(1) as u64;
+        let connection = |i: u32| {
+            let number = plan.slice.global(u64::from(i));
+            let target = connection::target_of(plan.slice, u64::from(i), targets, dedicated);
+            Connection::new(target, (number / targets) as usize)
+        };
+        Self {
+            all: (0..plan.connections).map(connection).collect(),
+            dedicated: dedicated && clients > 0,
+            keep_alive: plan.keep_alive,
+            // Each target has a connection among the first.
+            idle_open: IdleOpen::new(growth.in_play().max(plan.targets.len() as u32)),
+            idle_closed: ClosedConnections::new(plan.targets.len()),
+            growth,
+            again: Again::default(),
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, key: u32) -> &Connection<P> {
+        &self.all[key as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, key: u32) -> &mut Connection<P> {
+        &mut self.all[key as usize]
+    }
+
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    /// How many have come to be used; their keys are the first.
+    #[inline]
+    pub const fn in_play(&self) -> u32 {
+        self.growth.in_play()
+    }
+
+    #[inline]
+    pub const fn is_dedicated(&self) -> bool {
+        self.dedicated
+    }
+
+    #[inline]
+    pub const fn keep_alive(&self) -> bool {
+        self.keep_alive
+    }
+
+    /// The run starts: all could take a request from now on.
+    pub fn begin(&mut self, start_ns: u64) {
+        self.all.iter_mut().for_each(|connection| connection.set_free_since(start_ns));
+    }
+
+    /// Whether a connection is open and takes one more request.
+    #[inline]
+    pub fn has_room(&self, key: u32, protocol: &P) -> bool {
+        self.get(key).has_room(protocol, self.keep_alive)
+    }
+
+    /// Whether connection `key`, whose codec is lent, takes one more request.
+    #[inline]
+    pub fn takes_more(&self, key: u32, codec: &P::Conn, protocol: &P) -> bool {
+        connection::takes_more(protocol, codec, self.get(key).carried(), self.keep_alive)
+    }
+
+    /// Whether a connection can be picked; of those that are open, the one that has been idle longest comes first. Clients
+    /// with connections of their own need not ask.
+    #[inline]
+    pub fn has_idle(&mut self, protocol: &P) -> bool {
+        if self.dedicated {
+            return true;
+        }
+        // What a schedule has given is gone from it: only a connection that can be picked counts.
+        self.drop_stale(protocol);
+        !self.idle_open.is_empty() || !self.idle_closed.is_empty()
+    }
+
+    /// A connection for a due request: an open one before one that must be opened. [`Connections::has_idle`] has been asked.
+    #[inline]
+    pub fn pick(&mut self, client: u32) -> Option<u32> {
+        if self.dedicated {
+            return self.get(client).is_unused().then_some(client);
+        }
+        loop {
+            let key = self.idle_open.take().or_else(|| self.idle_closed.take())?;
+            let connection = &mut self.all[key as usize];
+            connection.queued = false;
+            let state = connection.state();
+            let is_free =
+                matches!(state, State::Open | State::Closed) && connection.opening_for().is_none();
+            debug_assert!(is_free, "a connection in state {state:?} was idle");
+            if is_free {
+                return Some(key);
+            }
+        }
+    }
+
+    /// Takes connections that have no room any more from the front of the open ones.
+    #[inline]
+    fn drop_stale(&mut self, protocol: &P) {
+        while let Some(key) = self.idle_open.front()
+            && !self.has_room(key, protocol)
+        {
+            self.idle_open.take();
+            let connection = &mut self.all[key as usize];
+            if connection.state() == State::Closed {
+                // Its peer closed it while it was idle.
+                self.idle_closed.give_back(key, connection.target());
+            } else {
+                // It takes less than when it was queued, and is given back when it takes more again.
+                debug_assert!(connection.is_open(), "{:?}", connection.state());
+                connection.queued = false;
+            }
+        }
+    }
+
+    /// The connection that a request written for connection `key` goes on: another one, if the codec says that this one does
+    /// not suit it and one that does is idle.
+    #[inline]
+    pub fn better_for(&mut self, key: u32, request: &P::Request, protocol: &P) -> u32 {
+        let suits =
+            |key: u32| self.get(key).codec().is_none_or(|codec| protocol.suits(codec, request));
+        if self.dedicated || suits(key) {
+            return key;
+        }
+        let looked_at = self.idle_open.iter().take(LOOKED_AT_MAX);
+        let mut suited = looked_at.filter(|&other| self.has_room(other, protocol) && suits(other));
+        let Some(better) = suited.next() else { return key };
+        drop(suited);
+        self.idle_open.remove(better);
+        self.get_mut(better).queued = false;
+        self.put_back(key);
+        better
+    }
+
+    /// Puts a connection that is not in use back among the idle ones, behind the others.
+    #[inline]
+    pub fn give_back(&mut self, key: u32) {
+        self.again.see_room();
+        self.queue_idle(key, IdleOpen::give_back, ClosedConnections::give_back);
+    }
+
+    /// Puts a connection that was picked and not used back where it was.
+    pub fn put_back(&mut self, key: u32) {
+        self.queue_idle(key, IdleOpen::put_back, ClosedConnections::put_back);
+    }
+
+    /// Puts a connection into the queue that its state says, unless it is in one.
+    #[inline]
+    fn queue_idle(
+        &mut self,
+        key: u32,
+        open: fn(&mut IdleOpen, u32),
+        closed: fn(&mut ClosedConnections, u32, u32),
+    ) {
+        let connection = &mut self.all[key as usize];
+        if self.dedicated || connection.queued {
+            return;
+        }
+        match connection.state() {
+            State::Open => open(&mut self.idle_open, key),
+            State::Closed => closed(&mut self.idle_closed, key, connection.target()),
+            State::Connecting | State::Handshaking | State::Resting => return,
+        }
+        connection.queued = true;
+    }
+
+    /// Takes a connection out of the queue in which it stands.
+    fn unqueue(&mut self, key: u32) {
+        let connection = &mut self.all[key as usize];
+        if !std::mem::take(&mut connection.queued)
+            || self.idle_closed.remove(key, connection.target())
+        {
+            return;
+        }
+        // It broke with requests in flight, and still stands where it stood when it was open.
+        self.idle_open.remove(key);
+    }
+
+    /// Takes all out of the queues.
+    pub fn forget_idle(&mut self) {
+        self.idle_open.clear();
+        self.idle_closed.clear();
+        self.all.iter_mut().for_each(|connection| connection.queued = false);
+    }
+
+    /// Requests to be sent once more.
+    #[inline]
+    pub fn again(&mut self) -> &mut Again {
+        &mut self.again
+    }
+
+    /// Whether a request that waits to be sent once more may find a connection now.
+    #[inline]
+    pub fn is_again_due(&self) -> bool {
+        self.again.is_due()
+    }
+
+    /// A connection for a request that is sent again. One that was lost goes on its own connection, opened anew: others
+    /// that are open may be as dead as the one that it was lost on.
+    pub fn pick_again(&mut self, client: u32, lost_on: u32, protocol: &P) -> Option<u32> {
+        if !self.dedicated && lost_on != NOWHERE {
+            match self.get(lost_on).state() {
+                State::Closed => {
+                    self.unqueue(lost_on);
+                    return Some(lost_on);
+                }
+                State::Connecting | State::Handshaking => return None,
+                State::Open if self.has_room(lost_on, protocol) => return Some(lost_on),
+                State::Open | State::Resting => {}
+            }
+        }
+        self.has_idle(protocol).then(|| self.pick(client)).flatten()
+    }
+
+    /// Whether there are connections that have not been needed yet.
+    #[inline]
+    pub fn may_grow(&self) -> bool {
+        (self.in_play() as usize) < self.all.len()
+    }
+
+    /// Whether the last wait slept, by what the network has waited in all, ns.
+    pub fn slept(&mut self, idle_ns: u64) -> bool {
+        self.growth.slept(idle_ns)
+    }
+
+    /// How many more are needed for so many requests in flight, `depth` to a connection.
+    pub fn missing(&self, in_flight: u32, depth: u32) -> u32 {
+        // Without keep-alive a closed connection is as good as any: each request opens its own.
+        let closed = if self.keep_alive { self.idle_closed.len() as u32 } else { 0 };
+        self.growth.missing(in_flight, depth, closed)
+    }
+
+    /// Takes the next connection to be opened before it is needed: one that its peer has closed comes before one that was
+    /// never used.
+    pub fn take_to_open(&mut self) -> Option<u32> {
+        let again = if self.keep_alive { self.idle_closed.take() } else { None };
+        let key = again.or_else(|| self.growth.one_more(self.all.len()))?;
+        self.get_mut(key).queued = false;
+        Some(key)
+    }
+
+    /// Checks what must hold of the connections and of the requests on them.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn audit(&self, flights: &Flights<P>, protocol: &P) {
+        let mut queues = vec![0; self.all.len()];
+        self.idle_open.iter().for_each(|key| queues[key as usize] += 1);
+        self.idle_closed.iter().for_each(|key| {
+            queues[key as usize] += 1;
+            assert_eq!(self.get(key).state(), State::Closed, "connection {key} is to be opened");
+        });
+        let mut requests = self.audit_again(flights);
+        for (key, queued) in (0..self.len()).zip(queues) {
+            let connection = self.get(key);
+            connection.audit();
+            assert_eq!(queued, u32::from(connection.queued), "queues of connection {key}");
+            let state = connection.state();
+            let is_ready = state == State::Closed || self.has_room(key, protocol);
+            let is_wanted = self.dedicated || connection.opening_for().is_some();
+            if key >= self.in_play() && !self.dedicated {
+                let is_fresh = state == State::Closed && connection.is_unused();
+                assert!(is_fresh && !connection.queued, "connection {key} is not in play");
+            } else {
+                assert!(!is_ready || is_wanted || connection.queued, "{key} is forgotten");
+            }
+            requests += connection.opening_for().iter().len() + connection.under_way().len();
+            for (place, &tag) in connection.under_way().iter().enumerate() {
+                let flight = flights.get(tag);
+                assert!(flights.is_in_use(tag), "request {tag} has ended and is under way");
+                assert_eq!((flight.connection, flight.place), (key, place as u32), "{tag}");
+            }
+            if let Some(tag) = connection.opening_for() {
+                assert!(flights.is_in_use(tag), "request {tag} has ended and waits");
+                assert_eq!(flights.get(tag).connection, key, "request {tag} waits elsewhere");
+            }
+        }
+        // Each place names its own connection, and a place on it: as many places as requests means one each.
+        assert_eq!(requests, flights.len() as usize, "requests in flight are in one place each");
+    }
+
+    /// Checks what must hold of the requests to be sent once more, and counts them.
+    fn audit_again(&self, flights: &Flights<P>) -> usize {
+        for tag in self.again.iter() {
+            assert!(flights.is_in_use(tag), "request {tag} has ended and is to be sent again");
+            assert_eq!(flights.get(tag).connection, NOWHERE, "request {tag} waits for none");
+        }
+        self.again.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;
