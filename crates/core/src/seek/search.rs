@@ -1,6 +1,6 @@
 //! The search as a whole: its phases in order, its time, and what every order leaves behind.
 
-use super::bracket::Capacity;
+use super::capacity::Capacity;
 use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpan};
 use super::fit::Fit;
 use super::focus::LEAST_RUN;

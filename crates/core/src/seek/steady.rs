@@ -6,7 +6,7 @@
 //! changes the latency and not the capacity shows in the blocks: in a trend, in a step, or in far more dispersion than the
 //! backlog of a queue has.
 
-use super::bracket::{Capacity, Overload};
+use super::capacity::{Capacity, Overload};
 use super::finding::{Change, Event};
 use super::search::{Search, Stop};
 use crate::normal;

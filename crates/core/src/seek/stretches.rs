@@ -1,6 +1,7 @@
 //! What a target that is followed is offered: blocks around the line and a look at its capacity, and what both say of it.
 
-use super::bracket::{Capacity, Look, Overload};
+use super::bracket::Look;
+use super::capacity::{Capacity, Overload};
 use super::finding::{Change, Event, Phase};
 use super::fit::Fit;
 use super::focus::{LEAST_BACKLOGS, LEAST_BLOCKS};
