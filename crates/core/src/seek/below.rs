@@ -21,6 +21,8 @@ const FLOOR_SHARE: f64 = 0.08;
 /// this many, and this times the root of the late ones.
 const LIKELY_LEAST: f64 = 20.0;
 const LIKELY: (f64, f64) = (1.5, 1.2);
+/// Standard deviations by which failures of either half of the rates exceed what is allowed, if no rate holds.
+const SURELY: f64 = 2.0;
 
 impl Search<'_> {
     /// Looks whether more requests are late, or fail, than a limit allows at rates far below the bracket: then no rate holds
@@ -166,6 +168,27 @@ impl Search<'_> {
                 "{requests} requests at rates well below are too few to show that {label} holds there"
             )
         })
+    }
+
+    /// True if surely more requests fail than a limit allows, at the lower half of what was offered far below capacity and at
+    /// the upper half: then load is not the reason, and no rate holds. Failures of one class are not counted apart.
+    pub(super) fn fails_at_all_rates(&self) -> bool {
+        let most = self.capacity.map_or(f64::INFINITY, |capacity| WELL_BELOW * capacity.per_s);
+        let mut seen = self.curve_by_rate();
+        seen.retain(|stretch| stretch.rate_per_s < most);
+        let all: u64 = seen.iter().map(|stretch| stretch.counts.scheduled).sum();
+        let (mut lower, mut upper) = (Window::default(), Window::default());
+        for stretch in &seen {
+            let half = if 2 * lower.scheduled < all { &mut lower } else { &mut upper };
+            half.add(&stretch.counts);
+        }
+        let surely = |half: &Window, allowed: f64| {
+            let may = allowed * half.scheduled as f64;
+            half.failed as f64 > (may + SURELY * may.sqrt()).max(2.0)
+        };
+        let limits = self.goal.limits.iter().filter(|limit| limit.class().is_none());
+        let allowed = limits.map(Limit::allowed).fold(1.0, f64::min);
+        surely(&lower, allowed) && surely(&upper, allowed)
     }
 
     fn holds_closely_below(&self, rate_per_s: f64) -> bool {

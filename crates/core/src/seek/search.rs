@@ -138,6 +138,10 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     if search.fit.is_some() && !search.is_reported() {
         search.certified = None;
     }
+    let is_known = search.certified.is_some() || search.is_reported();
+    if matches!(outcome, Ok(()) | Err(Stop::Budget)) && !is_known && search.fails_at_all_rates() {
+        outcome = Err(Stop::Infeasible);
+    }
     search.enter(None);
     search.finding(outcome, None)
 }

@@ -34,6 +34,8 @@ const LOOK_LEVEL: f64 = 0.005;
 const TREND: f64 = 3.0;
 /// Share of stationary searches that the test for a step may call changed.
 const STEP_LEVEL: f64 = 0.003;
+/// Share of the blocks before a step and after it, at least.
+const PART_OF_STEP: f64 = 0.125;
 /// Dispersion of the blocks over that of theory which no queue has.
 const RESTLESS: f64 = 6.0;
 /// Blocks that the tests need.
@@ -300,15 +302,17 @@ fn trend(residuals: &[(f64, f64)]) -> f64 {
     cross / square.max(1e-9).sqrt()
 }
 
-/// The split at which the means of residuals differ most: when, s, and by how many standard deviations.
+/// The split at which the means of residuals differ most: when, s, and by how many standard deviations. Neither part is so
+/// small that one burst, which several blocks share, is the half of it.
 fn step(residuals: &[(f64, f64)]) -> (f64, f64) {
     let n = residuals.len();
     let all: f64 = residuals.iter().map(|r| r.1).sum();
     let (mut sum, mut best) = (0.0, (0.0, 0.0f64));
+    let least = (PART_OF_STEP * n as f64).max(4.0);
     for at in 1..n {
         sum += residuals[at - 1].1;
         let (left, right) = (at as f64, (n - at) as f64);
-        if left < 4.0 || right < 4.0 {
+        if left < least || right < least {
             continue;
         }
         let apart = (all - sum) / right - sum / left;
