@@ -198,3 +198,42 @@ impl Search<'_> {
             .any(|seen| self.surely_holds(&seen.counts))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seek::capacity::Capacity;
+    use crate::seek::made::{Made, goal};
+
+    /// Whether failures alone make it infeasible: (rate, requests, failed) of each stretch, where 5 % may miss the limit and
+    /// the target completes 200/s.
+    fn fails(curve: &[(f64, u64, u64)]) -> bool {
+        let (goal, mut observe) = (goal(300.0), |_: &_| ());
+        let mut plant = Made::new(|_| (160.0, 200.0));
+        let mut search = Search::new(&mut plant, &goal, &mut observe);
+        search.capacity = Some(Capacity::of(200.0, 0.01));
+        let stretch = |&(rate_per_s, scheduled, failed): &(f64, u64, u64)| {
+            let counts = Window { scheduled, failed, ..Window::default() };
+            Stretch { rate_per_s, counts, seconds: scheduled as f64 / rate_per_s, at_s: 0.0 }
+        };
+        search.curve = curve.iter().map(stretch).collect();
+        search.fails_at_all_rates()
+    }
+
+    #[test]
+    fn failures_at_every_rate_leave_no_rate() {
+        assert!(fails(&[(8.0, 300, 27), (16.0, 300, 27)]), "9 % at both rates");
+        assert!(!fails(&[(8.0, 300, 18), (16.0, 300, 18)]), "6 % of 300 may be chance");
+        assert!(fails(&[(8.0, 9000, 540), (16.0, 9000, 540)]), "6 % of 9,000 may not");
+        assert!(!fails(&[]));
+        assert!(!fails(&[(8.0, 20, 2)]), "two failures");
+    }
+
+    #[test]
+    fn failures_that_come_with_load_leave_lower_rates() {
+        // A target that rejects what is over 5/s, and one that rejects near its capacity.
+        assert!(!fails(&[(2.0, 200, 0), (8.0, 300, 110), (4.0, 200, 0)]));
+        assert!(!fails(&[(8.0, 300, 0), (120.0, 600, 20), (195.0, 3000, 900)]));
+        assert!(!fails(&[(180.0, 3000, 900), (195.0, 3000, 900)]), "near capacity alone");
+    }
+}

@@ -140,3 +140,43 @@ impl Search<'_> {
         ((square - 1.0).max(0.0) * own / (n / LOOKS_A_STATE)).sqrt()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seek::capacity::Capacity;
+    use crate::seek::made::{Made, goal};
+
+    /// Lower end of an interval of 10 % to either side around a line, where the looks at the capacity say 120/s and requests
+    /// without load take 33 ms of the 100 ms allowed.
+    fn lower_end(line: f64, index: f64) -> f64 {
+        let (goal, mut observe) = (goal(300.0), |_: &_| ());
+        let mut plant = Made::new(|_| (160.0, 200.0));
+        let mut search = Search::new(&mut plant, &goal, &mut observe);
+        let look = Capacity { index, ..Capacity::of(120.0, 0.05) };
+        search.capacity = Some(look);
+        search.looks = vec![(40.0, look), (120.0, look), (200.0, look)];
+        search.floor_s = 0.033;
+        let interval_per_s = (0.9 * line, 1.1 * line);
+        search.lower_end(&Fit {
+            estimate_per_s: line,
+            interval_per_s,
+            slope: 12.0,
+            dispersion: 50.0,
+        })
+    }
+
+    #[test]
+    fn blocks_that_the_capacity_contradicts_widen_the_interval_downwards() {
+        // By theory such a target holds the limit up to 75/s: 120 less a room of 3 / 0.067 s.
+        assert!((lower_end(80.0, 1.0) - 72.0).abs() < 1e-9, "as theory has it");
+        assert!(
+            (70.0..80.0).contains(&lower_end(108.0, 1.0)),
+            "far above: {}",
+            lower_end(108.0, 1.0)
+        );
+        assert!((lower_end(40.0, 1.0) - 36.0).abs() < 1e-9, "far below is another matter");
+        // Even services leave less room: 108/s are no wonder.
+        assert!((lower_end(108.0, 0.1) - 97.2).abs() < 1e-9);
+    }
+}

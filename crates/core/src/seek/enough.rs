@@ -128,3 +128,40 @@ impl Search<'_> {
         budget_s
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seek::capacity::Capacity;
+    use crate::seek::made::{Made, goal};
+
+    fn on<T>(looks: &[f64], test: impl FnOnce(&mut Search<'_>) -> T) -> T {
+        let (goal, mut observe) = (goal(300.0), |_: &_| ());
+        let mut plant = Made::new(|_| (160.0, 200.0));
+        let mut search = Search::new(&mut plant, &goal, &mut observe);
+        (search.bracket, search.floor_s) = ((155.0, 170.0), 0.02);
+        let look = |(at, index): (usize, &f64)| {
+            (at as f64, Capacity { index: *index, ..Capacity::of(200.0, 0.05) })
+        };
+        search.looks = looks.iter().enumerate().map(look).collect();
+        search.capacity = search.looks.first().map(|(_, capacity)| *capacity);
+        test(&mut search)
+    }
+
+    #[test]
+    fn the_unevenness_of_few_looks_is_drawn_towards_that_of_heavy_tails() {
+        let uneven = |looks: &[f64]| on(looks, |search| search.unevenness_of_completions());
+        assert_eq!(uneven(&[1.4, 0.9]), 1.0, "chance explains it");
+        assert!((uneven(&[0.2, 0.4]) - 0.3).abs() < 1e-9);
+        let (low, high) = (uneven(&[3.0, 3.0]), uneven(&[18.0, 18.0]));
+        assert!((3.5..5.5).contains(&low) && (7.0..12.0).contains(&high), "{low} {high}");
+        assert!(uneven(&[18.0; 12]) > high, "more looks count for more");
+    }
+
+    #[test]
+    fn a_target_that_was_never_saturated_needs_more_load_near_the_line() {
+        let known_s = on(&[1.0], |search| search.least_bursts_s());
+        let unknown_s = on(&[], |search| search.least_bursts_s());
+        assert!(unknown_s > 2.0 * known_s, "{known_s} {unknown_s}");
+    }
+}

@@ -355,4 +355,15 @@ mod tests {
         assert!((at_s - 120.0).abs() < 21.0 && by > step_limit(24), "{at_s} {by}");
         assert!(trend(&series(&|i| -0.3 * i as f64)) < -TREND);
     }
+
+    #[test]
+    fn one_burst_in_the_last_of_many_blocks_is_no_step() {
+        let blocks = |count: usize, from: usize| -> Vec<(f64, f64)> {
+            (0..count).map(|i| (5.0 * i as f64, if i >= from { 3.0 } else { -0.1 })).collect()
+        };
+        // A burst of a heavy tail fills the last four of 150 blocks.
+        assert!(step(&blocks(150, 146)).1.abs() < step_limit(150));
+        // A target that is slower for the last fifth of the time is another one.
+        assert!(step(&blocks(150, 120)).1 > step_limit(150));
+    }
 }
