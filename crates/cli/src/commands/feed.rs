@@ -5,7 +5,7 @@ mod probe;
 mod shown;
 mod task;
 
-use super::common::{OutputFlags, TlsFlags};
+use super::common::{OutputFlags, TlsFlags, status};
 use crate::execute::{Output, code, note, print_out, put_result, style, write_json};
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::signals;
@@ -101,7 +101,7 @@ pub struct FeedArgs {
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     deadline: Option<Span>,
     /// Statuses that count as accepted beside 2xx: 404, 412 (condition not met); `vespa feed` takes both.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', help_heading = "Failures")]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Failures")]
     accept: Vec<u16>,
     /// File of the operations that were not accepted, to be fed again; the reasons go to FILE.reasons.
     #[arg(long, value_name = "FILE", help_heading = "Failures")]

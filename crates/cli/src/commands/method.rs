@@ -8,7 +8,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
-use plimsoll_core::seek::notes::notes;
+use plimsoll_core::seek::notes::{Arriving, notes};
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
 use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, held_up_by, judge};
@@ -95,8 +95,8 @@ pub fn search_as(
 }
 
 /// Returns the section `seek` of the record, with its assumptions in words.
-pub fn results(finding: &Finding, arrivals: Arrivals) -> Map<String, Value> {
-    let reported = Finding { notes: notes(finding, arrivals), ..finding.clone() };
+pub fn results(finding: &Finding, arrivals: Arrivals, who: Arriving) -> Map<String, Value> {
+    let reported = Finding { notes: notes(finding, arrivals, who), ..finding.clone() };
     let mut found = serde_json::to_value(reported).unwrap_or_default();
     if let Some(object) = found.as_object_mut() {
         let certified = finding.certified.as_ref().map(|measured| measured.rate_per_s);

@@ -18,6 +18,7 @@ use instances::Instances;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::notes::Arriving;
 use plimsoll_core::seek::search::seek;
 use plimsoll_core::slo::{ClassSlo, Slo};
 use plimsoll_core::units::Span;
@@ -315,7 +316,7 @@ fn measure(
         *rows = runs::final_run(plant, rate_per_s, f64::from(args.seconds), goal, &mut observe);
     }
     let finding = runs::checked(found, rows, goal);
-    let mut results = results(&finding, Arrivals::Poisson);
+    let mut results = results(&finding, Arrivals::Poisson, Arriving::Requests);
     if let Some(Value::Object(found)) = results.get_mut("seek") {
         found.insert("searched_rate_per_s".to_owned(), json!(rate_per_s));
     }

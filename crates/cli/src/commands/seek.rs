@@ -5,7 +5,7 @@ mod feeding;
 mod searching;
 mod users;
 
-use super::common::{ArrivalsFlag, OutputFlags};
+use super::common::{ArrivalsFlag, OutputFlags, status};
 use super::goal::{Wish, timeout};
 use super::method::Method;
 use super::requests::RequestFlags;
@@ -67,7 +67,7 @@ pub struct SeekArgs {
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     feed: Option<PathBuf>,
     /// With --feed: statuses that count as accepted beside 2xx: 404, 412 (condition not met).
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', help_heading = "Judging")]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Judging")]
     accept: Vec<u16>,
     #[command(flatten)]
     users: UserFlags,

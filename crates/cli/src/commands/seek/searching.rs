@@ -8,6 +8,7 @@ use crate::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use crate::search_progress::SearchProgress;
 use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_core::seek::notes::Arriving;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_wire::{Protocol, Sessions};
@@ -80,6 +81,7 @@ fn offer<P: Protocol>(
         goal: &task.goal,
         method: task.method,
         arrivals: task.arrivals,
+        arriving: if users.is_some() { Arriving::Users } else { Arriving::Requests },
         watches: task.watches,
         places: task.connections_fixed.then_some(about.plan.connections.saturating_mul(depth)),
     };
