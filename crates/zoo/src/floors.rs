@@ -53,16 +53,33 @@ pub fn all() -> Vec<Floor> {
 /// The table's head for [`line_of()`].
 pub const HEAD: &str = "allowed %  fails  budget s | infeasible  nothing  a rate %";
 
-/// Searches with so many seeds and returns a line of the table.
+/// Searches with so many seeds and returns a line of the table, after a line for each search if that is wanted.
 #[must_use]
-pub fn line_of(floor: &Floor, budget_s: f64, first_seed: u64, seeds: u64) -> String {
+pub fn line_of(
+    floor: &Floor,
+    budget_s: f64,
+    (first_seed, seeds): (u64, u64),
+    each: bool,
+) -> String {
     let found = map(seeds, |seed| floor.search(first_seed + seed, budget_s));
+    let lines: String = found
+        .iter()
+        .enumerate()
+        .filter(|_| each)
+        .map(|(seed, one)| {
+            let phase = one.phases.last().map(|span| span.phase);
+            format!(
+                "  {seed} {:?} in {phase:?} after {:.0} s: {}\n",
+                one.verdict, one.elapsed_s, one.reason
+            )
+        })
+        .collect();
     let share = |holds: &dyn Fn(&Finding) -> bool| {
         100.0 * found.iter().filter(|one| holds(one)).count() as f64 / found.len().max(1) as f64
     };
     let infeasible = |one: &Finding| one.verdict == Verdict::Infeasible && !names_a_rate(one);
     format!(
-        "{:9.1} {:5.1}x {budget_s:9.0} | {:10.1} {:8.1} {:8.1}",
+        "{lines}{:9.1} {:5.1}x {budget_s:9.0} | {:10.1} {:8.1} {:8.1}",
         100.0 * floor.allowed,
         floor.times,
         share(&infeasible),

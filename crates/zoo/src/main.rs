@@ -15,7 +15,7 @@ use plimsoll_zoo::watching;
 use std::process::ExitCode;
 
 const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|slow|classes|floors|enough|changing|watching|rivals|adversaries|all] [MODEL] \
-                     [--width PERCENT] [--budget SECONDS] [--each] [--tune]";
+                     [--width PERCENT] [--budget SECONDS] [--each] [--first-seed N]";
 
 /// Seeds of the held-out set begin here.
 const HELD_OUT_SEEDS: u64 = 1_000_000;
@@ -32,8 +32,8 @@ struct Arguments {
     budget_s: f64,
     /// Whether every search is a line of its own.
     each: bool,
-    /// Seeds of the slow set, of classes and of plants that change begin here.
-    first_seed: u64,
+    /// Seeds of every set begin here; none: those of the published tables.
+    first_seed: Option<u64>,
 }
 
 impl Arguments {
@@ -45,7 +45,7 @@ impl Arguments {
             width: 0.03,
             budget_s: 300.0,
             each: false,
-            first_seed: HELD_OUT_SEEDS,
+            first_seed: None,
         };
         let mut place = 0;
         while let Some(argument) = given.next() {
@@ -61,7 +61,13 @@ impl Arguments {
                 ("--width", _) => parsed.width = number()? / 100.0,
                 ("--budget", _) => parsed.budget_s = number()?,
                 ("--each", _) => parsed.each = true,
-                ("--tune", _) => parsed.first_seed = 0,
+                ("--first-seed", _) => {
+                    let value = given.next().unwrap_or_default();
+                    let seed = value
+                        .parse()
+                        .map_err(|_| format!("{argument} takes a number, not {value:?}"))?;
+                    parsed.first_seed = Some(seed);
+                }
                 (flag, 0 | 1) if flag.starts_with('-') => return Err(format!("no flag {flag}")),
                 (seeds, 0) => {
                     parsed.seeds = seeds.parse().map_err(|_| format!("{seeds:?}: no number"))?;
@@ -83,6 +89,11 @@ impl Arguments {
 
     fn has(&self, part: &str) -> bool {
         self.part == "all" || self.part == part
+    }
+
+    /// The first seed of a set whose published table begins at this one.
+    fn first_seed(&self, published: u64) -> u64 {
+        self.first_seed.unwrap_or(published)
     }
 
     fn chosen(&self, mut set: Vec<Model>) -> Vec<Model> {
@@ -126,7 +137,9 @@ impl Arguments {
             changing::HEAD
         );
         for plant in changing::all().iter().filter(|plant| plant.name.starts_with(&self.model)) {
-            let found = map(self.seeds, |seed| plant.search(self.first_seed + seed, self.budget_s));
+            let found = map(self.seeds, |seed| {
+                plant.search(self.first_seed(HELD_OUT_SEEDS) + seed, self.budget_s)
+            });
             if self.each {
                 for (seed, (outcome, found)) in found.iter().enumerate() {
                     let ended = if outcome.is_right() { "right" } else { "wrong" };
@@ -175,8 +188,9 @@ impl Arguments {
 
     fn floors(&self) {
         println!("Failures at every rate, {} seeds each\n{}", self.seeds, floors::HEAD);
+        let seeds = (self.first_seed(HELD_OUT_SEEDS), self.seeds);
         for floor in floors::all() {
-            println!("{}", floors::line_of(&floor, self.budget_s, self.first_seed, self.seeds));
+            println!("{}", floors::line_of(&floor, self.budget_s, seeds, self.each));
         }
         println!();
     }
@@ -206,7 +220,9 @@ impl Arguments {
         let budget_s = WATCHED * self.budget_s;
         println!("Followed, {} seeds each, budget {budget_s:.0} s\n{}", self.seeds, watching::HEAD);
         for plant in watching::all().iter().filter(|plant| plant.name.starts_with(&self.model)) {
-            let followed = map(self.seeds, |seed| plant.follow(HELD_OUT_SEEDS + seed, budget_s));
+            let followed = map(self.seeds, |seed| {
+                plant.follow(self.first_seed(HELD_OUT_SEEDS) + seed, budget_s)
+            });
             if self.each {
                 for (seed, (_, found)) in followed.iter().enumerate() {
                     println!("  {seed} {:?}: {}", found.verdict, found.reason);
@@ -280,22 +296,22 @@ fn main() -> ExitCode {
         }
     };
     if arguments.has("tuning") {
-        arguments.ours("Tuning set", models::tuning(), 0);
+        arguments.ours("Tuning set", models::tuning(), arguments.first_seed(0));
     }
     if arguments.has("held-out") {
-        arguments.ours("Held-out set", models::held_out(), HELD_OUT_SEEDS);
+        arguments.ours("Held-out set", models::held_out(), arguments.first_seed(HELD_OUT_SEEDS));
     }
     if arguments.has("slow") {
-        arguments.ours("Slow set", models::slow(), arguments.first_seed);
+        arguments.ours("Slow set", models::slow(), arguments.first_seed(HELD_OUT_SEEDS));
     }
     if arguments.has("classes") {
-        arguments.classes(arguments.first_seed);
+        arguments.classes(arguments.first_seed(HELD_OUT_SEEDS));
     }
     if arguments.has("floors") {
         arguments.floors();
     }
     if arguments.has("enough") {
-        arguments.enough(arguments.first_seed);
+        arguments.enough(arguments.first_seed(HELD_OUT_SEEDS));
     }
     if arguments.has("changing") {
         arguments.changing();
@@ -307,7 +323,7 @@ fn main() -> ExitCode {
     if arguments.has("rivals") {
         let all = models::tuning().into_iter().chain(models::slow());
         rivals(&arguments.chosen(all.collect()), few.clamp(1, 200));
-        let seeds = (arguments.first_seed, few.clamp(1, 200), arguments.budget_s);
+        let seeds = (arguments.first_seed(HELD_OUT_SEEDS), few.clamp(1, 200), arguments.budget_s);
         compared(&arguments.model, seeds);
     }
     if arguments.has("adversaries") {

@@ -21,6 +21,8 @@ const FLOOR_SHARE: f64 = 0.08;
 /// this many, and this times the root of the late ones.
 const LIKELY_LEAST: f64 = 20.0;
 const LIKELY: (f64, f64) = (1.5, 1.2);
+/// Standard deviations by which failures of either half of the rates exceed what is allowed, if no rate holds.
+const SURELY: f64 = 2.0;
 
 impl Search<'_> {
     /// Looks whether more requests are late, or fail, than a limit allows at rates far below the bracket: then no rate holds
@@ -168,10 +170,70 @@ impl Search<'_> {
         })
     }
 
+    /// True if surely more requests fail than a limit allows, at the lower half of what was offered far below capacity and at
+    /// the upper half: then load is not the reason, and no rate holds. Failures of one class are not counted apart.
+    pub(super) fn fails_at_all_rates(&self) -> bool {
+        let most = self.capacity.map_or(f64::INFINITY, |capacity| WELL_BELOW * capacity.per_s);
+        let mut seen = self.curve_by_rate();
+        seen.retain(|stretch| stretch.rate_per_s < most);
+        let all: u64 = seen.iter().map(|stretch| stretch.counts.scheduled).sum();
+        let (mut lower, mut upper) = (Window::default(), Window::default());
+        for stretch in &seen {
+            let half = if 2 * lower.scheduled < all { &mut lower } else { &mut upper };
+            half.add(&stretch.counts);
+        }
+        let surely = |half: &Window, allowed: f64| {
+            let may = allowed * half.scheduled as f64;
+            half.failed as f64 > (may + SURELY * may.sqrt()).max(2.0)
+        };
+        let limits = self.goal.limits.iter().filter(|limit| limit.class().is_none());
+        let allowed = limits.map(Limit::allowed).fold(1.0, f64::min);
+        surely(&lower, allowed) && surely(&upper, allowed)
+    }
+
     fn holds_closely_below(&self, rate_per_s: f64) -> bool {
         let near = 0.5 * rate_per_s..rate_per_s;
         let all = self.curve.iter().chain(&self.runs);
         all.filter(|seen| near.contains(&seen.rate_per_s))
             .any(|seen| self.surely_holds(&seen.counts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seek::capacity::Capacity;
+    use crate::seek::made::{Made, goal};
+
+    /// Whether failures alone make it infeasible: (rate, requests, failed) of each stretch, where 5 % may miss the limit and
+    /// the target completes 200/s.
+    fn fails(curve: &[(f64, u64, u64)]) -> bool {
+        let (goal, mut observe) = (goal(300.0), |_: &_| ());
+        let mut plant = Made::new(|_| (160.0, 200.0));
+        let mut search = Search::new(&mut plant, &goal, &mut observe);
+        search.capacity = Some(Capacity::of(200.0, 0.01));
+        let stretch = |&(rate_per_s, scheduled, failed): &(f64, u64, u64)| {
+            let counts = Window { scheduled, failed, ..Window::default() };
+            Stretch { rate_per_s, counts, seconds: scheduled as f64 / rate_per_s, at_s: 0.0 }
+        };
+        search.curve = curve.iter().map(stretch).collect();
+        search.fails_at_all_rates()
+    }
+
+    #[test]
+    fn failures_at_every_rate_leave_no_rate() {
+        assert!(fails(&[(8.0, 300, 27), (16.0, 300, 27)]), "9 % at both rates");
+        assert!(!fails(&[(8.0, 300, 18), (16.0, 300, 18)]), "6 % of 300 may be chance");
+        assert!(fails(&[(8.0, 9000, 540), (16.0, 9000, 540)]), "6 % of 9,000 may not");
+        assert!(!fails(&[]));
+        assert!(!fails(&[(8.0, 20, 2)]), "two failures");
+    }
+
+    #[test]
+    fn failures_that_come_with_load_leave_lower_rates() {
+        // A target that rejects what is over 5/s, and one that rejects near its capacity.
+        assert!(!fails(&[(2.0, 200, 0), (8.0, 300, 110), (4.0, 200, 0)]));
+        assert!(!fails(&[(8.0, 300, 0), (120.0, 600, 20), (195.0, 3000, 900)]));
+        assert!(!fails(&[(180.0, 3000, 900), (195.0, 3000, 900)]), "near capacity alone");
     }
 }

@@ -131,7 +131,7 @@ impl Search<'_> {
         self.fit.map_or(f64::INFINITY, |(fit, _)| {
             let normal_ends = normal::quantile(0.5 + self.goal.confidence / 2.0);
             let wide = normal::quantile(1.0 - RARE) / normal_ends;
-            let lower = fit.estimate_per_s - wide * (fit.estimate_per_s - fit.interval_per_s.0);
+            let lower = fit.estimate_per_s - wide * (fit.estimate_per_s - self.lower_end(&fit));
             lower.max(0.0) * (1.0 + FAR)
         })
     }

@@ -15,24 +15,37 @@ const DOUBLINGS: f64 = 5.0;
 const HALVINGS: f64 = 4.0;
 /// An overload and the wait until its backlog is worked off, over the overload.
 const DRAINED: f64 = 1.3;
+/// Unevenness of completions with heavy tails, and how many looks that knowledge is worth: of 600 lognormal services with sigma
+/// 1.5 the variance over the squared mean is 3.7 to 11.4 in four of five cases, where 8.5 is right.
+const HEAVY_USUAL: (f64, f64) = (6.0, 3.0);
 
 impl Search<'_> {
     /// Returns the line by the capacity alone, requests per second, with completions that are this many times as uneven as
     /// they looked: a few seconds show less than all of what heavy tails do.
     pub(super) fn line_by_capacity(&self, times: f64) -> Option<f64> {
-        let capacity = self.capacity?;
-        let index = self.unevenness_of_completions();
+        self.capacity.map(|capacity| self.line_of_capacity(capacity.per_s, times))
+    }
+
+    /// The same for a capacity, requests per second.
+    pub(super) fn line_of_capacity(&self, capacity_per_s: f64, times: f64) -> f64 {
+        let index = times * self.unevenness_of_completions();
         let strictest = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min).min(0.5);
-        let idle = traffic::idle_share(self.slack_s(), capacity.per_s, times * index, strictest);
-        Some(capacity.per_s * (1.0 - idle).clamp(USUAL.1, USUAL.0))
+        let idle = traffic::idle_share(self.slack_s(), capacity_per_s, index, strictest);
+        capacity_per_s * (1.0 - idle).clamp(USUAL.1, USUAL.0)
     }
 
     /// Variance of what the overloaded target completes over its mean: 1 for exponential services, and not more where chance
-    /// explains it.
+    /// explains it. With heavy tails a few looks have too few long services, or one too many, so that the value is drawn
+    /// towards a usual one.
     pub(super) fn unevenness_of_completions(&self) -> f64 {
         let looks = self.looks.iter().map(|(_, look)| look.index);
-        let index = looks.sum::<f64>() / self.looks.len().max(1) as f64;
-        if index < HEAVY { index.min(1.0) } else { index }
+        let count = self.looks.len() as f64;
+        let index = looks.sum::<f64>() / count.max(1.0);
+        if index < HEAVY {
+            return index.min(1.0);
+        }
+        let (usual, worth) = HEAVY_USUAL;
+        ((count * index.ln() + worth * usual.ln()) / (count + worth)).exp()
     }
 
     /// Returns the best known value of the line, requests per second.
@@ -113,5 +126,42 @@ impl Search<'_> {
             budget_s = self.before_s(budget_s) + self.rest_s(block_s);
         }
         budget_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seek::capacity::Capacity;
+    use crate::seek::made::{Made, goal};
+
+    fn on<T>(looks: &[f64], test: impl FnOnce(&mut Search<'_>) -> T) -> T {
+        let (goal, mut observe) = (goal(300.0), |_: &_| ());
+        let mut plant = Made::new(|_| (160.0, 200.0));
+        let mut search = Search::new(&mut plant, &goal, &mut observe);
+        (search.bracket, search.floor_s) = ((155.0, 170.0), 0.02);
+        let look = |(at, index): (usize, &f64)| {
+            (at as f64, Capacity { index: *index, ..Capacity::of(200.0, 0.05) })
+        };
+        search.looks = looks.iter().enumerate().map(look).collect();
+        search.capacity = search.looks.first().map(|(_, capacity)| *capacity);
+        test(&mut search)
+    }
+
+    #[test]
+    fn the_unevenness_of_few_looks_is_drawn_towards_that_of_heavy_tails() {
+        let uneven = |looks: &[f64]| on(looks, |search| search.unevenness_of_completions());
+        assert_eq!(uneven(&[1.4, 0.9]), 1.0, "chance explains it");
+        assert!((uneven(&[0.2, 0.4]) - 0.3).abs() < 1e-9);
+        let (low, high) = (uneven(&[3.0, 3.0]), uneven(&[18.0, 18.0]));
+        assert!((3.5..5.5).contains(&low) && (7.0..12.0).contains(&high), "{low} {high}");
+        assert!(uneven(&[18.0; 12]) > high, "more looks count for more");
+    }
+
+    #[test]
+    fn a_target_that_was_never_saturated_needs_more_load_near_the_line() {
+        let known_s = on(&[1.0], |search| search.least_bursts_s());
+        let unknown_s = on(&[], |search| search.least_bursts_s());
+        assert!(unknown_s > 2.0 * known_s, "{known_s} {unknown_s}");
     }
 }

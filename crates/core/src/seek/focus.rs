@@ -164,8 +164,9 @@ impl Search<'_> {
         if rate <= 0.0 {
             return 0.0;
         }
-        let room = self.capacity.map_or(0.0, |capacity| capacity.per_s / rate - 1.0);
-        let heavy = self.unevenness_of_completions() > 1.0;
+        // Of a target that was never saturated nobody knows how far the line is below its capacity, nor how heavy its tails are.
+        let room = self.capacity.map_or(f64::INFINITY, |capacity| capacity.per_s / rate - 1.0);
+        let heavy = self.capacity.is_none() || self.unevenness_of_completions() > 1.0;
         let (bursts, most) = if heavy { BURSTS } else { BURSTS_USUAL };
         let bursts = if room > most { bursts } else { 0.0 };
         let least_s = |limit: usize| {

@@ -6,6 +6,7 @@
 pub mod basis;
 mod below;
 mod bracket;
+mod capacity;
 mod certify;
 mod drift;
 mod enough;

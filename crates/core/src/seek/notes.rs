@@ -5,17 +5,30 @@ use super::finding::{Finding, Verdict};
 use super::watch::Watched;
 use crate::schedule::Arrivals;
 
+/// Who arrives at the times that a search draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arriving {
+    /// Requests.
+    Requests,
+    /// Users, who ask several requests each.
+    Users,
+}
+
 /// Returns up to five sentences: assumptions, late classes, lag of the generator, and ways to narrow the interval.
 #[must_use]
-pub fn notes(found: &Finding, arrivals: Arrivals) -> Vec<String> {
+pub fn notes(found: &Finding, arrivals: Arrivals, arriving: Arriving) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(stationary(found));
-    let (were, lower) = match arrivals {
-        Arrivals::Poisson => ("Arrivals were a Poisson process", "in bursts"),
-        Arrivals::Uniform => ("Arrivals were evenly spaced", "at random or in bursts"),
+    let (how, lower) = match arrivals {
+        Arrivals::Poisson => ("a Poisson process", "in bursts"),
+        Arrivals::Uniform => ("evenly spaced", "at random or in bursts"),
+    };
+    let (were, who) = match arriving {
+        Arriving::Requests => (format!("Arrivals were {how}"), "requests"),
+        Arriving::Users => (format!("Arrivals of users were {how}"), "users"),
     };
     notes.push(match found.certified.is_some() || has_line(found) {
-        true => format!("{were}; the line is lower if requests come {lower}."),
+        true => format!("{were}; the line is lower if {who} come {lower}."),
         false => format!("{were}."),
     });
     notes.extend(late(found));
@@ -221,7 +234,7 @@ mod tests {
     #[test]
     fn a_line_says_what_it_rests_on() {
         assert_eq!(
-            notes(&found(), Arrivals::Poisson),
+            notes(&found(), Arrivals::Poisson, Arriving::Requests),
             [
                 "The target is taken as stationary from 12 s to 120 s: its capacity was measured 3 times and \
                  differed by 2.1 % at most, no more than its errors explain; 18 blocks near the line show no trend and no step.",
@@ -235,11 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn of_users_it_says_how_users_come() {
+        let text = notes(&found(), Arrivals::Uniform, Arriving::Users).join(" ");
+        let part = "Arrivals of users were evenly spaced; the line is lower if users come at random or in bursts.";
+        assert!(text.contains(part), "{text}");
+    }
+
+    #[test]
     fn a_wide_interval_says_why_and_how_long_a_narrow_one_takes() {
         let mut wide = found();
         (wide.verdict, wide.half_width, wide.basis.needs_s) =
             (Verdict::BudgetTooSmall, Some(0.12), 497.0);
-        let text = notes(&wide, Arrivals::Uniform).join(" ");
+        let text = notes(&wide, Arrivals::Uniform, Arriving::Requests).join(" ");
         for part in [
             "Arrivals were evenly spaced",
             "11,500 requests near the line tell as much as 230 independent ones",
@@ -248,7 +268,11 @@ mod tests {
             assert!(text.contains(part), "no '{part}' in {text}");
         }
         wide.basis.needs_s = 7230.0;
-        assert!(notes(&wide, Arrivals::Poisson).join(" ").contains("takes about 120 min in all"));
+        assert!(
+            notes(&wide, Arrivals::Poisson, Arriving::Requests)
+                .join(" ")
+                .contains("takes about 120 min in all")
+        );
     }
 
     #[test]
@@ -256,12 +280,12 @@ mod tests {
         let mut found = found();
         found.binding = Some("p95{class=fuzzy}=100ms".to_owned());
         (found.basis.class, found.basis.failed) = (Some("fuzzy".to_owned()), 1);
-        let text = notes(&found, Arrivals::Poisson).join(" ");
+        let text = notes(&found, Arrivals::Poisson, Arriving::Requests).join(" ");
         let part = "11,500 requests of class 'fuzzy' missed p95{class=fuzzy}=100ms, where 5 % may; 1 request failed.";
         assert!(text.contains(part), "{text}");
         found.binding = Some("mean{class=fuzzy}=100ms".to_owned());
         (found.basis.missed, found.basis.allowed) = (1.02, 1.0);
-        let text = notes(&found, Arrivals::Poisson).join(" ");
+        let text = notes(&found, Arrivals::Poisson, Arriving::Requests).join(" ");
         assert!(
             text.contains("was 1.02 of the limit mean{class=fuzzy}=100ms; 1 request"),
             "{text}"
@@ -274,12 +298,12 @@ mod tests {
         (none.estimate_per_s, none.interval_per_s, none.half_width) = (None, None, None);
         none.basis.needs_s = 73.0;
         none.verdict = Verdict::Interrupted;
-        let text = notes(&none, Arrivals::Poisson).join(" ");
+        let text = notes(&none, Arrivals::Poisson, Arriving::Requests).join(" ");
         assert!(text.contains("A search with these limits takes about 73 s at least."), "{text}");
         assert!(!text.contains("stationary") && !text.contains("ine is lower"), "{text}");
         assert!(!text.contains("Near the line"), "{text}");
         none.verdict = Verdict::Drifting;
-        let text = notes(&none, Arrivals::Poisson).join(" ");
+        let text = notes(&none, Arrivals::Poisson, Arriving::Requests).join(" ");
         assert!(text.contains("The target was not stationary"), "{text}");
         assert!(text.contains("73 s at least in which the target stays the same"), "{text}");
     }
@@ -300,7 +324,7 @@ mod tests {
             note: None,
         };
         found.watch = Some(vec![one]);
-        let text = notes(&found, Arrivals::Poisson).join(" ");
+        let text = notes(&found, Arrivals::Poisson, Arriving::Requests).join(" ");
         assert!(text.starts_with("Within a state the target is taken as stationary"), "{text}");
         let part = "the last one is +- 6.2 % after 40 s, and +- 5 % takes about 62 s.";
         assert!(text.contains(part), "{text}");

@@ -1,6 +1,6 @@
 //! The search as a whole: its phases in order, its time, and what every order leaves behind.
 
-use super::bracket::Capacity;
+use super::capacity::Capacity;
 use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpan};
 use super::fit::Fit;
 use super::focus::LEAST_RUN;
@@ -137,6 +137,10 @@ pub fn seek(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event))
     }
     if search.fit.is_some() && !search.is_reported() {
         search.certified = None;
+    }
+    let is_known = search.certified.is_some() || search.is_reported();
+    if matches!(outcome, Ok(()) | Err(Stop::Budget)) && !is_known && search.fails_at_all_rates() {
+        outcome = Err(Stop::Infeasible);
     }
     search.enter(None);
     search.finding(outcome, None)

@@ -6,7 +6,7 @@
 //! changes the latency and not the capacity shows in the blocks: in a trend, in a step, or in far more dispersion than the
 //! backlog of a queue has.
 
-use super::bracket::{Capacity, Overload};
+use super::capacity::{Capacity, Overload};
 use super::finding::{Change, Event};
 use super::search::{Search, Stop};
 use crate::normal;
@@ -34,6 +34,8 @@ const LOOK_LEVEL: f64 = 0.005;
 const TREND: f64 = 3.0;
 /// Share of stationary searches that the test for a step may call changed.
 const STEP_LEVEL: f64 = 0.003;
+/// Share of the blocks before a step and after it, at least.
+const PART_OF_STEP: f64 = 0.125;
 /// Dispersion of the blocks over that of theory which no queue has.
 const RESTLESS: f64 = 6.0;
 /// Blocks that the tests need.
@@ -300,15 +302,17 @@ fn trend(residuals: &[(f64, f64)]) -> f64 {
     cross / square.max(1e-9).sqrt()
 }
 
-/// The split at which the means of residuals differ most: when, s, and by how many standard deviations.
+/// The split at which the means of residuals differ most: when, s, and by how many standard deviations. Neither part is so
+/// small that one burst, which several blocks share, is the half of it.
 fn step(residuals: &[(f64, f64)]) -> (f64, f64) {
     let n = residuals.len();
     let all: f64 = residuals.iter().map(|r| r.1).sum();
     let (mut sum, mut best) = (0.0, (0.0, 0.0f64));
+    let least = (PART_OF_STEP * n as f64).max(4.0);
     for at in 1..n {
         sum += residuals[at - 1].1;
         let (left, right) = (at as f64, (n - at) as f64);
-        if left < 4.0 || right < 4.0 {
+        if left < least || right < least {
             continue;
         }
         let apart = (all - sum) / right - sum / left;
@@ -350,5 +354,16 @@ mod tests {
         let (at_s, by) = step(&stepped);
         assert!((at_s - 120.0).abs() < 21.0 && by > step_limit(24), "{at_s} {by}");
         assert!(trend(&series(&|i| -0.3 * i as f64)) < -TREND);
+    }
+
+    #[test]
+    fn one_burst_in_the_last_of_many_blocks_is_no_step() {
+        let blocks = |count: usize, from: usize| -> Vec<(f64, f64)> {
+            (0..count).map(|i| (5.0 * i as f64, if i >= from { 3.0 } else { -0.1 })).collect()
+        };
+        // A burst of a heavy tail fills the last four of 150 blocks.
+        assert!(step(&blocks(150, 146)).1.abs() < step_limit(150));
+        // A target that is slower for the last fifth of the time is another one.
+        assert!(step(&blocks(150, 120)).1 > step_limit(150));
     }
 }

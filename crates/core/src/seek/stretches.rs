@@ -1,6 +1,7 @@
 //! What a target that is followed is offered: blocks around the line and a look at its capacity, and what both say of it.
 
-use super::bracket::{Capacity, Look, Overload};
+use super::bracket::Look;
+use super::capacity::{Capacity, Overload};
 use super::finding::{Change, Event, Phase};
 use super::fit::Fit;
 use super::focus::{LEAST_BACKLOGS, LEAST_BLOCKS};
@@ -239,7 +240,12 @@ impl Search<'_> {
             let near = clamped(&own);
             return match self.is_far() {
                 true => over(Known::Lost(near), note),
-                false => Shown::Changed { next: Known::Near(near), keep_from_s: from_s, note },
+                false => {
+                    // The change may have come within the first of these stretches: its blocks may be of either state.
+                    let next_s = starts.get(starts.len() - back + 1).copied();
+                    let keep_from_s = next_s.unwrap_or(f64::INFINITY);
+                    Shown::Changed { next: Known::Near(near), keep_from_s, note }
+                }
             };
         }
         let near = self.fit.map_or(center, |(fit, _)| clamped(&fit));

@@ -15,7 +15,7 @@ use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::run as run_engine;
 use plimsoll_job::execute::code;
-use plimsoll_job::flags::{OutputFlags, TlsFlags};
+use plimsoll_job::flags::{OutputFlags, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
 use plimsoll_job::output::{Output, note, print_out, put_result, style, write_json};
@@ -105,7 +105,7 @@ pub struct FeedArgs {
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     deadline: Option<Span>,
     /// Statuses that count as accepted beside 2xx: 404, 412 (condition not met); `vespa feed` takes both.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', help_heading = "Failures")]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Failures")]
     accept: Vec<u16>,
     /// File of the operations that were not accepted, to be fed again; the reasons go to FILE.reasons.
     #[arg(long, value_name = "FILE", help_heading = "Failures")]

@@ -148,3 +148,10 @@ impl TlsFlags {
         }
     }
 }
+
+/// A status of `--accept`.
+pub fn status(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| {
+        "expected 404 (no such document or type) or 412 (condition not met)".to_owned()
+    })
+}

@@ -8,7 +8,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::{Finding, Verdict as Found};
 use plimsoll_core::seek::goal::{Bound, Goal};
-use plimsoll_core::seek::notes::notes;
+use plimsoll_core::seek::notes::{Arriving, notes};
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::rivals::{Answer, RATIOS, Rival, Task, search};
 use plimsoll_core::verdict::{Evidence, Health, Verdict, VerdictKind, held_up_by, judge};
@@ -85,8 +85,8 @@ pub fn search_as(rival: Rival, plant: &mut dyn Plant, goal: &Goal) -> (JobResult
 }
 
 /// Returns the section `seek` of the record, with its assumptions in words.
-pub fn result(finding: &Finding, arrivals: Arrivals) -> SeekResult {
-    SeekResult::from(Finding { notes: notes(finding, arrivals), ..finding.clone() })
+pub fn result(finding: &Finding, arrivals: Arrivals, who: Arriving) -> SeekResult {
+    SeekResult::from(Finding { notes: notes(finding, arrivals, who), ..finding.clone() })
 }
 
 /// The verdict of a run that was a search.

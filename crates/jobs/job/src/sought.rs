@@ -5,6 +5,7 @@ use crate::search_progress::SearchProgress;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::Measured;
 use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::notes::Arriving;
 use plimsoll_core::seek::plant::Plant;
 use plimsoll_core::seek::search::seek;
 use plimsoll_core::seek::watch::watch;
@@ -22,6 +23,8 @@ pub struct Quest<'a> {
     pub method: Method,
     /// Arrivals of requests, calls or users.
     pub arrivals: Arrivals,
+    /// Which of them.
+    pub arriving: Arriving,
     /// True if the line is followed.
     pub watches: bool,
     /// Requests that a fixed number of connections carries at a time.
@@ -52,7 +55,7 @@ impl Quest<'_> {
             .zip(finding.certified.as_ref())
             .and_then(|(places, at_line)| held_by_connections(at_line, places));
         Sought {
-            results: JobResults::of(result(&finding, self.arrivals)),
+            results: JobResults::of(result(&finding, self.arrivals, self.arriving)),
             verdict: verdict_of(&finding),
             warnings: held.into_iter().chain(repeated(finding.repeated)).collect(),
         }

@@ -10,6 +10,7 @@ use instances::Instances;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::notes::Arriving;
 use plimsoll_core::seek::search::seek;
 use plimsoll_core::slo::{ClassSlo, Slo};
 use plimsoll_core::units::Span;
@@ -325,7 +326,7 @@ fn measure(
         *rows = runs::final_run(plant, rate_per_s, f64::from(args.seconds), goal, &mut observe);
     }
     let finding = runs::checked(found, rows, goal);
-    let mut found = result(&finding, Arrivals::Poisson);
+    let mut found = result(&finding, Arrivals::Poisson, Arriving::Requests);
     found.searched_rate_per_s = Some(rate_per_s);
     (JobResults::of(found), verdict_of(&finding))
 }

@@ -14,7 +14,7 @@ use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::execute::code;
-use plimsoll_job::flags::{ArrivalsFlag, OutputFlags};
+use plimsoll_job::flags::{ArrivalsFlag, OutputFlags, status};
 use plimsoll_job::goal::{Wish, timeout};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
@@ -69,7 +69,7 @@ pub struct SeekArgs {
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     feed: Option<PathBuf>,
     /// With --feed: statuses that count as accepted beside 2xx: 404, 412 (condition not met).
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', help_heading = "Judging")]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Judging")]
     accept: Vec<u16>,
     #[command(flatten)]
     users: UserFlags,

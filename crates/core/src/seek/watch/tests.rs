@@ -11,6 +11,14 @@ fn faster(at_s: f64) -> (f64, f64) {
     if at_s < 150.0 { (LINE, 200.0) } else { (1.5 * LINE, 300.0) }
 }
 
+fn down_a_little(at_s: f64) -> (f64, f64) {
+    if at_s < 700.0 { (LINE, 200.0) } else { (0.86 * LINE, 200.0) }
+}
+
+fn up_a_little(at_s: f64) -> (f64, f64) {
+    if at_s < 700.0 { (LINE, 200.0) } else { (1.18 * LINE, 200.0) }
+}
+
 fn sluggish(at_s: f64) -> (f64, f64) {
     if at_s < 150.0 { (LINE, 200.0) } else { (0.75 * LINE, 200.0) }
 }
@@ -70,6 +78,20 @@ fn a_capacity_that_changes_ends_the_state() {
     assert!(after.iter().all(|one| one.blocks_from_s > noticed.from_s), "{after:#?}");
     assert_eq!(found.changes.len(), 1);
     assert!((found.changes[0].after_per_s / found.changes[0].before_per_s - 1.5).abs() < 0.05);
+}
+
+#[test]
+fn a_line_that_moves_a_little_takes_no_block_of_the_old_state_along() {
+    for (moves, line) in [(down_a_little as fn(f64) -> (f64, f64), 0.86), (up_a_little, 1.18)] {
+        let (_, watched) = follow(&mut Made::new(moves), 2000.0);
+        let after: Vec<_> = watched.iter().filter(|one| one.state > 1).collect();
+        let last = after.last().expect("another state");
+        assert!(holds(last, line * LINE), "{watched:#?}");
+        let with_a_line = after.iter().filter(|one| one.blocks > 0);
+        for one in with_a_line {
+            assert!(one.blocks_from_s >= 700.0, "{one:#?}");
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Task, users};
 use anyhow::Result;
+use plimsoll_core::seek::notes::Arriving;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
@@ -80,6 +81,7 @@ fn offer<P: Protocol>(
         goal: &task.goal,
         method: task.method,
         arrivals: task.arrivals,
+        arriving: if users.is_some() { Arriving::Users } else { Arriving::Requests },
         watches: task.watches,
         places: task.connections_fixed.then_some(about.plan.connections.saturating_mul(depth)),
     };

@@ -38,7 +38,8 @@ impl UserFlags {
         self.repeat.unwrap_or(1)
     }
 
-    /// The load, where it is one of users; `budget` is the time of the search. Their rate is a placeholder.
+    /// The load, where it is one of users; `budget` is the time of the search. The search sets the rate of
+    /// users before each part.
     ///
     /// # Errors
     /// A step that says how many come, or flags of users without users.

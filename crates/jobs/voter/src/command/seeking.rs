@@ -6,6 +6,7 @@ use crate::{VoterTally, Voting};
 use anyhow::Result;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::goal::Goal;
+use plimsoll_core::seek::notes::Arriving;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::shard::ShardPlan;
@@ -142,6 +143,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         goal: &goal,
         method: task.search.method,
         arrivals: task.search.arrivals,
+        arriving: Arriving::Requests,
         watches: task.search.watches,
         places: None,
     };
