@@ -87,7 +87,7 @@ fn measured(bench: &Bench) -> Result<Section> {
     let notes = vec![
         format!(
             "{} descriptions of Debian packages, {} MB of text. The automaton's times are those of a client that asks one \
-             query at a time for 10 hits, after the server has been started anew: the first query of each word is in \
+             query at a time for 10 hits, after the server has been started again: the first query of each word is in \
              the first column.",
             whole(documents.len() as f64),
             short(bytes as f64 / 1e6)

@@ -323,7 +323,7 @@ fn section(all: &[Vec<Took>; 5], java: &[JavaTook]) -> Section {
              `synchronous_commit=off`."
         ),
         format!(
-            "{JAVA_CLIENT} votes asynchronously with as many under way, {} votes at most. CPU of both clients is that of the \
+            "{JAVA_CLIENT} votes asynchronously with as many in flight, {} votes at most. CPU of both clients is that of the \
              whole process, start and compilation included; `once warm` is the second half of its votes, by its own \
              process clock.",
             whole(JAVA_VOTES_MAX as f64)

@@ -29,7 +29,7 @@ impl Chase {
         self.next.len() as u64
     }
 
-    /// Where a walk of so many steps ends.
+    /// Returns the end of a walk of `steps` steps.
     pub(crate) fn run(&self, from: u64, steps: u64) -> u64 {
         let mut at = from % self.entries();
         for _ in 0..steps {

@@ -52,7 +52,7 @@ impl Writer {
         Self { bytes, fields: Vec::with_capacity(8) }
     }
 
-    /// What was written.
+    /// Returns the bytes written.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -104,7 +104,7 @@ impl Writer {
         self.bytes.extend_from_slice(value);
     }
 
-    /// The header of a list of so many elements, which follow.
+    /// Writes the header of a list of this many elements, which follow.
     pub(crate) fn list(&mut self, elements: usize, kind: u8) {
         if elements < 15 {
             self.bytes.push((elements as u8) << 4 | kind);
@@ -114,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// The header of a map of so many entries, which follow, each key before its value.
+    /// Writes the header of a map of this many entries, which follow, each key before its value.
     pub(crate) fn map(&mut self, entries: usize, key: u8, value: u8) {
         self.varint(entries as u64);
         if entries > 0 {

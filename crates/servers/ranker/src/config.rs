@@ -1,4 +1,4 @@
-//! What the rank target does for a request, and with which threads.
+//! The work of the rank target for a request, and its threads.
 
 use super::reply_size::{ReplySize, ReplySizeError};
 use super::walk;
@@ -9,8 +9,8 @@ use thiserror::Error;
 /// Threads by what they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RankThreads {
-    /// Take a request through its stages and do those that have no threads of their own. So many
-    /// requests are in service at a time. FeedSim's thrift threads.
+    /// Threads that take a request through its stages and run those without threads of their own: as many
+    /// requests are in service. FeedSim's thrift threads.
     pub workers: usize,
     /// Compute PageRank: each request makes one task for each of them.
     pub cpu: usize,
@@ -23,7 +23,7 @@ pub struct RankThreads {
     pub net: usize,
 }
 
-/// What the rank target does, stage by stage. `docs/rank.md` tells where the numbers come from.
+/// The work of the rank target, stage by stage. `docs/rank.md` has the sources of the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RankConfig {
     /// Seed of the data and of what each request draws.
@@ -78,7 +78,7 @@ pub enum RankConfigError {
     Range {
         /// Which number.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
         /// The least that is allowed.
         least: f64,
@@ -223,7 +223,7 @@ impl RankConfig {
 
 const THREADS_MAX: f64 = 4_096.0;
 const SCALE_MAX: u32 = 26;
-/// What an object takes in memory and serialised, about.
+/// Approximate size of an object in memory and serialised.
 const OBJECT_BYTES: u64 = 2_000;
 
 #[cfg(test)]

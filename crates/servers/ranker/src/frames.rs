@@ -15,9 +15,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 /// Requests of one connection in the server; the next is read when one of them was answered.
 pub(crate) const IN_FLIGHT_MAX: usize = 256;
-/// One read takes at most so many bytes.
+/// Largest number of bytes of one read.
 const READ_BYTES: usize = 16 * 1024;
-/// Replies that are ready are sent together up to so many bytes.
+/// Largest number of bytes of replies that are sent together.
 const WRITE_BYTES: usize = 64 * 1024;
 /// An answer on its way to its connection; it keeps its places until it was written.
 struct Outgoing {

@@ -33,7 +33,7 @@ const SCORES_MAX: usize = 1 << 20;
 /// The most edges in one reply.
 const EDGES_MAX: usize = 1 << 20;
 
-/// What HTTP connections share.
+/// The state that HTTP connections share.
 pub(crate) struct Pages {
     service: Arc<Service>,
     /// Names for requests that bring none: 0, 1, 2, ...
@@ -212,7 +212,7 @@ impl Pages {
     }
 }
 
-/// What `/pagerank` is asked.
+/// The parameters of `/pagerank`.
 struct RankQuery {
     iterations: u32,
     way: Direction,
@@ -287,7 +287,7 @@ fn parameters<'q, const N: usize>(
 }
 
 fn bad_number(name: &str, value: &str) -> Reply {
-    failure(StatusCode::BAD_REQUEST, &format!("{name}={value} is no number that fits"))
+    failure(StatusCode::BAD_REQUEST, &format!("{name}={value} is out of range"))
 }
 
 fn not_allowed(methods: &'static str) -> Reply {

@@ -1,5 +1,5 @@
-//! The rank target: FeedSim's leaf server, written afresh. A request goes through eight stages that
-//! load a machine in the ways in which serving a feed does; `docs/rank.md` describes them.
+//! The rank target: FeedSim's leaf server, rewritten. A request goes through eight stages that
+//! load a machine as serving a feed does; `docs/rank.md` describes them.
 //!
 //! `stages` does the work, `service` takes requests through it, `frames` and `http` talk to
 //! clients; the other modules are the kernels and know nothing of requests.
@@ -45,7 +45,7 @@ use tokio::sync::{Semaphore, watch};
 
 /// How long a connection may stay silent before it is closed.
 const IDLE: Duration = Duration::from_secs(300);
-/// How long requests under way may take to end when the server stops.
+/// Time for requests in flight when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 /// How long tasks may go on after the connections were closed.
 const RUNTIME_STOP: Duration = Duration::from_millis(100);
@@ -64,9 +64,9 @@ pub enum RankError {
          --chase-entries or --stories", .needed_bytes / 1_000_000, .available_bytes / 1_000_000
     )]
     Memory {
-        /// What the configuration takes.
+        /// The memory that the configuration needs.
         needed_bytes: u64,
-        /// What the system can give.
+        /// The memory that the system has.
         available_bytes: u64,
     },
     /// The system refused a socket operation or a thread.
@@ -111,9 +111,9 @@ impl Server {
         Ok(Self { service })
     }
 
-    /// Serves until the stop is requested; says what was served.
+    /// Serves until the stop is requested; returns counts of the requests served.
     ///
-    /// Requests under way then have two seconds to end; those that wait for a worker longer are
+    /// Requests in flight then have two seconds to end; those that wait for a worker longer are
     /// dropped with their connections.
     ///
     /// # Errors
@@ -137,14 +137,14 @@ impl Server {
     }
 }
 
-/// What the system can give without swapping, bytes.
+/// Returns the memory that is available without swapping, bytes.
 fn available_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
     line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Accepts connections until the stop is requested, then lets the requests under way end.
+/// Accepts connections until the stop is requested, then lets the requests in flight end.
 async fn accept_all(
     listener: std::net::TcpListener,
     service: &Arc<Service>,

@@ -1,4 +1,4 @@
-//! What the rank target counts, in total for `/metrics` and since the last reset for `/_stats`.
+//! Counts of the rank target, in total for `/metrics` and since the last reset for `/_stats`.
 
 use super::RankConfig;
 use plimsoll_serving::arrivals::{ArrivalSummary, ArrivalTally};
@@ -29,7 +29,7 @@ pub(crate) enum Stage {
 pub(crate) const STAGES: [&str; 8] =
     ["queue", "walk", "pagerank", "wait", "compress", "stories", "chase", "reply"];
 
-/// What a request spent, by stage.
+/// The time of a request, by stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) wall_ns: u64,
@@ -116,7 +116,7 @@ pub(crate) struct Metrics {
     pub(crate) start_ns: AtomicU64,
 }
 
-/// What is known only when asked.
+/// Figures that are read on request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub(crate) now_ns: u64,
@@ -125,7 +125,7 @@ pub(crate) struct Now {
     pub(crate) waiting: u64,
 }
 
-/// What one stage took, in `/_stats`.
+/// The time of one stage, in `/_stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StageSummary {
     /// Time that went by.
@@ -145,7 +145,7 @@ pub struct RankConnections {
     pub open: u64,
 }
 
-/// What the rank target has served; the reply of `/_stats`.
+/// The counts of the rank target; the reply of `/_stats`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RankSummary {
     /// Always `"rank"`.
@@ -197,7 +197,7 @@ impl Metrics {
         recorded.arrivals.add(method.unwrap_or(Method::Other), now_ns, previous_ns);
     }
 
-    /// A request has gone through all stages, in so much time.
+    /// Counts a request that has gone through all stages, with its time.
     pub(crate) fn served(&self, times: &StageTimes, total_ns: u64) {
         let recorded = &mut *self.lock();
         for (stage, spent) in times.iter().enumerate() {
@@ -212,7 +212,7 @@ impl Metrics {
         self.bad[bad as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What `/_stats` tells; afterwards samples and arrivals begin again if `reset`.
+    /// The reply of `/_stats`; afterwards samples and arrivals are reset if `reset`.
     pub(crate) fn summary(&self, config: &RankConfig, now: Now, reset: bool) -> RankSummary {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let start_ns = of(&self.start_ns);

@@ -28,7 +28,7 @@ pub(crate) struct Ranks {
 }
 
 /// Iterates from equal scores until `iterations` were made or one changed less than `tolerance` in
-/// sum. What nodes without edges hold is spread over all nodes, so that no score is lost.
+/// sum. The scores of nodes without edges are spread over all nodes, so that no score is lost.
 pub(crate) fn ranks(graph: &Graph, iterations: u32, tolerance: f64, way: Direction) -> Ranks {
     let nodes = graph.nodes();
     let mut scores = vec![1.0 / nodes as f64; nodes];
@@ -55,7 +55,7 @@ pub(crate) fn ranks(graph: &Graph, iterations: u32, tolerance: f64, way: Directi
     Ranks { scores, iterations: made, change }
 }
 
-/// What every node gets whatever its edges: the random jump, and its part of dangling scores.
+/// The score of every node whatever its edges: the random jump, and its part of dangling scores.
 fn base(graph: &Graph, score: impl Fn(usize) -> f64) -> f64 {
     let nodes = graph.nodes();
     let dangling = (0..nodes).filter(|node| graph.out_degree(*node) == 0).map(score).sum::<f64>();
@@ -118,7 +118,7 @@ impl Served {
         Self { scores: ranks.scores.iter().map(|score| *score as f32).collect(), base }
     }
 
-    /// What each node passes on along each of its edges.
+    /// The share that each node passes on along each of its edges.
     pub(crate) fn shares(&self, graph: &Graph) -> Vec<f32> {
         (0..graph.nodes()).map(|node| self.share(graph, node)).collect()
     }
@@ -162,7 +162,7 @@ impl Served {
     }
 }
 
-/// The one or two ranges that so many nodes make from a place on, round the end.
+/// The one or two ranges of `count` nodes from a start, wrapping at the end.
 fn ranges(from: usize, count: usize, nodes: usize) -> [std::ops::Range<usize>; 2] {
     let from = from % nodes;
     let count = count.min(nodes);

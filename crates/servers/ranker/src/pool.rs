@@ -18,7 +18,7 @@ type Task<L> = Box<dyn FnOnce(&mut L) + Send>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskFailed;
 
-/// What all tasks together came to.
+/// The results of all tasks together.
 #[derive(Debug)]
 pub(crate) struct Joined<T> {
     /// The results in the order of the tasks.
@@ -117,7 +117,7 @@ impl<L: Send + 'static> Pool<L> {
         Ok(Joined { results: results.ok_or(TaskFailed)?, cpu_ns: state.cpu_ns })
     }
 
-    /// Ends the threads once the line is empty. Nobody may hand tasks in any more.
+    /// Ends the threads once the queue is empty. No task may be submitted afterwards.
     pub(crate) fn stop(&self) {
         lock(&self.shared.queue).is_closed = true;
         self.shared.available.notify_all();

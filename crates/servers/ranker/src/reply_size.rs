@@ -18,9 +18,9 @@ const POINTS_MAX: usize = 256;
 /// between its points; the share of its first point has that size exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplySize {
-    /// Always so many bytes.
+    /// Always this number of bytes.
     Fixed(u64),
-    /// Shares of all replies, ascending up to 1, and the size in bytes that so many do not exceed.
+    /// Shares of all replies, ascending up to 1, and the size in bytes that this share does not exceed.
     Cdf(Vec<(f64, u64)>),
 }
 
@@ -30,7 +30,7 @@ pub enum ReplySizeError {
     /// The text is neither form.
     #[error("'{0}' is no reply size; write fixed:16310 or cdf:0.5=4kB,0.9=16kB,1=64kB")]
     Form(String),
-    /// A size is no number of bytes.
+    /// A size is not a number of bytes.
     #[error(transparent)]
     Size(#[from] UnitError),
     /// A size is too large.

@@ -15,10 +15,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What the asker of a request that failed is told.
+/// The reply to a request that failed.
 const FAILED_TEXT: &[u8] = b"the request failed inside the server\n";
 
-/// What the asker of a request that was refused is told.
+/// The reply to a request that was refused.
 const REFUSED_TEXT: &[u8] = b"the server is full; ask again later, or raise --in-flight-max\n";
 
 /// One request's place among those that may be in the server; given back when dropped, that is,
@@ -34,7 +34,7 @@ impl Drop for Place {
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// The kind of the reply, as in frames.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Ranked nodes that a request asks of each task, and ranked stories in its reply.
 pub(crate) const BEST: usize = 10;
-/// Serialised stories are compressed in pieces of so many bytes, as the original's buffers come.
+/// Size of the pieces in which serialised stories are compressed, as the original's buffers.
 const PIECE_BYTES: usize = 16_384;
 /// zstd's own default level.
 const ZSTD_LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
@@ -57,7 +57,7 @@ impl Data {
     }
 }
 
-/// What a thread that compresses has of its own.
+/// The state of a thread that compresses.
 pub(crate) struct Codec {
     compressor: zstd::bulk::Compressor<'static>,
     decompressor: zstd::bulk::Decompressor<'static>,
@@ -103,7 +103,7 @@ pub(crate) struct Stages {
     srv_cpu: Pool<()>,
 }
 
-/// What a request carries from one stage to the next.
+/// The data that a request carries from one stage to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) best: Vec<Ranked>,
@@ -137,7 +137,7 @@ impl Stages {
         })
     }
 
-    /// Ends the threads; nobody may run a stage any more.
+    /// Ends the threads. No stage may be run afterwards.
     pub(crate) fn stop(&self) {
         self.cpu.stop();
         self.srv_io.stop();

@@ -1,4 +1,4 @@
-//! What a request ranks: stories made of objects, as structures in memory and in Thrift's compact
+//! The stories that a request ranks, made of objects, as structures in memory and in Thrift's compact
 //! protocol. Names of types and numbers of fields are those of the original's interface.
 
 use super::compact::{Malformed, Reader, Writer, kind};
@@ -15,7 +15,7 @@ const TEXT: &str = "a text of 25 characters .";
 /// Characters of a reply's metadata.
 const METADATA_CHARS: usize = 200;
 
-/// Something that somebody did.
+/// An action of a user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Action {
     kind: i16,
@@ -252,7 +252,7 @@ impl Story {
 }
 
 impl Response {
-    /// A reply of so many random stories, each of so many objects.
+    /// A reply of `stories` random stories, each of `objects` objects.
     pub(crate) fn random(query: u64, stories: usize, objects: usize, rng: &mut Rng) -> Self {
         let stories = (0..stories).map(|_| Story::random(objects, rng)).collect();
         let metadata = letters(METADATA_CHARS, rng);

@@ -92,7 +92,7 @@ impl Walk {
         Self { order }
     }
 
-    /// Calls so many functions, round and round from a place in the order; gives the sum of their
+    /// Calls `calls` functions, round and round from a position in the order; returns the sum of their
     /// numbers, modulo 2^64.
     pub(crate) fn run(&self, from: usize, calls: u64) -> u64 {
         let (mut sum, mut left) = (0, calls);
@@ -114,7 +114,7 @@ impl Walk {
 mod tests {
     use super::*;
 
-    /// What the function of a number is in machine code, written independently of the assembler.
+    /// The machine code of the function of a number, written independently of the assembler.
     #[cfg(target_arch = "x86_64")]
     fn machine_code(number: u32) -> [u8; 8] {
         let [a, b, c, d] = number.to_le_bytes();

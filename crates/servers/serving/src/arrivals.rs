@@ -1,5 +1,5 @@
-//! What a target knows about the requests that reached it: how many, of which method, and how
-//! regularly they came, so that a generator's arrival process can be audited from the other side.
+//! The requests that reached a target: their number, their methods, and the regularity of their
+//! arrivals, so that a generator's arrival process can be audited from the other side.
 
 use crate::http::Method;
 use plimsoll_core::histogram::Histogram;

@@ -22,7 +22,7 @@ struct Inner {
 }
 
 impl Stop {
-    /// Makes a handle that nobody has used yet.
+    /// Makes a handle that has not been used yet.
     ///
     /// # Errors
     /// When the process has no file descriptor left.
@@ -38,7 +38,7 @@ impl Stop {
         let _ = rustix::io::write(&self.inner.wake, &1u64.to_ne_bytes());
     }
 
-    /// Whether somebody has asked.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.inner.requested.load(Ordering::Acquire)

@@ -27,7 +27,7 @@ impl<S> WriteLimited<S> {
         Self { stream, limit, patience: Box::pin(sleep(limit)), waits: false }
     }
 
-    /// What a write came to, or the end of patience.
+    /// Returns the result of a write, or a timeout.
     fn limited<T>(
         &mut self,
         written: Poll<io::Result<T>>,

@@ -1,4 +1,4 @@
-//! Parameters of calls as the procedures take them, and what callers are told who give others.
+//! Parameters of calls as the procedures take them, and the errors for other parameters.
 
 use super::procedures::{Place, Procedure};
 use super::result::Datum;
@@ -158,7 +158,7 @@ enum Whole {
     Other,
 }
 
-/// What a value is as a whole number: integers of any width, truth values, texts that are one, and decimals without a
+/// Converts a value to a whole number: integers of any width, truth values, numeric texts, and decimals without a
 /// fraction.
 #[inline]
 fn whole(value: &Value<'_>) -> Whole {

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 /// A partition's number, and the partition.
 pub(crate) type Lent = (usize, Partition);
 
-/// What the thread has.
+/// The state of the thread.
 pub(crate) struct Executor {
     pub(crate) number: usize,
     pub(crate) shared: Arc<Shared>,

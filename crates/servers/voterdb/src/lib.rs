@@ -1,10 +1,10 @@
 //! A partitioned in-memory database that speaks VoltDB's protocol and runs the voter application: `plimsoll serve voter`.
 //!
-//! Network threads read calls and hand them to partitions in batches. One thread owns a partition whole, its votes and its
-//! views, and runs its calls one after another without a lock. What needs all partitions is run by a thread of its own, which
-//! borrows them: every partition stands still meanwhile, so that it sees one moment of all.
+//! Network threads read calls and pass them to partitions in batches. One thread owns a partition, its votes and its
+//! views, and runs its calls one after another without a lock. Calls that need all partitions are run by a separate thread,
+//! which borrows them: every partition stops during that time, so that the call sees one moment of all.
 //!
-//! Memory grows with the rows, and with nothing else: calls under way are limited by `pending_calls` and `pending_bytes` of
+//! Memory grows with the rows, and with nothing else: calls in flight are limited by `pending_calls` and `pending_bytes` of
 //! each network thread, above which its sockets are not read, results by 40 MiB, messages by 50 MiB.
 
 mod arguments;
@@ -86,9 +86,9 @@ pub struct VoterConfig {
     pub durability: Durability,
     /// Where log and snapshots are; without it nothing is kept.
     pub data: Option<PathBuf>,
-    /// Users and their passwords. Without any everybody may log in.
+    /// Users and their passwords. Without any, every login succeeds.
     pub users: Vec<(String, String)>,
-    /// Calls of a network thread that may be under way; above it its sockets are not read until 80 % are left.
+    /// Calls in flight per network thread; above it its sockets are not read until 80 % are left.
     pub pending_calls: usize,
     /// Bytes of such calls, likewise.
     pub pending_bytes: usize,
@@ -139,7 +139,7 @@ pub enum VoterError {
     /// The configuration is wrong.
     #[error("{0}")]
     Config(String),
-    /// What was kept cannot be used.
+    /// The kept data cannot be used.
     #[error("{0}")]
     Data(String),
     /// The log or the last snapshot cannot be written.
@@ -196,7 +196,7 @@ pub struct Server {
     tell: Tell,
 }
 
-/// What was found in the folder at the start.
+/// The contents of the folder at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Votes.
@@ -224,21 +224,22 @@ impl Server {
         Ok(Self { config, routing, partitions, folder, found, tell: Arc::new(|_| {}) })
     }
 
-    /// The same, telling somebody in one line at a time what should be looked at while it serves.
+    /// The same, with a receiver of one-line messages about conditions that need attention.
     #[must_use]
     pub fn telling(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.tell = Arc::new(tell);
         self
     }
 
-    /// What was found in the folder.
+    /// Returns the contents of the folder at the start.
     #[must_use]
     pub fn kept(&self) -> Kept {
         let votes = self.partitions.iter().map(|partition| partition.votes().len()).sum();
         Kept { votes, torn_bytes: self.found.torn_bytes }
     }
 
-    /// Serves VoltDB's protocol, and the HTTP JSON API where there is a listener for it, until a stop is requested; then calls under way are answered, for a while, and all threads have ended.
+    /// Serves VoltDB's protocol, and the HTTP JSON API if there is a listener for it, until a stop is requested; then calls in
+    /// flight are answered, for a while, and all threads have ended.
     ///
     /// # Errors
     /// When the system refuses threads or sockets.

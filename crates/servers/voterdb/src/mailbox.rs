@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Where a thread finds its work. What is in it is bounded by the calls that the network threads let in.
+/// The inbox of a thread. It is bounded by the calls that the network threads accept.
 #[derive(Debug)]
 pub(crate) struct Mailbox<T> {
     inside: Mutex<Inside<T>>,

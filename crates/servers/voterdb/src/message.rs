@@ -1,4 +1,4 @@
-//! What the threads send each other: calls in batches one way, the same batches with their answers the other way.
+//! Messages between the threads: calls in batches one way, the same batches with their answers the other way.
 
 use super::procedures::Procedure;
 use super::result::{Datum, ResultTable, Type};
@@ -29,7 +29,7 @@ pub(crate) struct Item {
     pub(crate) work: Work,
 }
 
-/// What is asked, or what came of it.
+/// A call, or its result.
 #[derive(Debug)]
 pub(crate) enum Work {
     Vote {
@@ -37,7 +37,7 @@ pub(crate) enum Work {
         contestant: i32,
         most: i64,
     },
-    /// What `Vote` returns.
+    /// The result of `Vote`.
     Voted(i64),
     /// A call of `Insert` or `Select` and its texts.
     Hello(Box<Hello>),

@@ -122,7 +122,7 @@ impl From<&Datum<'_>> for Key {
     }
 }
 
-/// What a statement or a procedure returns.
+/// The result of a statement or a procedure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ResultTable {
     pub(crate) columns: Vec<(String, Type)>,
@@ -136,12 +136,12 @@ impl ResultTable {
         Self { columns: columns.iter().map(named).collect(), rows: Vec::new() }
     }
 
-    /// What a procedure that returns a `long` gives: one cell of a column without a name.
+    /// The result of a procedure that returns a `long`: one cell of a column without a name.
     pub(crate) fn long(value: i64) -> Self {
         Self { rows: vec![vec![Datum::Int(value)]], ..Self::new(&[("", Type::BigInt)]) }
     }
 
-    /// What a statement that changes rows gives.
+    /// The result of a statement that changes rows.
     pub(crate) fn modified(tuples: usize) -> Self {
         let columns = &[("modified_tuples", Type::BigInt)];
         Self { rows: vec![vec![Datum::Int(tuples as i64)]], ..Self::new(columns) }

@@ -2,7 +2,7 @@
 
 use plimsoll_wire::volt::Ring;
 
-/// The hash ring that clients are told of, and that the server goes by itself.
+/// The hash ring that clients receive, and that the server uses itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Routing {
     pub(crate) ring: Ring,

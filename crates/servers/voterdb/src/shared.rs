@@ -1,4 +1,4 @@
-//! What all threads of the server know.
+//! State shared by all threads of the server.
 
 use super::VoterConfig;
 use super::log::{Log, Records, SnapshotHealth};
@@ -10,7 +10,7 @@ use super::system::Identity;
 use super::users::Users;
 use std::sync::{Arc, Mutex};
 
-/// What a partition's thread is sent.
+/// A message to a partition's thread.
 #[derive(Debug)]
 pub(crate) enum Letter {
     /// Calls.
@@ -19,11 +19,11 @@ pub(crate) enum Letter {
     Lend,
 }
 
-/// What the thread of transactions is sent.
+/// A message to the thread of transactions.
 #[derive(Debug)]
 pub(crate) enum Errand {
     Ask(Box<Ask>),
-    /// The log is long: a snapshot shall take its place.
+    /// The log is long: a snapshot must replace it.
     Snapshot,
 }
 
@@ -42,7 +42,7 @@ impl Deliveries {
     }
 }
 
-/// What all threads know.
+/// The state that all threads share.
 pub(crate) struct Shared {
     pub(crate) config: VoterConfig,
     pub(crate) identity: Identity,

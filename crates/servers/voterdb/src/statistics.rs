@@ -1,13 +1,13 @@
-//! Counts of procedures that ran. Whoever runs them counts without a lock; `@Statistics` adds them up.
+//! Counts of procedures that ran. Each thread counts its own without a lock; `@Statistics` adds them up.
 
 use super::procedures::Procedure;
 use plimsoll_core::clock::now_ns;
 
-/// Every so many invocations of a partition's procedure one is timed, since reading the clock twice would cost more than
+/// Invocations of a partition's procedure per timed one, because two readings of the clock would cost more than
 /// many a vote.
 const TIMED_EVERY: u64 = 16;
 
-/// What became of one procedure's invocations.
+/// The results of one procedure's invocations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) invocations: u64,
@@ -39,7 +39,7 @@ impl Counts {
         }
     }
 
-    /// Counts an invocation that took so long.
+    /// Counts an invocation with its duration.
     pub(crate) fn count(&mut self, took_ns: u64) {
         self.invocations += 1;
         self.time(took_ns);

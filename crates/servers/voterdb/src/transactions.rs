@@ -27,7 +27,7 @@ const ERROR_CHARS_MAX: usize = 1_000;
 /// The longest that a caller may say.
 const STATEMENTS_MS_MAX: u64 = 3_600_000;
 
-/// What the thread has.
+/// The state of the thread.
 pub(crate) struct Transactions {
     pub(crate) shared: Arc<Shared>,
     /// Where partitions come from.

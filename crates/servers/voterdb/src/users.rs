@@ -1,9 +1,9 @@
-//! Who may log in.
+//! Users that may log in.
 
 use plimsoll_wire::volt::{LoginCall, LoginCode, Password};
 use std::collections::HashMap;
 
-/// Users and their passwords. Without any everybody may log in, whatever name and password they give.
+/// Users and their passwords. Without any, every login succeeds, with any name and password.
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     by_name: HashMap<String, Password>,

@@ -3,10 +3,10 @@
 
 use super::refusal::{HEAD_BYTES_MAX, Refusal};
 
-/// What is left of a request's body.
+/// The unread remainder of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// So many bytes are still to come.
+    /// This many bytes are still to come.
     Sized(u64),
     /// A chunked body, at this point of its grammar.
     Chunked(Chunk),

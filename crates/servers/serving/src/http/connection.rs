@@ -5,7 +5,7 @@ use super::head::{Asked, Method, Persistence, Route};
 use rustix::event::epoll::EventFlags;
 use std::os::fd::OwnedFd;
 
-/// What a connection does next.
+/// The next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It reads the head of a request.
@@ -23,7 +23,7 @@ pub(super) enum Phase {
 pub(super) struct Connection {
     pub(super) fd: OwnedFd,
     pub(super) phase: Phase,
-    /// What the event queue was told to report.
+    /// The events that the queue reports.
     pub(super) interest: EventFlags,
     pub(super) asked: Asked,
     pub(super) body: Body,

@@ -19,13 +19,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// One `recv` takes at most so many bytes; a head always fits.
+/// Largest number of bytes of one `recv`; a head always fits.
 const READ_BYTES: usize = HEAD_BYTES_MAX;
 /// Received bytes kept for a connection that cannot use them yet, before its socket is left alone.
 const INPUT_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX;
-/// Replies to pipelined requests are sent once so many bytes have come together.
+/// Bytes of replies to pipelined requests that are sent together.
 const OUTPUT_BATCH_BYTES: usize = 256 * 1024;
-/// What a refused peer may still send before its connection is cut instead of drained.
+/// Largest number of bytes that a refused peer may still send before its connection is cut instead of drained.
 const DRAIN_BYTES_MAX: usize = 1024 * 1024;
 /// Connections accepted before the others have their turn.
 const ACCEPT_BATCH: usize = 256;
@@ -36,7 +36,7 @@ const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const INBOX: u64 = u64::MAX - 2;
 
-/// What a service does with a request.
+/// The reply of a service to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The reply has been appended.
@@ -45,7 +45,7 @@ pub enum Step {
     Waiting,
 }
 
-/// What stands behind the loop.
+/// The service behind the loop.
 pub trait Service {
     /// A request was read whole at `now_ns`; its answer goes to the end of `out`.
     fn request(&mut self, asked: &Asked, ticket: Ticket, now_ns: u64, out: &mut Vec<u8>) -> Step;
@@ -73,7 +73,7 @@ pub trait Service {
 pub struct Options {
     /// Never sleep: ask the kernel again and again. Takes a whole core.
     pub busy_poll: bool,
-    /// Sleep until so many nanoseconds before an answer is due, then spin.
+    /// Sleep until this many nanoseconds before an answer is due, then spin.
     pub spin_ns: u64,
 }
 
@@ -268,7 +268,7 @@ impl<S: Service> EventLoop<S> {
         }
     }
 
-    /// The peer has closed its side. What it already asked is still answered.
+    /// The peer has closed its side. Its earlier requests are still answered.
     fn on_end(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
         if connection.phase == Phase::Waiting || connection.is_blocked() {
@@ -307,7 +307,7 @@ impl<S: Service> EventLoop<S> {
         }
     }
 
-    /// Goes on with bytes that were received earlier.
+    /// Continues with bytes that were received earlier.
     fn resume(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
         let mut input = std::mem::take(&mut connection.input);
@@ -393,7 +393,7 @@ impl<S: Service> EventLoop<S> {
         }
     }
 
-    /// Sends what was appended. What the socket does not take is kept until it is writable.
+    /// Sends the appended bytes. Bytes that the socket does not take are kept until it is writable.
     fn send(&mut self, ticket: Ticket) {
         if self.out.is_empty() {
             return;
@@ -441,7 +441,7 @@ impl<S: Service> EventLoop<S> {
         self.after_reply(ticket);
     }
 
-    /// A reply has left whole: the connection ends, goes on with pipelined bytes, or reads.
+    /// A reply has been sent: the connection ends, continues with pipelined bytes, or reads.
     fn after_reply(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
         if connection.is_blocked() {

@@ -82,7 +82,7 @@ pub struct StatsQuery {
     pub malformed: bool,
 }
 
-/// What a request asks for: load, which is counted, or the statistics, which are not.
+/// The kind of a request: load, which is counted, or the statistics, which are not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Route {
     /// Any path but those below.

@@ -3,7 +3,7 @@
 use super::head::{Asked, Method, Persistence};
 use super::refusal::Refusal;
 
-/// What the peer is told after `Expect: 100-continue`.
+/// The reply to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A reply that is the same for every request, rendered for each kind of connection.

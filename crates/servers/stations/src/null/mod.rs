@@ -68,7 +68,7 @@ impl NullConfig {
     }
 }
 
-/// What the null target has served; also the reply of `/_stats`.
+/// The counts of the null target; also the reply of `/_stats`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NullSummary {
     /// Always `"null"`.
@@ -132,7 +132,7 @@ pub fn run(listener: TcpListener, config: NullConfig, stop: Stop) -> io::Result<
 /// No arrival yet.
 const NEVER: u64 = u64::MAX;
 
-/// What the threads of one target share.
+/// The state that the threads of one target share.
 #[derive(Debug)]
 struct Shared {
     start_ns: u64,
@@ -195,7 +195,7 @@ impl NullService {
         self.shared.slots.len() == 1
     }
 
-    /// What the others see of this thread.
+    /// The counts of this thread that the others see.
     fn published(&self) -> MutexGuard<'_, Published> {
         self.shared.slots[self.slot].lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -47,10 +47,10 @@ pub struct QueueConfig {
     pub station: StationConfig,
     /// Size of the body of each reply, 0 to [`BODY_BYTES_MAX`] bytes.
     pub body_bytes: usize,
-    /// Status of a request that is turned away: 429 or 503.
+    /// Status of a rejected request: 429 or 503.
     pub reject_status: u16,
-    /// Before a reply is due, spin for so many nanoseconds instead of sleeping (at most one
-    /// second). 50,000 to 100,000 take most of the wake-up's lateness away and cost up to a whole
+    /// Before a reply is due, spin for this many nanoseconds instead of sleeping (at most one
+    /// second). 50,000 to 100,000 remove most of the wake-up's delay and cost up to a whole
     /// core.
     pub spin_ns: u64,
     /// Never sleep at all: takes a whole core.
@@ -81,7 +81,7 @@ pub enum QueueConfigError {
     Range {
         /// Which number.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: u64,
         /// The least that is allowed.
         least: u64,
@@ -99,8 +99,8 @@ pub enum QueueConfigError {
         /// The period.
         period_ns: u64,
     },
-    /// The status says something else than that the request was turned away.
-    #[error("{0} is no status for requests that are turned away; give 429 or 503")]
+    /// The status is neither 429 nor 503.
+    #[error("{0} is not a status for rejected requests; give 429 or 503")]
     RejectStatus(u16),
 }
 
@@ -186,7 +186,7 @@ impl QueueService {
             connections,
             ok: Canned::new("200 OK", "text/plain", Canned::filler(config.body_bytes)),
             error: Canned::new("503 Service Unavailable", "text/plain", text("planned error\n")),
-            reject: Canned::new(reject, "text/plain", text("turned away\n")),
+            reject: Canned::new(reject, "text/plain", text("rejected\n")),
             popped: None,
             config,
         }

@@ -72,7 +72,7 @@ pub enum ServiceTimeError {
     Range {
         /// Which number.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
         /// The least that is allowed.
         least: f64,

@@ -1,7 +1,7 @@
 //! The service station, without sockets and without a clock: time comes in as an argument, so the
 //! same code answers HTTP requests and runs on virtual time.
 //!
-//! Requests wait in one line, first come first served, for one of k servers. Since nobody overtakes
+//! Requests wait in one queue, first come first served, for one of k servers. Since no request overtakes another
 //! and a request's service time is drawn when it arrives, its departure is known at its arrival: it
 //! starts when the earliest server is free (Kiefer and Wolfowitz 1955), and late calls of
 //! [`Station::advance`] change nothing.
@@ -14,8 +14,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// The most servers; 0 stands for unlimited ones.
 pub const SERVERS_MAX: u32 = 65_536;
-/// Requests in the station, waiting or served, above which arrivals are turned away whatever the
-/// other limits say.
+/// Requests in the station, waiting or served, above which arrivals are rejected, even without
+/// other limits.
 pub const IN_FLIGHT_MAX: usize = 4_000_000;
 
 /// Regular stalls: nothing is served for the last `length_ns` of every `period_ns`.
@@ -32,10 +32,10 @@ pub struct Stall {
     pub period_ns: u64,
 }
 
-/// What a station does with its requests.
+/// The behaviour of a station.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StationConfig {
-    /// Servers, 1 to [`SERVERS_MAX`]; 0 means that nobody ever waits for a server.
+    /// Servers, 1 to [`SERVERS_MAX`]; 0 means that no request waits for a server.
     pub servers: u32,
     /// How long a server is busy with a request.
     pub service: ServiceTime,
@@ -73,7 +73,7 @@ impl Default for StationConfig {
     }
 }
 
-/// Why an arrival was turned away.
+/// The reason for rejecting an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The cap on requests in flight was reached.
@@ -110,7 +110,7 @@ pub struct Completion {
     pub is_error: bool,
 }
 
-/// A service station on somebody else's clock.
+/// A service station on a given clock.
 ///
 /// ```
 /// use plimsoll_stations::queue::{ServiceTime, Station, StationConfig};
@@ -163,10 +163,10 @@ impl Station {
 
     /// A request arrives. Times must not go back from one call to the next.
     ///
-    /// A request that is turned away draws no service time.
+    /// A rejected request draws no service time.
     ///
     /// # Errors
-    /// When one of the limits turns it away.
+    /// When one of the limits rejects it.
     pub fn arrive(&mut self, now_ns: u64, id: u64) -> Result<Admitted, Rejection> {
         let origin_ns = *self.origin_ns.get_or_insert(now_ns);
         let in_flight = self.pending.len();

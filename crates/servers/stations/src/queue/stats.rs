@@ -1,4 +1,4 @@
-//! What the queue target counts.
+//! Counts of the queue target.
 
 use super::QueueConfig;
 use super::station::{Admitted, Completion, Rejection};
@@ -8,7 +8,7 @@ use plimsoll_serving::http::{ConnectionCounts, Method};
 use plimsoll_serving::sample::{Sample, SampleSummary};
 use serde::Serialize;
 
-/// Requests that were turned away.
+/// Requests that were rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rejections {
     /// Because of the cap on requests in flight.
@@ -17,7 +17,7 @@ pub struct Rejections {
     pub queue_full: u64,
 }
 
-/// What the queue target has served; also the reply of `/_stats`.
+/// The counts of the queue target; also the reply of `/_stats`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueSummary {
     /// Always `"queue"`.
@@ -31,11 +31,11 @@ pub struct QueueSummary {
     pub in_flight: u64,
     /// Requests that wait now for a server or for the end of a stall.
     pub queued: u64,
-    /// Requests turned away.
+    /// Requests rejected.
     pub rejected: Rejections,
     /// Replies sent with the planned error.
     pub errors: u64,
-    /// Replies sent, planned errors included, without those that were turned away.
+    /// Replies sent, planned errors included, without rejections.
     pub answered: u64,
     /// Requests whose connection was gone when their reply was due.
     pub abandoned: u64,

@@ -1,4 +1,4 @@
-//! What a station's response times must be, in closed form.
+//! Response times of a station in closed form.
 //!
 //! The response time of a request is its waiting plus its service plus the configured delay, as
 //! seen by requests that find the station in its steady state. Sources:
@@ -10,7 +10,7 @@
 //!   Operations Research Letters 29 (2001), with c = 1. All its terms are positive, where Erlang's
 //!   series alternates.
 //! - D/M/1: the same book, 5.3 (GI/M/1).
-//! - Unlimited servers: nobody waits, so the response time is the service time.
+//! - Unlimited servers: no request waits, so the response time is the service time.
 //! - Stalls: derived at [`stalls`].
 
 use super::QueueConfig;
@@ -29,7 +29,7 @@ pub enum Arrivals {
     Uniform,
 }
 
-/// Response times in closed form, in milliseconds. What has no closed form is `None`.
+/// Response times in closed form, in milliseconds; `None` without a closed form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Truth {
     /// The model in Kendall's notation, for instance `M/M/1`.
@@ -72,7 +72,7 @@ pub fn truth_or_reason(
         return Err("the rate must be above 0");
     }
     if station.in_flight_cap.is_some() {
-        return Err("with a cap on requests in flight the response depends on what is turned away");
+        return Err("with a cap on requests in flight the response depends on the rejected requests");
     }
     let service = station.service;
     let truth = match (station.stall, service) {
@@ -191,7 +191,7 @@ impl Steady {
             if self.utilization > 1.0 + 1e-12 {
                 return Err("the station is overloaded: its queue grows without end");
             }
-            return Ok(Truth::new(self.model("D"), "nobody waits", self.utilization)
+            return Ok(Truth::new(self.model("D"), "no request waits", self.utilization)
                 .with_mean(service_ms)
                 .with_quantiles(|_| service_ms)
                 .with_max(service_ms));
@@ -220,10 +220,10 @@ impl Steady {
         format!("{process}/{}/{}", letter(self.service), self.servers)
     }
 
-    /// Service without duration: nobody waits.
+    /// Service without duration: no request waits.
     fn instant(&self, arrivals: Arrivals) -> Truth {
         let process = if arrivals == Arrivals::Poisson { "M" } else { "D" };
-        Truth::new(self.model(process), "nobody waits", 0.0)
+        Truth::new(self.model(process), "no request waits", 0.0)
             .with_mean(0.0)
             .with_quantiles(|_| 0.0)
             .with_max(0.0)

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value as Json, json};
 /// One in a DECIMAL.
 const DECIMAL_ONE: i128 = 1_000_000_000_000;
 
-/// What a request asks.
+/// The fields of a request.
 pub(super) struct Asked {
     pub(super) request: Request,
     /// The message to log in with.
@@ -71,7 +71,7 @@ fn request(procedure: &str, parameters: &str) -> Result<Request, String> {
             Json::Number(number) => match (number.as_i64(), number.as_f64()) {
                 (Some(number), _) => request.param(&Value::BigInt(number)),
                 (None, Some(number)) => request.param(&Value::Float(number)),
-                (None, None) => return Err(format!("{number} is no number that fits")),
+                (None, None) => return Err(format!("{number} is out of range")),
             },
             Json::Array(_) | Json::Object(_) => {
                 return Err("a parameter is an array or an object; no procedure takes those".into());

@@ -34,7 +34,7 @@ const CONNECTIONS_MAX: u32 = 1_024;
 const BODY_BYTES_MAX: usize = 2 << 20;
 /// How long a request may take to arrive, and a connection may be idle.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long requests under way have when the server stops.
+/// Time for requests in flight when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// Serves until a stop is requested. `volt` is where the server listens.
@@ -157,7 +157,7 @@ async fn answer(request: Request<Incoming>, volt: SocketAddr, gate: &Mutex<Optio
     page(status, callback.as_deref(), &text)
 }
 
-/// Calls through the connection behind this one, which is opened anew for another user.
+/// Makes calls through the connection behind this one, which is opened again for another user.
 async fn call(
     asked: &Asked,
     volt: SocketAddr,

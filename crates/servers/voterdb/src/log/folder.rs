@@ -4,17 +4,17 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a snapshot's name ends with until it is whole.
+/// Extension of a snapshot's name until it is complete.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
-/// An open folder. It is nobody else's until this is dropped.
+/// An open folder, locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     _lock: File,
 }
 
-/// What a file of a number is.
+/// The kind of a numbered file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Log,
@@ -38,7 +38,7 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let failed = |error: io::Error| format!("--data {}: {error}", path.display());
         if path.exists() && !path.is_dir() {
-            return Err(format!("--data {}: it is no folder; name one", path.display()));
+            return Err(format!("--data {}: is not a folder", path.display()));
         }
         std::fs::create_dir_all(path).map_err(failed)?;
         let mut options = OpenOptions::new();

@@ -4,16 +4,16 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Hears one line about something that somebody should look at.
+/// Receives one line about a condition that needs attention.
 pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What became of the snapshots that take the place of a long log.
+/// The state of the snapshots that replace a long log.
 pub(crate) struct SnapshotHealth {
     tell: Tell,
     last: Mutex<Last>,
 }
 
-/// What became of the last one.
+/// The result of the last one.
 #[derive(Default)]
 enum Last {
     #[default]
@@ -27,7 +27,7 @@ impl SnapshotHealth {
         Self { tell, last: Mutex::default() }
     }
 
-    /// One has ended so. A line is told when they begin to fail, and when they go well again.
+    /// Records the end of a snapshot. Reports the first failure, and the first success after failures.
     pub(crate) fn ended(&self, number: u64, ended: &io::Result<()>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let had_failed = matches!(*last, Last::Failed(_));

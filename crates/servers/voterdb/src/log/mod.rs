@@ -5,8 +5,8 @@
 //! happened, since partitions share no rows and a transaction over all of them stands behind what each did before.
 //!
 //! Files are numbered. `N.snapshot` has the rows from before `N.log`; a new number begins with a snapshot, after which older
-//! files go. At a start the newest whole snapshot is read and then all logs from its number on. What is torn at the end of
-//! the last one was never acknowledged and is cut off; anything else that is damaged is an error.
+//! files are removed. At a start the newest complete snapshot is read and then all logs from its number on. An incomplete
+//! record at the end of the last log was never acknowledged and is cut off; any other damage is an error.
 
 mod folder;
 mod health;
@@ -50,7 +50,7 @@ pub(crate) struct Log {
 struct Queue {
     records: Vec<u8>,
     batches: Vec<Batch>,
-    /// A new file begins behind so many bytes.
+    /// Bytes of the file after which a new one begins.
     cut: Option<usize>,
     /// Calls whose answers wait.
     calls: usize,
@@ -61,7 +61,7 @@ struct Queue {
     has_failed: bool,
 }
 
-/// What the writer took out of the queue.
+/// The entries that the writer took out of the queue.
 #[derive(Debug, Default)]
 struct Taken {
     records: Vec<u8>,
@@ -89,8 +89,8 @@ impl Log {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends records. Answers that wait for the disk are taken, the others are left; after a failure all are taken, and
-    /// nobody hears of them.
+    /// Appends records. Of the answers, only those that wait for the disk are taken; after a failure all are taken and
+    /// dropped.
     pub(crate) fn append(&self, records: &mut Records, batches: &mut Vec<Batch>) {
         if records.is_empty() && (!self.is_sync || batches.is_empty()) {
             return;

@@ -177,7 +177,7 @@ impl Records {
     }
 }
 
-/// What stands in front of a record: how long it is, and its checksum. Nothing for a length that no record has.
+/// Reads the header of a record: its length and its checksum. `None` for a length that no record has.
 pub(crate) fn head(head: [u8; HEAD_BYTES]) -> Option<(usize, u32)> {
     let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
     let sum = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);

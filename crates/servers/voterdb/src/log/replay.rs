@@ -17,7 +17,7 @@ pub(crate) const SNAPSHOT_MAGIC: &[u8; 8] = b"plimsnp1";
 /// Bytes read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// What was found in the folder.
+/// The contents of the folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     /// No file has this number yet, nor a higher one.

@@ -16,16 +16,16 @@ use std::time::Duration;
 const SYNC_NS: u64 = 100_000_000;
 /// Zeros written ahead at a time.
 const FILL_BYTES: usize = 1 << 20;
-/// Callers who were answered are waited for so long.
+/// Time to wait for the next calls of callers that were just answered.
 const GATHER_NS: u64 = 1_000_000;
-/// After they did not come they are waited for only half as long as a write takes, so many times.
+/// Number of writes after which no wait is tried, once the callers did not come.
 const IMPATIENT_WRITES: u32 = 32;
 /// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_secs(60);
 /// A buffer that was longer is given back.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
-/// What the thread has.
+/// The state of the thread.
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) log: Arc<Log>,
@@ -36,7 +36,7 @@ pub(crate) struct Writer {
     pub(crate) number: u64,
     /// Bytes of the logs since the last snapshot, those of earlier runs too.
     pub(crate) bytes: u64,
-    /// Above so many a snapshot is asked for.
+    /// Length of the log above which a snapshot is requested.
     pub(crate) bytes_max: u64,
 }
 

@@ -4,10 +4,10 @@ use super::counts::ConnectionCounts;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Above so many bytes that wait for the peer its socket is not read.
+/// Bytes that wait for the peer, above which its socket is not read.
 pub(super) const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
-/// What a connection may do.
+/// The permissions of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It must log in first.

@@ -1,4 +1,4 @@
-//! What a network thread counts: latency inside the server, and what each connection calls.
+//! Counts of a network thread: latency inside the server, and the calls of each connection.
 
 use crate::procedures::Procedure;
 use hdrhistogram::Histogram;
@@ -21,7 +21,7 @@ impl Default for NetworkCounts {
     }
 }
 
-/// What became of one connection's calls of one procedure. Written by one thread, read by any.
+/// Results of one connection's calls of one procedure. Written by one thread, read by any.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     pub(crate) invocations: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Counts a call that took so long and ended with this status.
+    /// Counts a call with its duration and status.
     #[inline]
     pub(super) fn count(&self, took_ms: u64, status: i8) {
         // Only one thread writes: no locked instruction is needed.
@@ -58,7 +58,7 @@ impl Calls {
     }
 }
 
-/// What one connection has called.
+/// The calls of one connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionCounts {
     pub(crate) id: u64,

@@ -1,7 +1,7 @@
-//! The loop: waiting, accepting, reading, writing, and leaving sockets alone when enough calls are under way.
+//! The loop: waiting, accepting, reading, writing, and not reading sockets while enough calls are in flight.
 //!
 //! One thread owns its connections. Two `epoll` queues make the back-pressure cheap: one has what arrives, and the other
-//! the sockets that take no more; a thread with enough calls under way waits for answers and for the second one only, with no
+//! the sockets that take no more; a thread with enough calls in flight waits for answers and for the second one only, with no
 //! system call for any connection.
 
 use super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
@@ -23,7 +23,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// One `recv` takes at most so many bytes.
+/// Largest number of bytes of one `recv`.
 const READ_BYTES: usize = 256 * 1024;
 /// Connections accepted before the others have their turn.
 const ACCEPT_BATCH: usize = 256;
@@ -48,7 +48,7 @@ const WRITERS: u64 = u64::MAX - 4;
 pub(crate) struct Network {
     pub(super) number: usize,
     pub(super) shared: Arc<Shared>,
-    /// What arrives: calls, connections, answers.
+    /// Incoming events: calls, connections, answers.
     readers: OwnedFd,
     /// Sockets that took not all of an answer.
     writers: OwnedFd,
@@ -124,7 +124,7 @@ impl Network {
         })
     }
 
-    /// Serves until a stop is requested; then calls under way are answered, for a while, and all connections closed.
+    /// Serves until a stop is requested; then calls in flight are answered, for a while, and all connections closed.
     ///
     /// # Errors
     /// When the kernel refuses to wait for events, which no peer can cause.
@@ -269,7 +269,7 @@ impl Network {
         }
     }
 
-    /// Closing the descriptor also takes it out of the event queues. Calls under way go on; nobody hears of them.
+    /// Closing the descriptor also removes it from the event queues. Calls in flight continue; their answers are dropped.
     pub(super) fn close(&mut self, ticket: Ticket) {
         if let Some(connection) = self.table.remove(ticket) {
             self.input_bytes -= connection.input.len();
@@ -337,7 +337,7 @@ impl Network {
         !self.calls.is_full() && self.held.iter().any(has_room)
     }
 
-    /// Goes on with messages that waited, where there is room now.
+    /// Continues with messages that waited, if there is room now.
     fn resume(&mut self) {
         for ticket in std::mem::take(&mut self.held) {
             if let Some(connection) = self.table.get_mut(ticket) {

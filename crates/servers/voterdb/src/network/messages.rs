@@ -15,16 +15,16 @@ use plimsoll_wire::volt::{
 
 /// Calls of a batch before it is handed over, so that the partition begins while more are read.
 const BATCH_ITEMS: usize = 256;
-/// Longest login. Whoever is not let in shall not fill the memory for messages that are not whole.
+/// Longest login, so that an unauthenticated client cannot fill the memory for incomplete messages.
 const LOGIN_BYTES_MAX: usize = 64 * 1024;
-/// Calls over all partitions that may be under way in a network thread: their answers can be long.
+/// Largest number of calls over all partitions in flight in a network thread: their answers can be long.
 const ASKS_MAX: usize = 64;
 /// Empty batches that are kept, to be filled again.
 const SPARE_MAX: usize = 64;
 /// Reading begins again below this share of the limits.
 const RESUME_PERCENT: usize = 80;
 
-/// What is left of what a connection sent.
+/// The unread bytes of a connection.
 pub(super) enum Rest<T> {
     Kept(T),
     /// It sent what is no message: the connection is of no more use.
@@ -183,7 +183,7 @@ impl Network {
         }
     }
 
-    /// Whether somebody who has not logged in has sent so many bytes without an end.
+    /// Whether a client that has not logged in has sent this many bytes without a complete message.
     fn is_too_long_a_login(&mut self, ticket: Ticket, bytes: usize) -> bool {
         bytes > LOGIN_BYTES_MAX
             && self.table.get_mut(ticket).is_some_and(|open| open.phase == Phase::Login)

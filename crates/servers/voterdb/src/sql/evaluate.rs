@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 /// Most steps for one text and one pattern: every `%` may look at all of the text.
 const LIKE_STEPS_MAX: u32 = 10_000_000;
 
-/// What expressions may refer to.
+/// The columns and parameters that expressions can refer to.
 pub(super) struct Scope<'s> {
     pub(super) sources: &'s [Source<'s>],
     pub(super) params: &'s [Datum<'static>],

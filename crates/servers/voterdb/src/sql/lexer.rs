@@ -114,7 +114,7 @@ fn number(rest: &str) -> Result<(Token, usize), String> {
         let number = text.parse().map_err(|_| format!("numeric value out of range: {text}"))?;
         return Ok((Token::Int(number), end));
     }
-    let number = text.parse().map_err(|_| format!("'{text}' is no number"))?;
+    let number = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
     Ok((Token::Float(number), end))
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum SqlError {
     /// Its values cannot be computed.
     #[error("VOLTDB ERROR: SQL ERROR {0}")]
     Run(String),
-    /// A row may not be so.
+    /// A row violates a constraint.
     #[error("VOLTDB ERROR: CONSTRAINT VIOLATION {0}")]
     Constraint(String),
 }

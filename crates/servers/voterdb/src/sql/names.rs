@@ -1,4 +1,4 @@
-//! What names mean, and which types expressions have.
+//! Meanings of names, and types of expressions.
 
 use super::schema::Table;
 use super::syntax::{Aggregate, Expr, From, Function};

@@ -65,7 +65,7 @@ const HELLO_WORLD: [Column; 3] =
     [nullable(text("HELLO", 15)), nullable(text("WORLD", 15)), text("DIALECT", 15)];
 
 impl Table {
-    /// Names are told apart without regard to case.
+    /// Returns the table with this name, ignoring case.
     pub(crate) fn find(name: &str) -> Option<Self> {
         TABLES.into_iter().find(|table| table.name().eq_ignore_ascii_case(name))
     }

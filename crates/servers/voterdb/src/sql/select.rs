@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// The clock is read once for so many rows.
+/// Rows between two readings of the clock.
 const ROWS_A_LOOK: u64 = 4_096;
 
 /// Whether the select can be run at all.
@@ -87,7 +87,7 @@ fn scope_truth(scope: &Scope<'_>, expr: &Expr, rows: &[Row]) -> Result<bool, Sql
 /// One table on the walk.
 struct Step<'q> {
     source: usize,
-    /// What can be decided once a row of this table is taken.
+    /// Conditions that can be decided once a row of this table is taken.
     filters: Vec<&'q Expr>,
     /// A value of the rows before, and the rows of this table that have it.
     join: Option<(&'q Expr, HashMap<Key, Vec<Row>>)>,

@@ -118,7 +118,7 @@ impl<'q> Groups<'q> {
         Ok(())
     }
 
-    /// Counts so many rows without looking at them, where all that is asked is their number.
+    /// Counts rows without reading them, for statements that only need their number.
     pub(super) fn count_all(&mut self, rows: Option<usize>) -> bool {
         let is_count = |what: &Computation| what.of.is_none();
         let Some(rows) = rows else { return false };
@@ -159,7 +159,7 @@ struct Kept {
     keys: Vec<Datum<'static>>,
 }
 
-/// The rows of a result: sorted, told apart, and cut, in bounded memory.
+/// The rows of a result: sorted, deduplicated and cut, in bounded memory.
 pub(super) struct Output {
     rows: Vec<Kept>,
     bytes: usize,

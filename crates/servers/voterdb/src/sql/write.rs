@@ -13,7 +13,7 @@ use plimsoll_core::clock::now_ns;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The clock is read once for so many rows.
+/// Rows between two readings of the clock.
 const ROWS_A_LOOK: usize = 4_096;
 
 /// Whether the statement can be run at all.
@@ -72,7 +72,7 @@ enum Kind {
     Delete,
 }
 
-/// What becomes of a row.
+/// The change to a row.
 enum Fate {
     Kept,
     Changed(Vec<Datum<'static>>),
@@ -111,7 +111,7 @@ impl Change {
         Ok(Self { table, kind, filter })
     }
 
-    /// What becomes of each row, part by part.
+    /// The change to each row, part by part.
     fn fates(
         &self,
         params: &[Datum<'static>],
@@ -194,7 +194,7 @@ fn updated(
             return Err(format!("{name} is the partitioning column: it cannot be updated"));
         }
         if table.key().contains(&name.as_str()) {
-            return Err(format!("{name} is the key: delete the row and insert it anew"));
+            return Err(format!("{name} is the key: delete the row and insert it again"));
         }
         Ok((place(table, name)?, ready(value.clone())?))
     };

@@ -75,7 +75,7 @@ fn tables() -> ResultTable {
     table
 }
 
-/// JDBC's number for a type, VoltDB's name, and the size that is told.
+/// JDBC's number for a type, VoltDB's name, and the size that is reported.
 fn jdbc(kind: Type, chars_max: usize) -> (i64, &'static str, i64) {
     match kind {
         Type::SmallInt => (5, "SMALLINT", 15),

@@ -1,4 +1,4 @@
-//! Who the server is.
+//! The identity of the server.
 
 use crate::Durability;
 use crate::result::{Datum, ResultTable, Type};
@@ -7,7 +7,7 @@ use plimsoll_core::clock::wall_us;
 use plimsoll_wire::volt::Welcome;
 use std::net::{IpAddr, SocketAddr};
 
-/// The version of the protocol's peer that is spoken like, and whose words these are.
+/// The version of VoltDB whose protocol and messages these are.
 const VERSION: &str = "10.1.1";
 const BUILD: &str = concat!("10.1.1_plimsoll-", env!("CARGO_PKG_VERSION"));
 
@@ -26,7 +26,7 @@ impl Identity {
         Self { start_ms: wall_us() / 1_000, address, hostname: name }
     }
 
-    /// What a login is answered with.
+    /// Returns the answer to a login.
     pub(crate) fn welcome(&self, connection_id: u64) -> Welcome<'static> {
         let leader_address = match self.address.ip() {
             IpAddr::V4(address) => address.octets(),

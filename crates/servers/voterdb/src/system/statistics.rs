@@ -16,7 +16,7 @@ use plimsoll_wire::volt::{Kind, Status, TableWriter, Value};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// What the last call that asked for differences had seen.
+/// The counts at the last call that requested differences.
 #[derive(Debug, Default)]
 pub(crate) struct Baseline {
     latency_us: Option<Histogram<u64>>,
@@ -138,7 +138,7 @@ impl Page<'_> {
         table
     }
 
-    /// What each partition ran, and the thread of transactions, whose partition is 16383.
+    /// The procedures that each partition ran, and the thread of transactions, whose partition is 16383.
     fn procedures(&self, database: &Database<'_>, transactions: &ProcedureCounts) -> ResultTable {
         let number = |name| (name, Type::BigInt);
         let mut table = self.table(&[
@@ -240,7 +240,7 @@ impl Page<'_> {
         bytes
     }
 
-    /// What each connection called, with times in ms.
+    /// The calls of each connection, with times in ms.
     fn initiators(&self) -> ResultTable {
         let (number, whole) = (|name| (name, Type::BigInt), |name| (name, Type::Integer));
         let mut table = self.table(&[

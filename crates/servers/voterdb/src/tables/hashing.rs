@@ -1,5 +1,5 @@
-//! Hash maps of numbers that cost a multiplication a key. The keys are phone numbers of votes: nobody gains from keys
-//! that collide but who overloads their own benchmark.
+//! Hash maps of numbers that cost a multiplication per key. The keys are phone numbers of votes: an attacker with colliding
+//! keys would only slow down their own benchmark.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -5,7 +5,7 @@ use crate::statistics::ProcedureCounts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What `Vote` returns.
+/// The results of `Vote`.
 pub(crate) const ACCEPTED: i64 = 0;
 const INVALID_CONTESTANT: i64 = 1;
 const OVER_LIMIT: i64 = 2;
@@ -74,7 +74,7 @@ pub(crate) struct Greeting {
     pub(crate) world: Option<String>,
 }
 
-/// What one thread owns.
+/// The data that one thread owns.
 #[derive(Debug, Default)]
 pub(crate) struct Partition {
     votes: Votes,
@@ -85,14 +85,14 @@ pub(crate) struct Partition {
     greetings: Arc<Greetings>,
     pub(crate) replicated: Arc<Replicated>,
     pub(crate) counts: ProcedureCounts,
-    /// How everything was before a transaction of several changes that is under way.
+    /// The state before a transaction of several changes that has not ended.
     before: Option<Box<Before>>,
 }
 
 /// The rows of HELLOWORLD by their key.
 pub(crate) type Greetings = BTreeMap<String, Greeting>;
 
-/// What brings a partition back to where it was.
+/// The data that restores a partition.
 #[derive(Debug)]
 struct Before {
     /// How many votes there were. Others may stand behind them.

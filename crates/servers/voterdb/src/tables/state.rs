@@ -9,10 +9,10 @@ impl State {
     /// Characters of a state, at most.
     pub(crate) const CHARS_MAX: usize = 2;
 
-    /// The state of a phone number whose area code nobody knows.
+    /// The state of a phone number with an unknown area code.
     pub(crate) const UNKNOWN: Self = Self((b'X' as u64) << 56 | (b'X' as u64) << 48);
 
-    /// Nothing for a longer text, and for one with a NUL, which could not be told from the filling.
+    /// Returns `None` for a longer text, and for one with a NUL, which is also the padding.
     pub(crate) fn new(text: &str) -> Option<Self> {
         if text.chars().count() > Self::CHARS_MAX || text.contains('\0') {
             return None;

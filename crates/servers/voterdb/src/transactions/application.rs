@@ -77,7 +77,7 @@ pub(super) fn heatmap(database: &Database<'_>) -> Vec<ResultTable> {
     vec![states, sums]
 }
 
-/// The states in which nobody has more votes than this contestant, at most so many, most votes first.
+/// The states in which no contestant has more votes than this one, at most `most`, most votes first.
 pub(super) fn winning_states(contestant: i64, most: i64, database: &Database<'_>) -> ResultTable {
     let mut table = ResultTable::new(&[("STATE", Type::Text), ("NUM_VOTES", Type::BigInt)]);
     let Some(winners) = heatmap(database).into_iter().next() else { return table };

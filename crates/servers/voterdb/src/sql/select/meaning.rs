@@ -1,4 +1,4 @@
-//! What a select means: names bound, `*` written out, aggregates found, types known.
+//! The meaning of a select: names bound, `*` written out, aggregates found, types known.
 
 use crate::result::{Datum, Type};
 use crate::sql::names::{Named, bind, kind, tables};
@@ -146,7 +146,7 @@ fn items(
     Ok(found)
 }
 
-/// What the rows are sorted by: a column of the result by its number or name, or any expression.
+/// The sort keys of the rows: a column of the result by its number or name, or any expression.
 fn order(select: &Select, items: &[Shown], tables: &[Named]) -> Result<Vec<Order>, String> {
     let one = |order: &Order| {
         let by = match &order.by {

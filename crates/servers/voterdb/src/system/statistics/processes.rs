@@ -1,4 +1,4 @@
-//! What the kernel knows of this process.
+//! The kernel's figures about this process.
 
 use plimsoll_core::clock::now_ns;
 use plimsoll_serving::cpu_time::process_cpu_ns;
