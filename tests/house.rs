@@ -49,7 +49,11 @@ fn two_commands_do_all_the_set_up() {
     for program in ["nginx", "openssl", "curl"] {
         assert!(makefile.contains(&format!("{program}:")), "{program} is nobody's to install");
     }
-    assert!(read(".ci/run").lines().any(|line| line == "make test"));
+    let ci = read(".ci/run");
+    for step in ["make check", "make test", "fuzz", "minimum", "licences"] {
+        let is_step = |line: &str| line.starts_with("step ") && line.ends_with(&format!("\" {step}"));
+        assert!(ci.lines().any(is_step), "CI does not run {step}");
+    }
     assert!(makefile.contains("@./.ci/clients\n"), "nobody installs Vespa's clients");
     for program in [".ci/run", ".ci/tests", ".ci/tools", ".ci/clients"] {
         let mode = std::fs::metadata(root().join(program)).unwrap().permissions().mode();
