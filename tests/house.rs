@@ -51,7 +51,8 @@ fn two_commands_do_all_the_set_up() {
     }
     let ci = read(".ci/run");
     for step in ["make check", "make test", "fuzz", "minimum", "licences"] {
-        let is_step = |line: &str| line.starts_with("step ") && line.ends_with(&format!("\" {step}"));
+        let is_step =
+            |line: &str| line.starts_with("step ") && line.ends_with(&format!("\" {step}"));
         assert!(ci.lines().any(is_step), "CI does not run {step}");
     }
     assert!(makefile.contains("@./.ci/clients\n"), "nobody installs Vespa's clients");
@@ -119,6 +120,16 @@ fn each_room_has_a_page_of_its_own_that_points_at_files() {
         for link in links {
             assert!(room.join(link).exists(), "{}/README.md: {link} is not there", room.display());
         }
+    }
+}
+
+#[test]
+fn each_library_has_an_example_that_compiles() {
+    for room in rooms() {
+        let library = read(&format!("crates/{room}/src/lib.rs"));
+        let page: Vec<&str> = library.lines().take_while(|line| line.starts_with("//!")).collect();
+        let is_example = |line: &&str| matches!(**line, "//! ```" | "//! ```no_run");
+        assert!(page.iter().any(is_example), "crates/{room}/src/lib.rs: no example");
     }
 }
 
