@@ -124,6 +124,15 @@ fn each_room_has_a_page_of_its_own_that_points_at_files() {
 }
 
 #[test]
+fn measurements_are_benches_and_not_ignored_tests() {
+    for (path, text) in sources(&root().join("crates")) {
+        let mut reasons = text.lines().filter(|line| line.trim_start().starts_with("#[ignore"));
+        let measures = reasons.find(|line| line.contains("measure") || line.contains("figures"));
+        assert_eq!(measures, None, "{}: make it a bench", path.display());
+    }
+}
+
+#[test]
 fn each_library_has_an_example_that_compiles() {
     for room in rooms() {
         let library = read(&format!("crates/{room}/src/lib.rs"));
