@@ -137,7 +137,7 @@ fn each_library_has_an_example_that_compiles() {
     for room in rooms() {
         let library = read(&format!("crates/{room}/src/lib.rs"));
         let page: Vec<&str> = library.lines().take_while(|line| line.starts_with("//!")).collect();
-        let is_example = |line: &&str| matches!(**line, "//! ```" | "//! ```no_run");
+        let is_example = |line: &&str| matches!(*line, "//! ```" | "//! ```no_run");
         assert!(page.iter().any(is_example), "crates/{room}/src/lib.rs: no example");
     }
 }
