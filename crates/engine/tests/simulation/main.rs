@@ -18,7 +18,6 @@ mod preamble;
 mod scene;
 mod scripted;
 mod shared;
-mod stalls;
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
