@@ -3,10 +3,10 @@
 CARGO ?= cargo
 BIN   := target/release/plimsoll
 # What tests and benchmarks need from Debian or Ubuntu: a program, and the package that has it.
-TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
+TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl jq:jq javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
 BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 
-.PHONY: all build run test test-fast test-engines check bench seek-table zoo sabotage golden schema clean test-tools bench-tools
+.PHONY: all build run test test-fast test-engines check bench seek-table zoo sabotage figures golden schema clean test-tools bench-tools
 
 all: build
 
@@ -51,6 +51,12 @@ seek-table: build bench-tools
 # machine that nobody else uses. Writes its table into docs/verdicts.md. As root also quotas, few ports, and disks.
 sabotage: build
 	$(CARGO) run --release --locked --package plimsoll-sabotage -- all --page docs/verdicts.md
+
+# Samples with figures in README.md and docs/, printed anew by the release build, with date and machine. The tests execute the same
+# commands and compare all but the figures (tests/docs). About ten minutes on a machine that nobody else uses.
+figures: export PLIMSOLL_FIGURES = $(CURDIR)/$(BIN)
+figures: build test-tools
+	$(CARGO) test --locked --package plimsoll --test all -- docs:: --test-threads 1
 
 # Writes the expected outputs of golden tests anew, for a look at the difference.
 golden:

@@ -47,7 +47,12 @@ fn two_commands_do_all_the_set_up() {
     for program in ["nginx", "openssl", "curl"] {
         assert!(makefile.contains(&format!("{program}:")), "{program} is nobody's to install");
     }
-    assert!(read(".ci/run").lines().any(|line| line == "make test"));
+    let ci = read(".ci/run");
+    for step in ["make check", "make test", "fuzz", "minimum", "licences"] {
+        let is_step =
+            |line: &str| line.starts_with("step ") && line.ends_with(&format!("\" {step}"));
+        assert!(ci.lines().any(is_step), "CI does not run {step}");
+    }
     assert!(makefile.contains("@./.ci/clients\n"), "nobody installs Vespa's clients");
     for program in [".ci/run", ".ci/tests", ".ci/tools", ".ci/clients"] {
         let mode = std::fs::metadata(root().join(program)).unwrap().permissions().mode();
@@ -113,6 +118,25 @@ fn each_room_has_a_page_of_its_own_that_points_at_files() {
         for link in links {
             assert!(room.join(link).exists(), "{}/README.md: {link} is not there", room.display());
         }
+    }
+}
+
+#[test]
+fn measurements_are_benches_and_not_ignored_tests() {
+    for (path, text) in sources(&root().join("crates")) {
+        let mut reasons = text.lines().filter(|line| line.trim_start().starts_with("#[ignore"));
+        let measures = reasons.find(|line| line.contains("measure") || line.contains("figures"));
+        assert_eq!(measures, None, "{}: make it a bench", path.display());
+    }
+}
+
+#[test]
+fn each_library_has_an_example_that_compiles() {
+    for room in rooms() {
+        let library = read(&format!("crates/{room}/src/lib.rs"));
+        let page: Vec<&str> = library.lines().take_while(|line| line.starts_with("//!")).collect();
+        let is_example = |line: &&str| matches!(*line, "//! ```" | "//! ```no_run");
+        assert!(page.iter().any(is_example), "crates/{room}/src/lib.rs: no example");
     }
 }
 

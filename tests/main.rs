@@ -10,6 +10,7 @@ mod asked_again;
 mod certificates;
 mod cli;
 mod dice;
+mod docs;
 mod documents;
 mod e2e;
 mod engines;

@@ -340,6 +340,19 @@ impl Ended {
         self
     }
 
+    /// The same, for a command that stands at this place of a page.
+    #[track_caller]
+    pub fn expect_of(self, at: &str, code: i32) -> Self {
+        let is_expected = self.code == Some(code);
+        if !is_expected && self.held_up_by_others().is_none() {
+            panic!(
+                "{at}: exit code {:?}, not {code}\n--- stdout\n{}\n--- stderr\n{}",
+                self.code, self.stdout, self.stderr
+            );
+        }
+        self.expect(code)
+    }
+
     /// Returns its stderr, but for the line that says that others kept it from a processor: a test that asks
     /// what is *not* said does not ask about the machine.
     pub fn said(&self) -> String {

@@ -57,6 +57,9 @@ fn a_pipe_that_is_not_read_enters_no_time_of_the_target() {
         let reader = pipe(&place, name, Duration::from_secs(4));
         let slow = visit(&place, &target, &[form, &["--out", name]].concat(), 3);
         assert_eq!(reader.join().unwrap(), DOCUMENTS as usize);
+        let page = place.run(["report"]).stdout;
+        let limit: Vec<_> = page.lines().filter(|line| line.starts_with("Limit ")).collect();
+        crate::docs::expect_sample("docs/visit.md", "slow output", &limit.join("\n"));
         let limited_s = slow.number("/visit/output_limited_s");
         assert!((2.0..5.0).contains(&limited_s), "{form:?}: {limited_s} s");
         assert_eq!(null.number("/visit/output_limited_s"), 0.0);

@@ -95,6 +95,22 @@ fn its_version() {
 }
 
 #[test]
+fn a_reader_of_stderr_that_goes_away_changes_no_exit_code() {
+    let (place, server) = (Place::new(), crate::server::Server::ok());
+    let script = format!(
+        "{} load {} --clients 1 --requests 5 --quiet --slo p95=0.001ms 2>&1 >page | true; \
+         echo ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_plimsoll"),
+        server.url()
+    );
+    let command = place.program("bash", ["-c", &script]);
+    let ended = crate::process::Running::start(command, b"").wait(crate::process::PATIENCE);
+    // 3 where other programs took its processor meanwhile.
+    assert!(["2\n", "3\n"].contains(&ended.stdout.as_str()), "{}", ended.stdout);
+    assert!(place.read("page").contains("MISSED p95"), "{}", place.read("page"));
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let place = Place::new();
     let program = env!("CARGO_BIN_EXE_plimsoll");

@@ -32,6 +32,7 @@ fn the_quickstart_shows_a_search_server_measured() {
         let found = ended.stdout[at..].find(part);
         at += found.unwrap_or_else(|| panic!("no {part:?} (in this place) in\n{}", ended.stdout));
     }
+    crate::docs::expect_sample("README.md", "quickstart", &ended.stdout);
     assert_eq!(
         std::fs::read_dir(place.path().join("runs")).unwrap().count(),
         2,

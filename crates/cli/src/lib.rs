@@ -1,4 +1,9 @@
 //! The program `plimsoll`: flags become a scenario, a scenario becomes a run, an outcome becomes an exit code.
+//!
+//! ```
+//! let words = ["load", "http://127.0.0.1:8080/", "--rate", "100"].map(String::from);
+//! assert!(plimsoll::check_words(&words).is_ok());
+//! ```
 
 mod commands;
 

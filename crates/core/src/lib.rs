@@ -2,6 +2,18 @@
 //!
 //! Everything here is arithmetic over what it is given, so that properties can be proved by tests and the
 //! whole engine can run on a virtual clock.
+//!
+//! ```
+//! use plimsoll_core::{histogram::Histogram, units::Span};
+//!
+//! let timeout: Span = "1.5s".parse()?;
+//! let mut times = Histogram::new();
+//! times.record(timeout.ns);
+//! times.record(2 * timeout.ns);
+//! assert_eq!(times.count(), 2);
+//! assert!(times.mean_ns() >= 2.2e9 && times.max_ns() >= 3_000_000_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod admission;
 pub mod assertion;

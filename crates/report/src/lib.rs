@@ -13,6 +13,15 @@
 //! 3. [`journal::Journal`] appends each second of the run and a bounded sample of its failures.
 //! 4. [`assemble::assemble`] makes the record, [`folder::RunFolder::finish`] puts it in the place of the first.
 //! 5. [`load::load`] reads it, or makes it from the journal when step 4 never came.
+//!
+//! ```
+//! use plimsoll_report::result_filter::{Columns, filter};
+//!
+//! let mut out = Vec::new();
+//! let summaries = filter(&mut &b"no summary here\n"[..], Columns::Newest, &mut out)?;
+//! assert_eq!(summaries, 0);
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 pub mod assemble;
 pub mod benchpress;

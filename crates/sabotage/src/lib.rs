@@ -2,6 +2,12 @@
 //! been right, and looks whether the verdict says so.
 //!
 //! Three rooms: targets with their truth, sabotages, and the judging of what a run said about itself. Two stages use
+//!
+//! ```
+//! use plimsoll_sabotage::targets::closed_form::quantile;
+//!
+//! assert_eq!(quantile(&[1, 2, 3, 4], 0.5), 2);
+//! ```
 
 pub mod judging;
 pub mod sabotages;

@@ -2,6 +2,14 @@
 //!
 //! A codec implements [`Protocol`]. The engine owns the connection and the buffers; the codec owns the
 //! meaning of the bytes. The same codec therefore runs over TCP, over TLS and over the simulated network.
+//!
+//! ```
+//! use plimsoll_wire::vespa::DocumentId;
+//!
+//! let id = DocumentId::parse("id:shop:music::1")?;
+//! assert_eq!(id.namespace(), "shop");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod http;
 pub mod http1;

@@ -342,27 +342,6 @@ mod tests {
         assert_eq!((unsigned(b"18446744073709551615"), unsigned(b"-1")), (Some(u64::MAX), None));
     }
 
-    /// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored skipping`.
-    #[test]
-    #[ignore = "a measurement, not a check"]
-    fn skipping_a_reply_of_ten_hits() {
-        let hit = json!({"id": "id:doc:doc::12345", "relevance": 0.381_749, "source": "plimsoll",
-            "fields": {"sddocname": "doc", "documentid": "id:doc:doc::12345", "title": "a word, two",
-                "body": "an area of sand \"sloping\" down to the water ".repeat(8), "score": 17}});
-        let reply =
-            json!({"root": {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": 42},
-            "coverage": {"coverage": 100, "full": true}, "children": vec![hit; 10]}})
-            .to_string();
-        let errors = Pointer::parse("/root/errors").unwrap();
-        let rounds = 20_000;
-        let start = plimsoll_core::clock::now_ns();
-        for _ in 0..rounds {
-            assert!(errors.find(std::hint::black_box(reply.as_bytes())).is_none());
-        }
-        let ns = (plimsoll_core::clock::now_ns() - start) / rounds;
-        println!("{} bytes in {ns} ns: {:.2} GB/s", reply.len(), reply.len() as f64 / ns as f64);
-    }
-
     fn any_json() -> impl Strategy<Value = Value> {
         let key = "[a-c\"\\\\/~é0-2]{0,3}";
         let leaf = prop_oneof![

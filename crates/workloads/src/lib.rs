@@ -4,6 +4,13 @@
 //! Nothing here opens a socket. Request files: [`query_file`] (vespa-fbench's format) and
 //! [`ndjson`]; their requests become bytes in [`render`], are counted by [`classes`] and judged by
 //! [`checks`]. Texts to search: [`corpus`]; the queries that fit a text: [`query_mix`].
+//!
+//! ```
+//! use plimsoll_workloads::edit_distance::{edit_distance, near_miss};
+//!
+//! assert_eq!(edit_distance(b"wahle", b"whale"), 2);
+//! assert_eq!(near_miss("timout", &["timeout", "targets"]), Some("timeout"));
+//! ```
 
 pub mod checks;
 pub mod classes;

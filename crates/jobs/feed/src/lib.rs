@@ -5,6 +5,14 @@
 //! shard that all operations on this document go to. There [`Order`] lets it wait for an earlier one on the same
 //! document, [`Window`] says how many may be under way, [`Circuit`] whether the target is worth asking at
 //! all, and [`FeedSessions`] sends it until it is settled: accepted, or written to the [`FailedOperations`].
+//!
+//! ```
+//! use plimsoll_feed::{Kind, parse};
+//!
+//! let operation = parse(br#"{"put":"id:shop:music::1","fields":{"year":1977}}"#).unwrap();
+//! assert!(matches!(operation.kind, Kind::Put));
+//! assert_eq!(operation.id.as_str(), "id:shop:music::1");
+//! ```
 
 mod answer;
 mod batch;

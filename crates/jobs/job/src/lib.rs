@@ -3,6 +3,15 @@
 //!
 //! A job is a crate of its own beside this one, and a [`job::Job`]. It reads its flags, makes sessions, and gives them to
 //! [`keeping::carry_out`], which keeps the record of whatever drives the engine.
+//!
+//! ```
+//! use plimsoll_job::url::Url;
+//!
+//! let url = Url::parse("http://127.0.0.1:8080/search/?query=sea")?;
+//! assert_eq!(url.target, "/search/?query=sea");
+//! assert!(Url::parse("127.0.0.1:8080").is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod child;
 pub mod contact;

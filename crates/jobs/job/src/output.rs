@@ -60,10 +60,10 @@ fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
     format!("{flag} {}: {error}; check the path", path.display())
 }
 
-/// A line on stderr.
-#[allow(clippy::print_stderr)]
+/// A line on stderr. Nobody has to read it: a run does not end because its reader is gone.
 pub fn note(text: &str) {
-    eprintln!("{text}");
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Set when a file of the result could not be written, which [`code`] makes an exit code of.

@@ -12,6 +12,13 @@
 //! | [`sessions`] | the users of a cell |
 //! | [`asking`] | sessions that ask once and keep the replies |
 //! | [`cell`] | a cell's numbers from its repeats |
+//!
+//! ```
+//! use plimsoll_search::SearchError;
+//!
+//! let error = SearchError::new("matrix.toml:3: users: 0 users ask nothing");
+//! assert!(error.to_string().starts_with("matrix.toml:3"));
+//! ```
 
 pub mod asking;
 pub mod builtin;

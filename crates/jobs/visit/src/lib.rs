@@ -4,6 +4,18 @@
 //! [`Visit`] holds the slices and the output; [`VisitSessions`] lets the engine ask for them. The walk of a
 //! document: a piece of a reply comes in, [`ReplyReader`] finds the documents in it, the slice looks at their ids, the lines go
 //! to the output, and only then counts the token that covers them.
+//!
+//! ```
+//! use plimsoll_visit::IdDigest;
+//!
+//! // The digest of a set of documents does not depend on their order.
+//! let digest = |ids: [&str; 2]| {
+//!     let mut digest = IdDigest::of(ids[0]);
+//!     digest.add(IdDigest::of(ids[1]));
+//!     digest.to_string()
+//! };
+//! assert_eq!(digest(["id:a:doc::1", "id:a:doc::2"]), digest(["id:a:doc::2", "id:a:doc::1"]));
+//! ```
 
 mod answer;
 mod at_once;

@@ -9,6 +9,14 @@
 //! a success in the ledger; the tally tells them apart. Of a call without a definite answer nobody knows whether it was
 //! done: it is counted as unknown, so that the rows can be held against the answers exactly
 //! ([`WriteCheck`](plimsoll_core::voter::WriteCheck)).
+//!
+//! ```
+//! use plimsoll_voter::{Ballots, Game};
+//!
+//! let ballots = Ballots::new(Game::default())?;
+//! assert_eq!(ballots.ballot(7).phone, ballots.ballot(7).phone);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod ballots;
 mod command;

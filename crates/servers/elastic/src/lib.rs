@@ -1,6 +1,16 @@
 //! A search server that speaks Elasticsearch's API: indices of several shards, documents, searches. Replies and errors have
 //! the shape of version 7; `docs/elasticsearch.md` says what is spoken and where the differences are. It can stand
 //! beside another API on the same port.
+//!
+//! ```no_run
+//! use plimsoll_serving::stop::Stop;
+//! use std::net::TcpListener;
+//!
+//! let stop = Stop::new()?;
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! plimsoll_elastic::run(listener, &plimsoll_elastic::ElasticConfig::new("data"), &stop)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod api;
 mod dialect;

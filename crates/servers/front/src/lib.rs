@@ -4,6 +4,14 @@
 //!
 //! It is not the loop of `plimsoll_serving::http`: that one answers from the thread that reads, drops bodies, and knows
 //! neither HTTP/2 nor replies that are sent while they are made.
+//!
+//! ```
+//! use plimsoll_front::{Durability, json};
+//!
+//! let reply = json(hyper::StatusCode::OK, "application/json", b"{}".to_vec());
+//! assert_eq!(reply.status(), 200);
+//! assert_eq!(Durability::default(), Durability::Sync);
+//! ```
 
 mod connections;
 pub mod gzip;

@@ -1,5 +1,11 @@
 //! The part that the search servers share below their languages. A query language ends in a tree of [`query`]; [`plan`] checks the
 //! tree against the fields of an index, and [`execute`] runs it. [`scan`] finds text without an index.
+//!
+//! ```
+//! use plimsoll_index::text::Analysis;
+//!
+//! assert_eq!(Analysis::Words.words("How deep may she lie?"), ["how", "deep", "may", "she", "lie"]);
+//! ```
 
 pub mod automaton;
 mod complement;

@@ -3,6 +3,16 @@
 //!
 //! `stages` does the work, `service` takes requests through it, `frames` and `http` talk to
 //! clients; the other modules are the kernels and know nothing of requests.
+//!
+//! ```no_run
+//! use plimsoll_serving::stop::Stop;
+//! use std::net::TcpListener;
+//!
+//! let stop = Stop::new()?;
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! plimsoll_ranker::run(listener, plimsoll_ranker::RankConfig::mini(), &stop)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod chase;
 mod compact;

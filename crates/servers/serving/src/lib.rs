@@ -1,6 +1,21 @@
 //! The parts that the servers under test share. Each is a `run(listener, config, stop)` or a `serve` that takes a bound listener,
 //! so that tests bind port 0, and returns when [`stop::Stop`] was requested. No server imports the engine: a benchmark
 //! must not share a loop with its victim.
+//!
+//! ```
+//! use plimsoll_serving::stop::Stop;
+//!
+//! let stop = Stop::new()?;
+//! let own = stop.clone();
+//! let server = std::thread::spawn(move || {
+//!     while !own.is_requested() {
+//!         std::thread::yield_now();
+//!     }
+//! });
+//! stop.request();
+//! server.join().expect("the server ends");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 pub mod accept;
 pub mod arrivals;

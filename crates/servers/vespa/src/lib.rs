@@ -9,6 +9,16 @@
 //! Clients come through containers: ports with limits and counters of their own, over one store.
 //!
 //! YQL and the simple query language end in a tree of `plimsoll_index::query`, which that crate plans and runs.
+//!
+//! ```no_run
+//! use plimsoll_serving::stop::Stop;
+//! use std::net::TcpListener;
+//!
+//! let stop = Stop::new()?;
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! plimsoll_vespa::run(vec![listener], plimsoll_vespa::VespaConfig::new("data"), &stop)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod benchmark_headers;
 mod container;

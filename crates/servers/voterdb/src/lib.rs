@@ -6,6 +6,16 @@
 //!
 //! Memory grows with the rows, and with nothing else: calls in flight are limited by `pending_calls` and `pending_bytes` of
 //! each network thread, above which its sockets are not read, results by 40 MiB, messages by 50 MiB.
+//!
+//! ```no_run
+//! use plimsoll_serving::stop::Stop;
+//! use std::net::TcpListener;
+//!
+//! let stop = Stop::new()?;
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! plimsoll_voterdb::Server::open(plimsoll_voterdb::VoterConfig::default())?.serve(listener, None, &stop)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod arguments;
 mod executor;

@@ -7,7 +7,6 @@ use crate::field_set::FieldSet;
 use crate::operation::{apply, parse_put, parse_update};
 use crate::render::{Tensors, push_values};
 use crate::schema::Schemas;
-use plimsoll_core::clock::now_ns;
 use serde_json::{Value as Json, json};
 
 fn fields(schemas: &Schemas, values: &Values) -> Json {
@@ -409,48 +408,4 @@ fn bad_updates_are_refused_with_the_reason() {
         let error = parse_update(body.as_bytes(), &schema).unwrap_err();
         assert!(error.starts_with(message), "{edit}\n{error}");
     }
-}
-
-/// How fast bodies are read and documents written; run with `--ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn measure_reading_and_writing() {
-    let schemas = schemas();
-    let schema = &schemas.types()[0];
-    let words = "the load line of a ship marks how deep she may lie ".repeat(18);
-    let mut small = full();
-    small["artist"] = json!(words);
-    let vector: Vec<f64> = (0..3).map(|n| f64::from(n) * 0.123_456).collect();
-    small["embedding"] = json!(vector);
-    let body = json!({ "fields": small }).to_string();
-    let per_second = |name: &str, bytes: usize, work: &mut dyn FnMut()| {
-        let (start, mut rounds) = (now_ns(), 0_u64);
-        while now_ns() - start < 1_000_000_000 {
-            (0..100).for_each(|_| work());
-            rounds += 100;
-        }
-        let seconds = (now_ns() - start) as f64 / 1e9;
-        let rate = rounds as f64 / seconds;
-        println!("{name}: {rate:.0}/s, {:.0} MB/s", rate * bytes as f64 / 1e6);
-    };
-    let size = body.len();
-    println!("body of {size} bytes");
-    per_second("parse_put", size, &mut || drop(parse_put(body.as_bytes(), schema).unwrap()));
-    per_second("serde_json::Value", size, &mut || {
-        drop(serde_json::from_slice::<Json>(body.as_bytes()).unwrap());
-    });
-    let values = put(schema, &small);
-    let mut bytes = Vec::new();
-    per_second("encode", size, &mut || {
-        bytes.clear();
-        values.encode(&schemas, &mut bytes);
-    });
-    println!("stored in {} bytes", bytes.len());
-    per_second("decode", size, &mut || drop(Values::decode(&schemas, &bytes).unwrap()));
-    let mut out = Vec::new();
-    per_second("render from stored bytes", size, &mut || {
-        out.clear();
-        let set = &FieldSet::Every;
-        crate::render::push_stored(&mut out, &schemas, &bytes, set, Tensors::Short).unwrap();
-    });
 }

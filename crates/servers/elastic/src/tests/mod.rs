@@ -5,7 +5,6 @@ mod api_tests;
 mod durability;
 mod errors;
 mod fuzzy_modes;
-mod loading;
 mod mappings;
 mod refreshing;
 mod scan_mode;

@@ -1,11 +1,9 @@
 //! Tests that start the server on a free port and speak to it as any client would.
 
-mod bench;
 mod collection_tests;
 mod combining;
 mod dictionary_reads;
 mod document_tests;
-mod feed_bench;
 mod front_tests;
 mod http_tests;
 mod lifecycle;

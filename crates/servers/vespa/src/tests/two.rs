@@ -91,6 +91,8 @@ impl Two {
     }
 
     /// Keeps so many requests under way until `next` has none left; gives the statuses.
+    // benches/writing.rs includes this file for it.
+    #[allow(dead_code)]
     pub(super) fn flood(
         &self,
         width: usize,

@@ -1,7 +1,6 @@
 //! Tests of the server as a whole, over its port.
 
 mod application;
-mod bench;
 mod durability;
 mod http;
 mod limits;
@@ -190,27 +189,6 @@ impl Client {
             status: response.status,
             text: response.status_text.unwrap_or_default().to_owned(),
             tables: tables.collect(),
-        }
-    }
-
-    /// Takes so many responses without a look.
-    pub(super) fn skip(&mut self, mut responses: usize) {
-        let mut buffer = [0; 64 * 1024];
-        loop {
-            let mut used = 0;
-            while responses > 0
-                && let Some(length) = frame_length(&self.input[used..]).unwrap()
-            {
-                used += length;
-                responses -= 1;
-            }
-            self.input.drain(..used);
-            if responses == 0 {
-                return;
-            }
-            let count = self.stream.read(&mut buffer).unwrap();
-            assert!(count > 0, "the server closed the connection");
-            self.input.extend_from_slice(&buffer[..count]);
         }
     }
 

@@ -170,18 +170,3 @@ fn options_out_of_range_are_told() {
     assert!(refuse(|o| o.zipf_exponent = f64::NAN).contains("zipf exponent"));
     assert!(refuse(|o| o.planted_words = 33).contains("planted words"));
 }
-
-/// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored speed
-/// --nocapture`.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn speed() {
-    let options = SyntheticOptions::new(5, Size::Bytes(500_000_000));
-    let start = plimsoll_core::clock::now_ns();
-    let corpus = Synthetic::new(&options).unwrap();
-    let ready = plimsoll_core::clock::now_ns();
-    let manifest = corpus.write_ndjson(&mut std::io::sink(), 1, &mut |_| {}).unwrap();
-    let seconds = (plimsoll_core::clock::now_ns() - ready) as f64 / 1e9;
-    let megabytes = manifest.ndjson_bytes.unwrap() as f64 / 1e6;
-    println!("{} ms to prepare, {:.0} MB/s", (ready - start) / 1_000_000, megabytes / seconds);
-}

@@ -1,10 +1,11 @@
-//! Figures, not verdicts: run by hand in a release build.
-//!
-//! `cargo test --release -p plimsoll-vespa tests::bench -- --ignored --nocapture`
+//! Writing and searching: rates, times until a write is found, starts and stops. `cargo bench -p plimsoll-vespa --bench searching`
 
-use super::{Client, Numbers, TestServer, document, encode, start_with};
-use crate::VespaConfig;
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
 use plimsoll_core::clock::now_ns;
+use plimsoll_probe::{Client, Numbers, TestServer, document, encode};
+use plimsoll_vespa::{VespaConfig, run};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const DOCUMENTS: usize = 100_000;
@@ -34,9 +35,24 @@ fn body(numbers: &mut Numbers) -> String {
     )
 }
 
-#[test]
-#[ignore = "a measurement; needs a release build and a quiet machine"]
-fn feed_and_search_speed() {
+fn start_with(config: VespaConfig) -> TestServer {
+    TestServer::start(1, |listeners, stop| run(listeners, config, &stop)).0
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn main() {
     let folder = tempfile::tempdir().unwrap();
     let server = start_with(VespaConfig::new(folder.path()));
     for connections in [1, 8, 32] {
@@ -65,7 +81,7 @@ fn feed_and_search_speed() {
     }
     search_speed(&mut client);
     let crashed = tempfile::tempdir().unwrap();
-    super::lifecycle::copy_folder(folder.path(), crashed.path());
+    copy_folder(folder.path(), crashed.path());
     let start_ns = now_ns();
     let second = start_with(VespaConfig::new(crashed.path()));
     second.client().get("/status.html");

@@ -1,14 +1,23 @@
-//! How fast documents come in and go out. Figures, not verdicts: run by hand in a release build.
-//!
-//! `cargo test --release -p plimsoll-vespa tests::feed_bench -- --ignored --nocapture`
+//! Puts of 1 kB over HTTP/2 with each durability, and visits of what they wrote: rates, CPU time and commits.
+//! `cargo bench -p plimsoll-vespa --bench writing`; `PUTS=N` for another number of documents.
 
-use super::two::Two;
-use super::{Client, start_with};
-use crate::VespaConfig;
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+#[path = "../src/tests/two.rs"]
+#[allow(dead_code)]
+mod two;
+
 use plimsoll_core::clock::now_ns;
 use plimsoll_front::Durability;
+use plimsoll_probe::{Client, TestReply, TestServer};
+use plimsoll_vespa::{VespaConfig, run};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use two::Two;
+
+fn start_with(config: VespaConfig) -> TestServer {
+    TestServer::start(1, |listeners, stop| run(listeners, config, &stop)).0
+}
 
 /// Processor time of the process so far, in seconds.
 fn cpu_s() -> f64 {
@@ -17,9 +26,7 @@ fn cpu_s() -> f64 {
     (rest[11].parse::<f64>().unwrap() + rest[12].parse::<f64>().unwrap()) / 100.0
 }
 
-#[test]
-#[ignore = "a measurement; needs a release build and a quiet machine"]
-fn puts_and_visits() {
+fn main() {
     let count = std::env::var("PUTS").map_or(100_000, |count| count.parse().unwrap());
     for durability in [Durability::Sync, Durability::Async, Durability::None] {
         let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,32 @@
-//! How fast documents come in and are found. Prints figures with
-//! `cargo test --release -p plimsoll-elastic loading -- --ignored --nocapture`.
+//! Bulk loads of 60,000 documents and searches of them, in each mode: rates and times.
+//! `cargo bench -p plimsoll-elastic --bench loading`
 
-use super::*;
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
 use plimsoll_core::clock::now_ns;
-use plimsoll_probe::Numbers;
+use plimsoll_elastic::{ElasticConfig, FuzzyMode, run};
+use plimsoll_front::Durability;
+use plimsoll_probe::{Client, JSON, Numbers, TestServer};
+use serde_json::{Value as Json, json};
+use std::net::TcpListener;
+use std::path::Path;
+
+const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";
+
+/// A server whose writes are not synchronised.
+fn server(folder: &Path, fuzzy: FuzzyMode) -> TestServer {
+    let config =
+        ElasticConfig { fuzzy, durability: Durability::Async, ..ElasticConfig::new(folder) };
+    let serve =
+        move |mut listeners: Vec<TcpListener>, stop| run(listeners.remove(0), &config, &stop);
+    TestServer::start(1, serve).0
+}
+
+/// A request that must succeed.
+fn ok(client: &mut Client, method: &str, path: &str, body: &str) {
+    let reply = client.request(method, path, JSON, body.as_bytes());
+    assert!(reply.status < 300, "{method} {path}: {} {}", reply.status, reply.body);
+}
 
 /// Text of about 430 bytes a document: a Zipf-like choice of words.
 fn corpus(documents: usize) -> Vec<String> {
@@ -33,20 +56,18 @@ fn corpus(documents: usize) -> Vec<String> {
         .collect()
 }
 
-#[test]
-#[ignore = "prints figures; takes a while"]
-fn elastic_loading() {
+fn main() {
     let documents = corpus(60_000);
     let bytes: usize = documents.iter().map(String::len).sum();
     for (mode, shards) in [(FuzzyMode::Index, 1), (FuzzyMode::Index, 5), (FuzzyMode::Automaton, 1)]
     {
         let folder = tempfile::tempdir().unwrap();
         let server = server(folder.path(), mode);
-        let mut es = Elastic::new(&server);
+        let mut client = server.client();
         let index = json!({"settings": {"number_of_shards": shards}, "mappings": {"properties": {
             "body": {"type": "text"}, "author": {"type": "keyword"},
             "subreddit": {"type": "keyword"}, "score": {"type": "long"}}}});
-        es.ok("PUT", "/l", &index);
+        ok(&mut client, "PUT", "/l", &index.to_string());
         let start = now_ns();
         for (number, chunk) in documents.chunks(500).enumerate() {
             let mut body = String::new();
@@ -55,11 +76,11 @@ fn elastic_loading() {
                 body.push_str(document);
                 body.push('\n');
             }
-            let reply = es.client.request("POST", "/l/_bulk", NDJSON, body.as_bytes());
+            let reply = client.request("POST", "/l/_bulk", NDJSON, body.as_bytes());
             assert!(reply.body.contains("\"errors\":false"));
         }
         let acknowledged = now_ns() - start;
-        es.ok("POST", "/l/_refresh", &Json::Null);
+        ok(&mut client, "POST", "/l/_refresh", "");
         let searchable = now_ns() - start;
         let rate = |ns: u64| 60_000.0 / (ns as f64 / 1e9);
         println!(
@@ -96,7 +117,7 @@ fn elastic_loading() {
             let mut hits = 0;
             for _ in 0..30 {
                 let start = now_ns();
-                let json = es.raw("POST", "/l/_search", &body.to_string());
+                let json = client.request("POST", "/l/_search", JSON, body.to_string().as_bytes());
                 took.push(now_ns() - start);
                 hits = json.json()["hits"]["total"]["value"].as_u64().unwrap();
             }

@@ -1,0 +1,3 @@
+-- statements
+SELECT 1
+SELECT count(*) FROM carts
