@@ -72,7 +72,9 @@ pub fn truth_or_reason(
         return Err("the rate must be above 0");
     }
     if station.in_flight_cap.is_some() {
-        return Err("with a cap on requests in flight the response depends on the rejected requests");
+        return Err(
+            "with a cap on requests in flight the response depends on the rejected requests",
+        );
     }
     let service = station.service;
     let truth = match (station.stall, service) {
