@@ -24,7 +24,7 @@ test: test-tools
 # The crates alone: no server process, no Java, no downloads.
 test-fast:
 	$(CARGO) test --locked --workspace --exclude plimsoll
-	$(CARGO) test --locked --package plimsoll --bins
+	$(CARGO) test --locked --package plimsoll --lib
 
 # Everything with real engines, Elasticsearch 7.10.2 too, which `make test` leaves out: another 31 MB of jars.
 test-engines: test-tools

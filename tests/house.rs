@@ -98,7 +98,7 @@ fn rooms() -> BTreeSet<String> {
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.map(|name| format!("{folder}{name}")).collect::<Vec<_>>()
     };
-    let folders = under("").into_iter().chain(under("servers/"));
+    let folders = under("").into_iter().chain(under("servers/")).chain(under("jobs/"));
     folders.filter(|room| root().join("crates").join(room).join("Cargo.toml").is_file()).collect()
 }
 
@@ -127,13 +127,18 @@ fn arrows(room: &str) -> BTreeSet<String> {
 
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 19] = [
+    let may: [(&str, &[&str]); 24] = [
         ("core", &[]),
         ("wire", &["core"]),
         ("engine", &["core", "wire"]),
         ("workloads", &["core", "wire"]),
         ("report", &["core"]),
         ("scan", &[]),
+        ("jobs/visit", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/feed", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/voter", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/search", &["core", "wire", "engine", "workloads", "report", "job"]),
+        ("jobs/job", &["core", "wire", "engine", "workloads", "report"]),
         ("servers/serving", &["core"]),
         ("servers/probe", &["serving"]),
         ("servers/stations", &["core", "serving"]),
@@ -153,6 +158,11 @@ fn arrows_point_down_only() {
                 "wire",
                 "engine",
                 "workloads",
+                "job",
+                "search",
+                "voter",
+                "feed",
+                "visit",
                 "report",
                 "serving",
                 "front",

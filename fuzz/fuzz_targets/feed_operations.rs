@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = plimsoll_workloads::feed::fuzz_operations(bytes);
+    let _ = plimsoll_feed::fuzz_operations(bytes);
 });

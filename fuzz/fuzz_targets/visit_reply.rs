@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_workloads::visit::ReplyReader;
+use plimsoll_visit::ReplyReader;
 
 fn items(bytes: &[u8], size: usize) -> (Vec<String>, bool) {
     let (mut reader, mut seen) = (ReplyReader::default(), Vec::new());

@@ -3,8 +3,8 @@
 use super::{LIMITS, expect_exact, run};
 use crate::process::{Place, Target};
 use plimsoll_engine::exchange::Exchange;
+use plimsoll_voter::{SqlWay, vote_statements};
 use plimsoll_wire::postgres::{Login, Postgres, Request};
-use plimsoll_workloads::voter::{SqlWay, vote_statements};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The query and output files of `plimsoll fbench`, one or several, shared out to clients.
 
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::schedule::Slice;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::checks::{Checks, HitCounter};
@@ -119,7 +119,8 @@ impl Sources {
             Queries::Preloaded(set) => {
                 self.skipped += set.skipped();
                 self.records += set.len() as u64;
-                let rendered = crate::prepare::render_set(&set, forms, &mut Classes::default())?;
+                let rendered =
+                    plimsoll_job::prepare::render_set(&set, forms, &mut Classes::default())?;
                 let size: usize = rendered.per_target.iter().map(|set| set.memory_bytes()).sum();
                 if *memory + size <= PRELOAD_ALL_MAX_BYTES {
                     *memory += size;

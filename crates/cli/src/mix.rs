@@ -1,14 +1,5 @@
 //! A feed and a query load at the same time, from one file: what searches feel while documents arrive.
 
-use crate::commands::feed::{Ended, Task, feed_result, feed_verdict};
-use crate::contact::reach;
-use crate::execute::{Output, code, print_out, style, write_json};
-use crate::exit;
-use crate::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
-use crate::prepare::{Prepared, http_of, prepare};
-use crate::progress::Progress;
-use crate::signals;
-use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::{FeedResult, FeedScenario, MixPart, MixResult};
@@ -16,6 +7,16 @@ use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_feed::{Ended, Task, feed_result, feed_verdict};
+use plimsoll_job::contact::reach;
+use plimsoll_job::execute::code;
+use plimsoll_job::exit;
+use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
+use plimsoll_job::output::{Output, print_out, style, write_json};
+use plimsoll_job::prepare::{Prepared, http_of, prepare};
+use plimsoll_job::progress::Progress;
+use plimsoll_job::signals;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::http::Http;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;

@@ -1,21 +1,18 @@
 //! `postgres://` targets of `load` and `seek`: SQL statements instead of HTTP requests, under the same load models.
 
-mod address;
-mod login;
-mod security;
-
-pub use address::Address;
-pub use login::{NoLogin, log_in, settle};
-
-use crate::execute::{Output, run_calls};
-use crate::keeping::About;
-use crate::prepare::{check_classes, check_limits, check_users, order_of, plan_of, script_of};
-use crate::usage::{unreachable, usage};
 use anyhow::Result;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::LoadModel;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
+use plimsoll_job::execute::run_calls;
+use plimsoll_job::keeping::About;
+use plimsoll_job::output::Output;
+use plimsoll_job::postgres::{Address, NoLogin, is_address, log_in, settle};
+use plimsoll_job::prepare::{
+    check_classes, check_limits, check_users, order_of, plan_of, script_of,
+};
+use plimsoll_job::usage::{unreachable, usage};
 use plimsoll_wire::Sessions;
 use plimsoll_wire::postgres::Postgres;
 use plimsoll_workloads::classes::Classes;
@@ -25,12 +22,6 @@ use plimsoll_workloads::script::Script;
 use plimsoll_workloads::sql::{STATEMENTS_BYTES_MAX, SqlMode, SqlSessions, SqlSet};
 use std::path::Path;
 use std::sync::Arc;
-
-/// Whether an address is one of PostgreSQL's.
-#[must_use]
-pub fn is_address(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
-}
 
 /// SQL statements and the servers that they go to, opened and checked.
 pub struct Sql {
@@ -56,11 +47,7 @@ pub fn open(scenario: &Scenario) -> Result<Sql> {
     let mut addresses =
         scenario.targets.iter().map(|t| Address::parse(t)).collect::<Result<Vec<_>>>()?;
     let Some(first) = addresses.first() else { return Err(usage("no target; name an address")) };
-    let is_same = |other: &Address| {
-        (&other.user, &other.password, &other.database, &other.security)
-            == (&first.user, &first.password, &first.database, &first.security)
-    };
-    if !addresses.iter().all(is_same) {
+    if !addresses.iter().all(|other| other.has_same_login(first)) {
         return Err(usage(
             "the targets differ in user, password, database or parameters; run them apart",
         ));

@@ -1,11 +1,5 @@
 //! `plimsoll run quickstart`: everything once, on real parts, for somebody who has just arrived.
 
-use crate::embedded::Embedded;
-use crate::execute::{Output, execute, note, print_out, style};
-use crate::exit;
-use crate::keeping::Finished;
-use crate::prepare::{Prepared, plan_of, prepare};
-use crate::signals;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_core::clock::now_ns;
@@ -15,6 +9,13 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::target::Target;
+use plimsoll_job::embedded::Embedded;
+use plimsoll_job::execute::execute;
+use plimsoll_job::exit;
+use plimsoll_job::keeping::Finished;
+use plimsoll_job::output::{Output, note, print_out, style};
+use plimsoll_job::prepare::{Prepared, plan_of, prepare};
+use plimsoll_job::signals;
 use plimsoll_report::text::figures;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Reply, Request};

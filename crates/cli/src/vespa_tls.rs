@@ -1,9 +1,9 @@
 //! Vespa's own TLS configuration file, for `fbench -D`.
 
-use crate::execute::note;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::scenario::TlsScenario;
+use plimsoll_job::output::note;
+use plimsoll_job::usage::usage;
 use serde::Deserialize;
 use std::path::PathBuf;
 

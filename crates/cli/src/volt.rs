@@ -1,15 +1,16 @@
 //! `volt://` targets of `load` and `seek`: SQL statements and calls of procedures instead of HTTP requests.
 
-use crate::commands::voter::{Database, VOLT_DEPTH, ping, volt_of};
-use crate::execute::{Output, run_calls};
-use crate::keeping::About;
 use crate::postgres::ways;
-use crate::prepare::{check_classes, check_limits, check_users, plan_of, script_of};
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::LoadModel;
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_job::execute::run_calls;
+use plimsoll_job::keeping::About;
+use plimsoll_job::output::Output;
+use plimsoll_job::prepare::{check_classes, check_limits, check_users, plan_of, script_of};
+use plimsoll_job::usage::usage;
+use plimsoll_voter::{Database, VOLT_DEPTH, ping, volt_of};
 use plimsoll_wire::Sessions;
 use plimsoll_wire::volt::Volt;
 use plimsoll_workloads::classes::Classes;

@@ -16,13 +16,13 @@ struct Masks {
 }
 
 /// The length of the object or array that `json` begins with; `None` if it does not end.
-pub(crate) fn container_length(json: &[u8]) -> Option<usize> {
+pub fn container_length(json: &[u8]) -> Option<usize> {
     ContainerEnd::default().find(json)
 }
 
 /// Looks for the end of an object or array of which more and more arrives.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ContainerEnd {
+pub struct ContainerEnd {
     skip: Skip,
     /// How many bytes need not be looked at again; whole blocks.
     passed: usize,
@@ -30,7 +30,7 @@ pub(crate) struct ContainerEnd {
 
 impl ContainerEnd {
     /// The length of the container, once it lies whole in `json`: all that has arrived of it so far.
-    pub(crate) fn find(&mut self, json: &[u8]) -> Option<usize> {
+    pub fn find(&mut self, json: &[u8]) -> Option<usize> {
         let (blocks, rest) = json.get(self.passed..)?.as_chunks::<BLOCK>();
         for block in blocks {
             if let Some(end) = self.skip.block(block) {

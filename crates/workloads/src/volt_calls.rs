@@ -5,11 +5,10 @@
 
 use crate::classes::{ClassError, Classes};
 use crate::course::Course;
-use crate::voter::{volt_said, volt_told};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::UserTurn;
-use plimsoll_wire::volt::{Request, Response, Value, Volt};
+use plimsoll_wire::volt::{Request, Response, Status, Value, Volt};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;
 use thiserror::Error;
@@ -222,8 +221,28 @@ impl Sessions<Volt> for CallSessions {
     }
 
     fn explain(&self, _: &Submission, reply: &Response<'_>) -> (String, String) {
-        (volt_said(reply), volt_told(reply))
+        (said(reply), told(reply))
     }
+}
+
+/// Why a reply is no answer, in the server's own words.
+#[must_use]
+pub fn said(reply: &Response<'_>) -> String {
+    if reply.is_success() {
+        return "success with another result than was asked for".to_owned();
+    }
+    let name = Status::name(reply.status);
+    match reply.status_text.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => format!("{name}: {text}"),
+        None => name.to_owned(),
+    }
+}
+
+/// How a reply looked.
+#[must_use]
+pub fn told(reply: &Response<'_>) -> String {
+    let (status, tables) = (reply.status, reply.tables.len());
+    format!("status {status}, {tables} tables, {} bytes, {} ms", reply.bytes, reply.round_trip_ms)
 }
 
 #[cfg(test)]

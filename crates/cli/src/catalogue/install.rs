@@ -2,10 +2,10 @@
 
 use super::plan::Plan;
 use super::step::{Done, Step};
-use crate::execute::note;
-use crate::signals::Stopped;
-use crate::usage::usage;
 use anyhow::{Result, bail};
+use plimsoll_job::output::note;
+use plimsoll_job::signals::Stopped;
+use plimsoll_job::usage::usage;
 use std::path::Path;
 use std::time::Duration;
 

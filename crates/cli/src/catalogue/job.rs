@@ -3,9 +3,9 @@
 use super::hooks::HookSpec;
 use super::near_miss::unknown;
 use super::vars::{self, Argument, GIVEN, Variable};
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::units::Span;
+use plimsoll_job::usage::usage;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

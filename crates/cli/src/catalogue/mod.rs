@@ -1,6 +1,5 @@
 //! The catalogue: jobs in TOML, compiled in or of users' own, and how they are run.
 
-pub mod child;
 pub mod hooks;
 pub mod install;
 pub mod job;
@@ -10,9 +9,9 @@ pub mod runner;
 mod step;
 pub mod vars;
 
-use crate::usage::usage;
 use anyhow::Result;
 use job::Job;
+use plimsoll_job::usage::usage;
 use std::path::Path;
 
 /// The jobs of `jobs/`, by the name of their file.

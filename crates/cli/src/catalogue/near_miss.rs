@@ -1,6 +1,6 @@
 //! What to say of a word that is not known.
 
-use crate::usage::usage;
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::edit_distance::near_miss;
 
 /// Longest list of known words in an error message; a longer one is cut.

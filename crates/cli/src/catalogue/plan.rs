@@ -3,8 +3,8 @@
 use super::hooks::{self, HookSpec};
 use super::job::{Job, TargetSpec};
 use super::vars::{Argument, Values, inputs, resolve, substitute, words};
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use plimsoll_report::catalogue::CatalogueEntry;
 use std::fmt::Write;
 use std::path::Path;
@@ -90,11 +90,11 @@ impl Plan {
         self.prepare.iter().map(|line| substitute(line, &self.values)).collect()
     }
 
-    /// Checks the words of all commands, as far as they are known before a target runs.
+    /// Checks the words of all commands, as far as they are known before a target runs, with `check_words` of the program.
     ///
     /// # Errors
     /// The first command that this program does not understand, by where it stands in the job.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self, check_words: fn(&[String]) -> Result<(), String>) -> Result<()> {
         let lists = [
             ("install", self.install.clone()),
             ("target", self.serve()?.into_iter().collect()),
@@ -104,7 +104,7 @@ impl Plan {
         for (name, list) in lists {
             for line in list {
                 let words: Vec<String> = line.iter().map(|word| stand_in(word)).collect();
-                crate::check_words(&words)
+                check_words(&words)
                     .map_err(|why| usage(format!("{}: {name}: {why}", self.job.place_of(&why))))?;
             }
         }

@@ -1,18 +1,18 @@
 //! Runs a job: files, hooks, target, preparation, the command, and what goes into its record.
 
-use super::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
 use super::hooks::{FOLDER, Hooks};
 use super::install::install;
 use super::plan::Plan;
 use super::step::{Done, Step};
 use crate::engines::Engine;
-use crate::execute::{Output, note, print_out, put_result, style, with_files, write_json};
-use crate::keeping::{Finished, nothing_measured};
-use crate::signals::Stopped;
-use crate::{exit, signals};
 use anyhow::{Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::scenario::Scenario;
+use plimsoll_job::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
+use plimsoll_job::keeping::{Finished, nothing_measured};
+use plimsoll_job::output::{Output, note, print_out, put_result, style, with_files, write_json};
+use plimsoll_job::signals::Stopped;
+use plimsoll_job::{exit, signals};
 use plimsoll_report::RecordError;
 use plimsoll_report::catalogue::HOOKS_KEY;
 use plimsoll_report::folder::{RECORDS_FOR, RECORDS_TO, amend};

@@ -1,10 +1,10 @@
 //! One command before the measurement: it makes a job's files, or prepares its target.
 
-use super::child::{End, follow, plimsoll, spawn_on};
 use anyhow::Result;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::record::RunRecord;
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_job::child::{End, follow, plimsoll, spawn_on};
 use rustix::thread::CpuSet;
 use serde_json::{Map, Value};
 use std::path::Path;

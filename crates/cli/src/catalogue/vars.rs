@@ -1,8 +1,8 @@
 //! Variables of a job: what the user gave, what the job defaults to, and how they get into arguments.
 
 use super::near_miss::unknown;
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

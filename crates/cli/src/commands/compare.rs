@@ -1,10 +1,11 @@
 //! `plimsoll compare`: two records side by side.
 
-use crate::execute::print_out;
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::print_out;
+use plimsoll_job::usage::usage;
 use plimsoll_report::compare::compare;
 use plimsoll_report::load::load;
 use std::path::PathBuf;
@@ -40,11 +41,19 @@ enum Format {
     Json,
 }
 
+impl Job for CompareArgs {
+    const NAME: &'static str = "compare";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// When a record is not there, or the two cannot be compared.
-pub fn run(args: &CompareArgs) -> Result<u8> {
+fn run(args: &CompareArgs) -> Result<u8> {
     let comparison =
         compare(&load(&args.a)?, &load(&args.b)?).map_err(|error| usage(error.to_string()))?;
     print_out(&match args.format {

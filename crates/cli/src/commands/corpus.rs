@@ -1,11 +1,12 @@
 //! `plimsoll corpus`: real and synthetic texts, and queries that fit them.
 
-use crate::execute::{note, print_out};
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use plimsoll_core::units::Size;
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::{note, print_out};
+use plimsoll_job::usage::usage;
 use plimsoll_workloads::corpus::{
     Corpus, CorpusOptions, Document, Source, SyntheticOptions, synthetic,
 };
@@ -124,11 +125,19 @@ fn writer(path: &Path) -> Result<Box<dyn Write>> {
     Ok(Box::new(BufWriter::with_capacity(1 << 20, file)))
 }
 
+impl Job for CorpusArgs {
+    const NAME: &'static str = "corpus";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// A source that cannot be read, or a file that cannot be written.
-pub fn run(args: &CorpusArgs) -> Result<u8> {
+fn run(args: &CorpusArgs) -> Result<u8> {
     match &args.what {
         What::Info(source) => info(source),
         What::Write(args) => write(args),

@@ -2,13 +2,7 @@
 
 mod running;
 
-use super::common::OutputFlags;
-use crate::execute::{code, execute, print_out, style, write_json};
 use crate::fbench_source::{SourceOptions, Sources};
-use crate::keeping::Finished;
-use crate::prepare::{Prepared, plan_of, tls_of};
-use crate::url::{Url, split_authority};
-use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
@@ -18,6 +12,14 @@ use plimsoll_core::schedule::{LoadModel, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::target::Target;
+use plimsoll_job::execute::{code, execute};
+use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::Finished;
+use plimsoll_job::output::{print_out, style, write_json};
+use plimsoll_job::prepare::{Prepared, plan_of, tls_of};
+use plimsoll_job::url::{Url, split_authority};
+use plimsoll_job::usage::usage;
 use plimsoll_report::fbench::{
     FbenchOptions, FbenchResult, FbenchSums, STARTING, own_block, stopped_lines,
 };
@@ -290,11 +292,19 @@ impl FbenchArgs {
     }
 }
 
+impl Job for FbenchArgs {
+    const NAME: &'static str = "fbench";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or a program failure.
-pub fn run(args: &FbenchArgs) -> Result<u8> {
+fn run(args: &FbenchArgs) -> Result<u8> {
     args.check()?;
     let tls = args.tls()?;
     let pairs = args.pairs(tls.is_some())?;

@@ -6,12 +6,13 @@ use crate::catalogue::near_miss::unknown;
 use crate::catalogue::plan::{Choices, Plan};
 use crate::catalogue::{QUICKSTART, QUICKSTART_IS, all, named};
 use crate::engines::Engine;
-use crate::execute::print_out;
-use crate::exit;
 use anyhow::Result;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use plimsoll_job::exit;
+use plimsoll_job::job::{self, Program};
+use plimsoll_job::output::print_out;
 use plimsoll_workloads::edit_distance::near_miss;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -126,11 +127,19 @@ fn listed() -> Result<Vec<Listed>> {
     Ok(jobs)
 }
 
+impl job::Job for ListArgs {
+    const NAME: &'static str = "list";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        list(self)
+    }
+}
+
 /// Runs `list`.
 ///
 /// # Errors
 /// A tag that no job has.
-pub fn list(args: &ListArgs) -> Result<u8> {
+fn list(args: &ListArgs) -> Result<u8> {
     let mut jobs = listed()?;
     let has = |job: &Listed, tag: &str| job.tags.values().flatten().any(|own| own == tag);
     if let Some(tag) = &args.tag {
@@ -241,11 +250,19 @@ fn engine_text(engine: Engine) -> String {
     )
 }
 
+impl job::Job for InfoArgs {
+    const NAME: &'static str = "info";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        info(self)
+    }
+}
+
 /// Runs `info`.
 ///
 /// # Errors
 /// No such job, or a file that is wrong.
-pub fn info(args: &InfoArgs) -> Result<u8> {
+fn info(args: &InfoArgs) -> Result<u8> {
     if args.job == QUICKSTART {
         let text = if args.json {
             format!(
@@ -391,12 +408,20 @@ fn engines(given: &[String]) -> impl Iterator<Item = Engine> {
     given.iter().filter_map(|name| Engine::find(name))
 }
 
+impl job::Job for InstallArgs {
+    const NAME: &'static str = "install";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        install(self)
+    }
+}
+
 /// Runs `install`.
 ///
 /// # Errors
 /// No such job, or a command that fails.
-pub fn install(args: &InstallArgs) -> Result<u8> {
-    crate::signals::stop_flag()?;
+fn install(args: &InstallArgs) -> Result<u8> {
+    plimsoll_job::signals::stop_flag()?;
     let jobs = chosen(&args.jobs)?;
     for engine in engines(&args.jobs) {
         let told = match engine.install(args.force)? {
@@ -432,11 +457,19 @@ fn installable(job: &Job, data: &Path) -> Result<Option<Plan>> {
     Plan::new(job, &Choices::default(), data).map(Some)
 }
 
+impl job::Job for CleanArgs {
+    const NAME: &'static str = "clean";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        clean(self)
+    }
+}
+
 /// Runs `clean`.
 ///
 /// # Errors
 /// No such job, or a folder that plimsoll has not made.
-pub fn clean(args: &CleanArgs) -> Result<u8> {
+fn clean(args: &CleanArgs) -> Result<u8> {
     let jobs = chosen(&args.jobs)?;
     let told = |gone| if gone { "removed" } else { "nothing to remove" };
     for engine in engines(&args.jobs) {

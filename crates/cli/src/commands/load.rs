@@ -1,15 +1,21 @@
 //! `plimsoll load`: requests to any HTTP service, under any load model.
 
-use super::common::{ArrivalsFlag, RunFlags};
-use super::requests::RequestFlags;
-use crate::execute::run_and_print;
-use crate::usage::usage;
+use crate::{postgres, volt};
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, Pause, ProfileError, Step, Think, UserProfile};
 use plimsoll_core::units::Span;
+use plimsoll_job::contact::reach;
+use plimsoll_job::execute::{code, execute};
+use plimsoll_job::flags::{ArrivalsFlag, RunFlags};
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::{Output, print_out, style, write_json};
+use plimsoll_job::prepare::prepare;
+use plimsoll_job::requests::RequestFlags;
+use plimsoll_job::usage::usage;
+use serde_json::Map;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -236,13 +242,46 @@ fn parse_profile(text: &str) -> Result<Vec<Step>> {
         .collect()
 }
 
+impl Job for LoadArgs {
+    const NAME: &'static str = "load";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or a program failure.
-pub fn run(args: &LoadArgs) -> Result<u8> {
+fn run(args: &LoadArgs) -> Result<u8> {
     let scenario = args.scenario()?;
     run_and_print(&scenario, &args.run.output.output())
+}
+
+/// A whole command: prepares the scenario, runs it, prints the result, and gives the exit code.
+///
+/// # Errors
+/// Wrong usage, or a program failure.
+pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
+    if scenario.targets.iter().any(|target| plimsoll_job::postgres::is_address(target)) {
+        return postgres::run_and_print(scenario, output);
+    }
+    if scenario.targets.iter().any(|target| volt::is_address(target)) {
+        return volt::run_and_print(scenario, output);
+    }
+    let prepared = prepare(scenario)?;
+    output.check()?;
+    reach(&prepared.plan.targets, scenario.connect_timeout)?;
+    // How many requests each user has is known when the source has been read.
+    let mut scenario = scenario.clone();
+    scenario.load.clone_from(&prepared.plan.model);
+    let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| Map::new())?;
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
 }
 
 #[cfg(test)]

@@ -1,24 +1,15 @@
 //! One module per subcommand.
 
-pub mod common;
 pub mod compare;
 pub mod corpus;
 pub mod fbench;
-pub mod feed;
-mod goal;
 pub mod jobs;
 pub mod load;
-pub mod method;
 pub mod rank;
 pub mod report;
-pub mod requests;
 pub mod result_filter;
 pub mod run;
-pub mod search;
 pub mod seek;
 pub mod serve;
-mod sought;
 pub mod split_file;
 pub mod system_check;
-pub mod visit;
-pub mod voter;

@@ -3,15 +3,6 @@
 mod instances;
 mod runs;
 
-use super::common::OutputFlags;
-use super::goal::Wish;
-use super::method::{Method, results, search_as, verdict_of};
-use crate::execute::{code, print_out, put_result, style, with_files, write_json};
-use crate::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
-use crate::prepare::plan_of;
-use crate::search_progress::SearchProgress;
-use crate::signals::{Stopped, is_stopped};
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use instances::Instances;
@@ -24,6 +15,17 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
+use plimsoll_job::execute::code;
+use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::goal::Wish;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
+use plimsoll_job::method::{Method, results, search_as, verdict_of};
+use plimsoll_job::output::{print_out, put_result, style, with_files, write_json};
+use plimsoll_job::prepare::plan_of;
+use plimsoll_job::search_progress::SearchProgress;
+use plimsoll_job::signals::{Stopped, is_stopped};
+use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use plimsoll_workloads::rank::{RankSessions, payload};
@@ -153,7 +155,7 @@ impl RankArgs {
         vec![Slo::Quantile { quantile: 0.95, limit: Span { ns: ms * 1_000_000 } }.into()]
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, program: &Program) -> Result<()> {
         if self.qps.iter().any(|rate| !(*rate > 0.0 && *rate <= 1e6)) {
             return Err(usage("-q: rates must be above 0 and at most 1,000,000 per second"));
         }
@@ -161,7 +163,7 @@ impl RankArgs {
             return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
         }
         if self.target.is_empty() {
-            crate::commands::serve::check_rank(&instances::arguments(self, 0)[1..])?;
+            (program.check_ranker)(&instances::arguments(self, 0)[1..])?;
         }
         Ok(())
     }
@@ -210,17 +212,25 @@ impl RankArgs {
     }
 }
 
+impl Job for RankArgs {
+    const NAME: &'static str = "rank";
+
+    fn run(&self, program: &Program) -> Result<u8> {
+        run(self, program)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or a server that does not start.
-pub fn run(args: &RankArgs) -> Result<u8> {
-    args.check()?;
+fn run(args: &RankArgs, program: &Program) -> Result<u8> {
+    args.check(program)?;
     let (goal, limits_ns) = args.goal()?;
     let output = args.output.output();
     output.check()?;
     // From here on Ctrl-C ends the benchmark in order, its servers included.
-    crate::signals::stop_flag()?;
+    plimsoll_job::signals::stop_flag()?;
     let instances = match Instances::start(args) {
         Ok(instances) => instances,
         Err(error) => {
@@ -322,7 +332,7 @@ fn measure(
     (results, verdict_of(&finding))
 }
 
-fn print(finished: &Finished, output: &crate::execute::Output) -> Result<u8> {
+fn print(finished: &Finished, output: &plimsoll_job::output::Output) -> Result<u8> {
     if !write_json(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;

@@ -2,13 +2,14 @@
 
 use crate::catalogue::names;
 use crate::catalogue::near_miss::unknown;
-use crate::execute::{print_out, style};
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::record::RunRecord;
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::{print_out, style};
+use plimsoll_job::usage::usage;
 use plimsoll_report::benchpress;
 use plimsoll_report::fbench::{FbenchResult, own_block};
 use plimsoll_report::history::{History, PastRun, past_runs};
@@ -67,11 +68,19 @@ enum Format {
     Junit,
 }
 
+impl Job for ReportArgs {
+    const NAME: &'static str = "report";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// When there is no such record, or it has no such form.
-pub fn run(args: &ReportArgs) -> Result<u8> {
+fn run(args: &ReportArgs) -> Result<u8> {
     let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
     let past = || past_runs(&args.runs).unwrap_or_default();
     let by_id = with_ids(&args.runs_or_jobs, &args.runs);

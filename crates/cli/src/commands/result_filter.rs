@@ -1,9 +1,10 @@
 //! `plimsoll result-filter`: summaries of vespa-fbench as one line of numbers.
 
-use crate::execute::note;
-use crate::exit;
 use anyhow::Result;
 use clap::Args;
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::note;
 use plimsoll_report::result_filter::{Columns, filter};
 
 const EXAMPLES: &str = "\
@@ -24,11 +25,19 @@ pub struct FilterArgs {
     old: bool,
 }
 
+impl Job for FilterArgs {
+    const NAME: &'static str = "result-filter";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// When stdin cannot be read or stdout not written.
-pub fn run(args: &FilterArgs) -> Result<u8> {
+fn run(args: &FilterArgs) -> Result<u8> {
     let columns = if args.old { Columns::Documented } else { Columns::Newest };
     let found = filter(&mut std::io::stdin().lock(), columns, &mut std::io::stdout().lock());
     match found {

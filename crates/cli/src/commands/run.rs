@@ -1,18 +1,20 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
-use super::common::OutputFlags;
 use crate::catalogue::{
     self, QUICKSTART,
     plan::{Choices, Plan},
     runner,
 };
-use crate::execute::{Output, print_out, run_and_print};
-use crate::exit;
+use crate::commands::load::run_and_print;
 use crate::mix;
-use crate::usage::usage;
 use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_core::scenario::Scenario;
+use plimsoll_job::exit;
+use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::{Output, print_out};
+use plimsoll_job::usage::usage;
 use plimsoll_report::folder::RUN_JSON;
 use plimsoll_report::load::load;
 use plimsoll_workloads::edit_distance::near_miss;
@@ -105,11 +107,19 @@ impl RunArgs {
     }
 }
 
+impl Job for RunArgs {
+    const NAME: &'static str = "run";
+
+    fn run(&self, program: &Program) -> Result<u8> {
+        run(self, program)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or a program failure.
-pub fn run(args: &RunArgs) -> Result<u8> {
+fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     let output = args.output.output();
     if args.job == QUICKSTART {
         return quickstart(args, &output);
@@ -133,7 +143,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
     let job = catalogue::named(&args.job)?;
     let data = args.data.join(&job.name);
     let plan = Plan::new(&job, &args.choices(), &data)?;
-    plan.check()?;
+    plan.check(program.check_words)?;
     if args.dry_run {
         print_out(&plan.dry_run(&runner::passed_on(&output))?)?;
         return Ok(exit::FINE);

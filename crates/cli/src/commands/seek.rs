@@ -5,14 +5,7 @@ mod feeding;
 mod searching;
 mod users;
 
-use super::common::{ArrivalsFlag, OutputFlags};
-use super::goal::{Wish, timeout};
-use super::method::Method;
-use super::requests::RequestFlags;
-use crate::execute::{Output, code, print_out, style, write_json};
-use crate::keeping::Finished;
-use crate::usage::usage;
-use crate::{postgres, volt};
+use crate::volt;
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::scenario::{RowOrder, Scenario};
@@ -21,6 +14,15 @@ use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::windows::WindowLimit;
+use plimsoll_job::execute::code;
+use plimsoll_job::flags::{ArrivalsFlag, OutputFlags};
+use plimsoll_job::goal::{Wish, timeout};
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::Finished;
+use plimsoll_job::method::Method;
+use plimsoll_job::output::{Output, print_out, style, write_json};
+use plimsoll_job::requests::RequestFlags;
+use plimsoll_job::usage::usage;
 use std::path::PathBuf;
 use users::UserFlags;
 
@@ -195,8 +197,9 @@ impl SeekArgs {
         scenario.seed = self.seed;
         scenario.spin = self.spin;
         scenario.slo.clone_from(&self.slo);
-        let is_database =
-            |target: &String| postgres::is_address(target) || volt::is_address(target);
+        let is_database = |target: &String| {
+            plimsoll_job::postgres::is_address(target) || volt::is_address(target)
+        };
         let connections_fixed =
             self.connections.is_some() || scenario.targets.iter().any(is_database);
         let (method, watches) = (self.strategy, self.watch);
@@ -236,16 +239,24 @@ impl Task {
     }
 }
 
+impl Job for SeekArgs {
+    const NAME: &'static str = "seek";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, or a program failure.
-pub fn run(args: &SeekArgs) -> Result<u8> {
+fn run(args: &SeekArgs) -> Result<u8> {
     let task = args.task()?;
     let output = args.output.output();
     let targets = &task.scenario.targets;
     let has = |is: fn(&str) -> bool| targets.iter().any(|target| is(target));
-    let (is_sql, is_volt) = (has(postgres::is_address), has(volt::is_address));
+    let (is_sql, is_volt) = (has(plimsoll_job::postgres::is_address), has(volt::is_address));
     let says_requests = task.scenario.queries.is_some() || task.scenario.body.is_some();
     let finished = if let Some(file) = &args.feed {
         feeding::of_feed(task, file, &args.accept, args.votes, &output)?

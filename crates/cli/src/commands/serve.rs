@@ -30,6 +30,7 @@ use crate::engines::Engine;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use engine::{ClusterArgs, DatabaseArgs, NodeArgs};
+use plimsoll_job::job::{Job, Program};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,11 +107,19 @@ enum Kind {
     Voltdb(DatabaseArgs),
 }
 
+impl Job for ServeArgs {
+    const NAME: &'static str = "serve";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// A wrong configuration, an address that cannot be bound, or a server that this build lacks.
-pub fn run(args: &ServeArgs) -> Result<u8> {
+fn run(args: &ServeArgs) -> Result<u8> {
     match &args.kind {
         #[cfg(feature = "stations")]
         Kind::Null(args) => stations::serve_null(args),

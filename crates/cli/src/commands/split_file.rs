@@ -1,9 +1,10 @@
 //! `plimsoll split-file`: a query file dealt out to several files.
 
-use crate::execute::{note, print_out};
-use crate::exit;
 use anyhow::Result;
 use clap::Args;
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::{note, print_out};
 use plimsoll_workloads::query_file::{FilePattern, RecordKind, SplitOptions, split, split_stream};
 use std::path::PathBuf;
 
@@ -42,11 +43,19 @@ pub struct SplitArgs {
     file: Option<PathBuf>,
 }
 
+impl Job for SplitArgs {
+    const NAME: &'static str = "split-file";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// A wrong pattern or file.
-pub fn run(args: &SplitArgs) -> Result<u8> {
+fn run(args: &SplitArgs) -> Result<u8> {
     let options = SplitOptions {
         pattern: FilePattern::parse_numbered(&args.pattern)?,
         parts: args.parts,

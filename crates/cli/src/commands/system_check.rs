@@ -1,10 +1,11 @@
 //! `plimsoll system-check`: is this machine fit for measuring?
 
-use crate::execute::print_out;
-use crate::exit;
 use crate::system_check::{Check, State, checks};
 use anyhow::Result;
 use clap::Args;
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::print_out;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -25,11 +26,19 @@ pub struct CheckArgs {
     json: bool,
 }
 
+impl Job for CheckArgs {
+    const NAME: &'static str = "system-check";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// When stdout cannot be written.
-pub fn run(args: &CheckArgs) -> Result<u8> {
+fn run(args: &CheckArgs) -> Result<u8> {
     let checks = checks(Path::new("/"));
     let bad = checks.iter().filter(|check| check.state == State::Bad).count();
     if args.json {

@@ -1,7 +1,7 @@
 //! Whose processes and files an engine's are, where it refuses to be root's.
 
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;

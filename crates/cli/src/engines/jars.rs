@@ -2,12 +2,12 @@
 
 use super::java::Java;
 use super::{check_room, engines_home, maven};
-use crate::catalogue::child::{End, follow, program};
 use crate::catalogue::install::Installed;
-use crate::execute::note;
-use crate::signals::{self, Stopped};
-use crate::usage::usage;
 use anyhow::{Context, Result, bail};
+use plimsoll_job::child::{End, follow, program};
+use plimsoll_job::output::note;
+use plimsoll_job::signals::{self, Stopped};
+use plimsoll_job::usage::usage;
 use ring::digest::{SHA256, digest};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};

@@ -1,8 +1,8 @@
 //! The machine's Java: found, and fit for an engine.
 
 use super::jars::JarEngine;
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,7 @@
 //! What an engine says, kept up to a limit.
 
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -2,10 +2,10 @@
 
 use super::jars::{Artifact, JarEngine};
 use super::java::in_path;
-use crate::catalogue::child::{End, follow, program};
-use crate::signals::Stopped;
-use crate::usage::usage;
 use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_job::child::{End, follow, program};
+use plimsoll_job::signals::Stopped;
+use plimsoll_job::usage::usage;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -16,9 +16,9 @@ pub use postgresql::{ClusterServe, Durability, Method, serve_cluster};
 pub use voltdb::{DatabaseServe, serve_database};
 
 use crate::catalogue::install::Installed;
-use crate::usage::usage;
 use anyhow::Result;
 use jars::JarEngine;
+use plimsoll_job::usage::usage;
 use std::path::{Path, PathBuf};
 
 /// The file that keeps what an engine says, in the folder of its data.

@@ -1,14 +1,14 @@
 //! An engine's process from its start to its end, whoever ends it.
 
 use super::log::EngineLog;
-use crate::catalogue::child::{LOOK_EVERY, stop, wait_within};
-use crate::execute::print_out;
-use crate::exit;
-use crate::signals;
-use crate::temporary::temporary_folder;
-use crate::usage::usage;
 use anyhow::{Result, anyhow};
 use plimsoll_core::clock::now_ns;
+use plimsoll_job::child::{LOOK_EVERY, stop, wait_within};
+use plimsoll_job::exit;
+use plimsoll_job::output::print_out;
+use plimsoll_job::signals;
+use plimsoll_job::temporary::temporary_folder;
+use plimsoll_job::usage::usage;
 use rustix::process::Signal;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

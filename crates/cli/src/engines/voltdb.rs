@@ -3,11 +3,11 @@
 use super::Engine;
 use super::jars::{Artifact, JarEngine};
 use super::node::{NodeServe, serve_node};
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::units::Size;
 use plimsoll_engine::exchange::Exchange;
 use plimsoll_engine::target::Target;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::volt::{Login, Request, Response, Value, Volt};
 use std::path::Path;
 use std::time::Duration;

@@ -69,7 +69,7 @@ impl Judged {
 }
 
 /// Decodes a body where it is coded and wanted, and says how much of it that is.
-pub(crate) fn plain_body<'a>(
+pub fn plain_body<'a>(
     reply: &'a Reply<'a>,
     scratch: &'a mut Vec<u8>,
     decoded_max: usize,

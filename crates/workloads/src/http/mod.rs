@@ -6,7 +6,7 @@ mod source;
 mod troubles;
 
 pub use judge::Judge;
-pub(crate) use judge::plain_body;
+pub use judge::plain_body;
 use judge::{DECODED_MAX, Judged, SHOWN_MAX, beginning, shown, status_hint};
 pub use output::OutputFile;
 pub use source::{Order, Rendered, Stream, Way, shuffled};

@@ -1,8 +1,8 @@
 //! `copymove`: files copied or moved into the record, before and after the run.
 
 use super::Hook;
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! `cpu-limit`: the processors that command and target may use.
 
 use super::Hook;
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::usage::usage;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::Value;
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Hook for CpuLimit {
         let missing = self.processors.count() - usable.count();
         (self.processors, self.usable) = (usable, true);
         if missing > 0 {
-            crate::execute::note(&format!(
+            plimsoll_job::output::note(&format!(
                 "plimsoll: hook cpu-limit: {missing} of the processors are not there"
             ));
         }

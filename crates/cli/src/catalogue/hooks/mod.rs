@@ -15,10 +15,10 @@ mod series;
 mod shell;
 
 use super::near_miss::unknown;
-use crate::execute::note;
-use crate::signals;
-use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_job::output::note;
+use plimsoll_job::signals;
+use plimsoll_job::usage::usage;
 use plimsoll_report::plain::printable;
 use plimsoll_report::window::Window;
 use rustix::thread::CpuSet;

@@ -2,10 +2,10 @@
 
 use super::sampler::Sampler;
 use super::{Hook, SeriesFile, SeriesForm, proc_stat};
-use crate::catalogue::child::{program, stop};
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::clock::{format_utc, wall_us};
+use plimsoll_job::child::{program, stop};
+use plimsoll_job::usage::usage;
 use rustix::process::Signal;
 use serde::Deserialize;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! `perf stat` of the whole machine while a run goes, as CSV.
 
-use crate::catalogue::child::{program, stop};
 use plimsoll_core::clock::wall_us;
+use plimsoll_job::child::{program, stop};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,10 +1,10 @@
 //! `shell`: commands of a shell before and after the run, each with a limit of time.
 
 use super::Hook;
-use crate::catalogue::child::{LOOK_EVERY, program, wait_within};
-use crate::signals;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::units::Span;
+use plimsoll_job::child::{LOOK_EVERY, program, wait_within};
+use plimsoll_job::signals;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use std::fs::OpenOptions;

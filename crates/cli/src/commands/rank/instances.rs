@@ -1,10 +1,10 @@
 //! The servers of a run, each on processors of its own.
 
 use super::{Preset, RankArgs};
-use crate::embedded::Embedded;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_engine::target::Target;
+use plimsoll_job::embedded::Embedded;
+use plimsoll_job::usage::usage;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// Logical processors that one server uses well.

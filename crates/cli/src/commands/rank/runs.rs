@@ -1,7 +1,6 @@
 //! Runs at one rate, and FeedSim's table of them.
 
 use super::RankArgs;
-use crate::commands::method::unless_dead;
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::seek::finding::{Event, Finding, Measured, Verdict as Found};
 use plimsoll_core::seek::goal::Goal;
@@ -10,6 +9,7 @@ use plimsoll_core::seek::search::least_run_s;
 use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, is_merely_late, judge};
 use plimsoll_engine::plant::{EnginePlant, Stretch};
 use plimsoll_engine::run::RunEnd;
+use plimsoll_job::method::unless_dead;
 use plimsoll_wire::rank::Rank;
 use serde_json::{Value, json};
 
@@ -349,11 +349,11 @@ pub fn record(rows: &[Row], instances: usize) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::method::verdict_of;
     use plimsoll_core::clock::MILLISECOND_NS as MS;
     use plimsoll_core::interval::Interval;
     use plimsoll_core::seek::plant::Window;
     use plimsoll_core::verdict::Health;
+    use plimsoll_job::method::verdict_of;
 
     /// A run whose replies take 5 ms, of which they may have waited `late_ns` for plimsoll to read them.
     fn row(late_ns: u64, health: Health) -> Row {

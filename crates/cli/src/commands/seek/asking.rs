@@ -2,17 +2,17 @@
 
 use super::searching::{Subject, search};
 use super::{SeekArgs, Task};
-use crate::commands::common::ArrivalsFlag;
-use crate::commands::voter::{Search, seek_votes};
-use crate::contact::reach;
-use crate::execute::Output;
-use crate::keeping::{About, Finished};
-use crate::prepare::{http_of, open};
-use crate::usage::usage;
 use crate::{postgres, volt};
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::Arrivals;
+use plimsoll_job::contact::reach;
+use plimsoll_job::flags::ArrivalsFlag;
+use plimsoll_job::keeping::{About, Finished};
+use plimsoll_job::output::Output;
+use plimsoll_job::prepare::{http_of, open};
+use plimsoll_job::usage::usage;
+use plimsoll_voter::{Search, seek_votes};
 
 /// Requests of HTTP.
 pub fn of_http(mut task: Task, output: &Output) -> Result<Finished> {

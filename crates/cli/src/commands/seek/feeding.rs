@@ -2,20 +2,20 @@
 
 use super::Task;
 use super::searching::{Subject, search};
-use crate::commands::feed::forms_of;
-use crate::contact::reach;
-use crate::execute::Output;
-use crate::keeping::{About, Finished};
-use crate::prepare::{check_classes, check_limits, http_of, plan_of, tls_of};
-use crate::url::Url;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::LoadModel;
 use plimsoll_engine::target::Target;
+use plimsoll_feed::forms_of;
+use plimsoll_feed::{OperationSessions, OperationSet, Source};
+use plimsoll_job::contact::reach;
+use plimsoll_job::keeping::{About, Finished};
+use plimsoll_job::output::Output;
+use plimsoll_job::prepare::{check_classes, check_limits, http_of, plan_of, tls_of};
+use plimsoll_job::url::Url;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
-use plimsoll_workloads::feed::{OperationSessions, OperationSet, Source};
 use plimsoll_workloads::http::Troubles;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
 //! The search itself, whatever protocol its target speaks.
 
 use super::{Task, users};
-use crate::commands::method::unless_dead;
-use crate::commands::sought::Quest;
-use crate::execute::Output;
-use crate::keeping::{About, Finished, JobEnd, Keeping, carry_out};
-use crate::search_progress::SearchProgress;
-use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
+use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
+use plimsoll_job::method::unless_dead;
+use plimsoll_job::output::Output;
+use plimsoll_job::search_progress::SearchProgress;
+use plimsoll_job::sought::Quest;
+use plimsoll_job::usage::usage;
 use plimsoll_wire::{Protocol, Sessions};
 use std::cell::RefCell;
 

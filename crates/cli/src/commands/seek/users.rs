@@ -1,12 +1,12 @@
 //! Users who come at the rate that is sought.
 
-use crate::commands::sought::Sought;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::schedule::{LoadModel, Pause, UserProfile, UserStep};
 use plimsoll_core::units::Span;
 use plimsoll_engine::plant::PlantUsers;
+use plimsoll_job::sought::Sought;
+use plimsoll_job::usage::usage;
 use serde_json::{Value, json};
 
 /// The only step of which a search makes sense.

@@ -1,7 +1,7 @@
 //! Servers that this build lacks.
 
-use crate::usage::usage;
 use clap::Args;
+use plimsoll_job::usage::usage;
 
 /// Takes the flags of a server that is not there, so that its absence is the error, not they.
 #[derive(Args, Debug)]

@@ -1,9 +1,9 @@
 //! The address of a server, its end, and its ready line.
 
-use crate::execute::print_out;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
+use plimsoll_job::output::print_out;
+use plimsoll_job::usage::usage;
 use plimsoll_serving::stop::Stop;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
 //! `plimsoll serve rank`: the ranking server's flags.
 
 use super::listening::{ListenArgs, listen, ready};
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, Parser, ValueEnum};
 use plimsoll_core::units::{Size, Span};
+use plimsoll_job::exit;
+use plimsoll_job::usage::usage;
 use plimsoll_ranker::{RankConfig, RankError, ReplySize, Server};
 
 /// Which numbers the flags start from.

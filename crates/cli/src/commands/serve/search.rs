@@ -1,9 +1,6 @@
 //! `plimsoll serve search`: the flags of the search server.
 
 use super::listening::{ListenArgs, bind, listen, ready_at};
-use crate::exit;
-use crate::temporary::temporary_folder;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
 #[cfg(feature = "vespa")]
@@ -13,6 +10,9 @@ use plimsoll_elastic::FuzzyMode;
 #[cfg(feature = "elastic")]
 use plimsoll_elastic::{Elastic, ElasticConfig};
 use plimsoll_front::{Api, Durability, FrontConfig, Pools};
+use plimsoll_job::exit;
+use plimsoll_job::temporary::temporary_folder;
+use plimsoll_job::usage::usage;
 #[cfg(feature = "vespa")]
 use plimsoll_vespa::{Vespa, VespaConfig};
 use std::net::TcpListener;

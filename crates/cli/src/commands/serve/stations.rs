@@ -1,13 +1,13 @@
 //! `plimsoll serve null` and `queue`: the flags of the stations.
 
 use super::listening::{ListenArgs, listen, ready};
-use crate::commands::common::ArrivalsFlag;
-use crate::execute::print_out;
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::units::Span;
+use plimsoll_job::exit;
+use plimsoll_job::flags::ArrivalsFlag;
+use plimsoll_job::output::print_out;
+use plimsoll_job::usage::usage;
 use plimsoll_stations::null::{self, NullConfig};
 use plimsoll_stations::queue::{
     self, Arrivals, QueueConfig, ServiceTime, Stall, StationConfig, truth_or_reason,

@@ -1,12 +1,12 @@
 //! `plimsoll serve voter`: the voter database's flags.
 
 use super::listening::{ListenArgs, beside, listen, ready_line};
-use crate::execute::note;
-use crate::exit;
-use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::units::Size;
+use plimsoll_job::exit;
+use plimsoll_job::output::note;
+use plimsoll_job::usage::usage;
 use plimsoll_voterdb::{Durability, Server, VoterConfig, VoterError};
 use std::fs::File;
 use std::io::Read;

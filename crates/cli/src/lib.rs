@@ -1,0 +1,241 @@
+//! The program `plimsoll`: flags become a scenario, a scenario becomes a run, an outcome becomes an exit code.
+
+mod catalogue;
+mod commands;
+mod engines;
+mod fbench_source;
+mod mix;
+mod postgres;
+mod quickstart;
+mod system_check;
+mod vespa_tls;
+mod volt;
+
+use anyhow::anyhow;
+use clap::ArgMatches;
+use clap::error::{ContextKind, ErrorKind};
+use commands::{
+    compare, corpus, fbench, jobs, load, rank, report, result_filter, run, seek, serve, split_file,
+};
+use plimsoll_job::exit;
+use plimsoll_job::job::{Command, Program};
+use plimsoll_job::output::{note, print_out};
+use plimsoll_job::usage::{bounded, one_line};
+use plimsoll_report::plain::printable;
+use plimsoll_workloads::edit_distance::near_miss;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+const ORIENTATION: &str = "\
+plimsoll measures how much load a search, recommendation or database system holds, and shows why.
+
+  See it work        plimsoll run quickstart
+                     a real search server, a real text, a real query mix, half a minute
+  Any HTTP service   plimsoll load http://127.0.0.1:8080/ --rate 1000 --duration 30s
+                     closed, open, bursts, profiles; classes, checks, limits
+  The load line      plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --budget 5m
+                     the highest rate that holds the limits, with an interval
+  Engines compared   plimsoll search --engine mine=http://127.0.0.1:9200 --sizes 64MB,320MB
+                     users x size x distance x shards: tables, reasons, recall, resumable
+  Votes, counted     plimsoll voter VSD volt://HOST:21212: transactions, and every write checked
+  A whole corpus     plimsoll visit http://127.0.0.1:8080 --cluster NAME --out dump.ndjson.zst
+                     all slices at once, counted to the last document, resumable
+  Feed documents     plimsoll feed http://127.0.0.1:8080 dump.ndjson.zst --failed rest.ndjson
+                     in order for each document, every operation accounted for
+  vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
+                     the same flags, files and summary; failures counted as failures
+  A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
+  A target to try    plimsoll serve null | queue | search | rank | voter
+  A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb
+  A run once more    plimsoll report [RUN] --format text|json|csv|junit|...; two: compare RUN RUN
+  Query files        plimsoll corpus | split-file | result-filter
+
+Every command explains itself: plimsoll COMMAND --help.
+";
+
+/// All commands, in the order of the help. A job is added by its line here.
+const COMMANDS: [Command; 21] = [
+    Command::of::<run::RunArgs>(),
+    Command::of::<jobs::ListArgs>(),
+    Command::of::<jobs::InfoArgs>(),
+    Command::of::<jobs::InstallArgs>(),
+    Command::of::<jobs::CleanArgs>(),
+    Command::of::<commands::system_check::CheckArgs>(),
+    Command::of::<load::LoadArgs>(),
+    Command::of::<seek::SeekArgs>(),
+    Command::of::<plimsoll_search::SearchArgs>(),
+    Command::of::<rank::RankArgs>(),
+    Command::of::<plimsoll_voter::VoterArgs>(),
+    Command::of::<plimsoll_voter::HelloArgs>(),
+    Command::of::<plimsoll_visit::VisitArgs>(),
+    Command::of::<plimsoll_feed::FeedArgs>(),
+    Command::of::<fbench::FbenchArgs>(),
+    Command::of::<serve::ServeArgs>(),
+    Command::of::<report::ReportArgs>(),
+    Command::of::<compare::CompareArgs>(),
+    Command::of::<corpus::CorpusArgs>(),
+    Command::of::<split_file::SplitArgs>(),
+    Command::of::<result_filter::FilterArgs>(),
+];
+
+/// What the jobs may ask of this program.
+const PROGRAM: Program = Program { check_words, check_ranker: serve::check_rank };
+
+/// The parser of the whole program.
+fn parser() -> clap::Command {
+    clap::Command::new("plimsoll")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Measures how much load a search, recommendation or database serving system holds, and shows why")
+        .max_term_width(110)
+        .subcommands(COMMANDS.iter().map(Command::parser))
+}
+
+/// The arguments, with the subcommand put in when the program was called by a link's name.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let program = arguments.first().map(Path::new).and_then(Path::file_name);
+    let command = program.and_then(|name| name.to_str()).and_then(fbench::link_command);
+    if let Some(command) = command {
+        arguments.insert(1, command.into());
+    }
+    arguments
+}
+
+/// The command that was called, as far as its words are known: what `--help` should follow.
+fn called(arguments: &[OsString]) -> clap::Command {
+    let mut command = parser();
+    command.build();
+    for word in arguments.iter().skip(1) {
+        match command.find_subcommand(word) {
+            Some(found) => command = found.clone(),
+            None => break,
+        }
+    }
+    command
+}
+
+/// What is wrong with the command line, in words of ours where the parser's are not clear by themselves.
+fn complaint(error: &clap::Error, command: &clap::Command) -> String {
+    let told = |kind| error.get(kind).map(ToString::to_string);
+    match (error.kind(), told(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(flag)) => {
+            let is_number =
+                flag.starts_with('-') && flag[1..].starts_with(|c: char| c.is_numeric());
+            if is_number {
+                return format!("'{flag}' is no flag, and no value may begin with '-' here");
+            }
+            let near = ending_in(&flag, command).or_else(|| told(ContextKind::SuggestedArg));
+            let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+            format!("there is no argument '{flag}' here{near}")
+        }
+        (ErrorKind::InvalidSubcommand, _) => {
+            let word = told(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let names: Vec<&str> = names.filter(|&name| name != "help").collect();
+            // Two letters that changed places are two edits, which is much of a short word.
+            let letters = |word: &str| {
+                let mut letters: Vec<char> = word.chars().collect();
+                letters.sort_unstable();
+                letters
+            };
+            let mixed = || names.iter().copied().find(|name| letters(name) == letters(&word));
+            match near_miss(&word, &names).or_else(mixed) {
+                Some(near) => format!("there is no command '{word}'; did you mean '{near}'?"),
+                None => format!("there is no command '{word}'; there are {}", names.join(", ")),
+            }
+        }
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let names: Vec<&str> = names.filter(|&name| name != "help").collect();
+            format!("{} needs one of these words: {}", command.get_name(), names.join(", "))
+        }
+        _ => error
+            .to_string()
+            .lines()
+            .map(str::trim)
+            .take_while(|line| !line.starts_with("Usage:"))
+            .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+            .collect::<Vec<_>>()
+            .join(" ")
+            .trim_start_matches("error: ")
+            .to_owned(),
+    }
+}
+
+/// The flag that the word is the end of, as `--rate` is of `--start-rate`: nearer than one of similar letters.
+fn ending_in(flag: &str, command: &clap::Command) -> Option<String> {
+    let word = flag.strip_prefix("--").filter(|word| word.len() > 2)?;
+    let tail = format!("-{word}");
+    let mut longer = command.get_arguments().filter_map(clap::Arg::get_long);
+    longer.find(|long| long.ends_with(&tail)).map(|long| format!("--{long}"))
+}
+
+/// Says what is wrong with arguments that a job has for this program, before anything is started.
+///
+/// # Errors
+/// The line about them.
+pub fn check_words(arguments: &[String]) -> Result<(), String> {
+    let words: Vec<OsString> =
+        std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
+    match parser().try_get_matches_from(&words) {
+        Err(error)
+            if !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
+        {
+            Err(bounded(printable(&complaint(&error, &called(&words)))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One line for a wrong command line, without the parser's frame around it.
+fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return if error.print().is_ok() { exit::FINE } else { exit::FAILED };
+    }
+    let command = called(arguments);
+    let line = bounded(printable(&complaint(error, &command)));
+    let name = command.get_bin_name().unwrap_or("plimsoll");
+    note(&format!("plimsoll: {line}; see {name} --help"));
+    exit::USAGE
+}
+
+/// Runs the command that was called, and returns the exit code.
+fn carried_out(matches: &ArgMatches, arguments: &[OsString]) -> u8 {
+    let done = match matches.subcommand() {
+        None => print_out(ORIENTATION).map(|()| exit::FINE),
+        Some((name, matches)) => {
+            let entry = COMMANDS.iter().find(|entry| entry.name() == name);
+            let ran = entry.map(|entry| entry.run(matches, &PROGRAM));
+            match ran.unwrap_or_else(|| Ok(Err(anyhow!("there is no command '{name}'")))) {
+                Ok(done) => done,
+                Err(error) => return explain(&error.format(&mut parser()), arguments),
+            }
+        }
+    };
+    done.unwrap_or_else(|error| {
+        note(&format!("plimsoll: {}", one_line(&error)));
+        exit::of_error(&error)
+    })
+}
+
+/// The whole program, for the arguments that this process was called with.
+#[must_use]
+pub fn run() -> ExitCode {
+    let arguments = arguments();
+    let code = match parser().try_get_matches_from(&arguments) {
+        Err(error) => explain(&error, &arguments),
+        Ok(matches) => carried_out(&matches, &arguments),
+    };
+    ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        parser().debug_assert();
+    }
+}

@@ -1,0 +1,86 @@
+//! The line on stderr that shows how far a feed has come.
+
+use crate::{Feed, FeedNow};
+use plimsoll_core::clock::now_ns;
+use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
+use plimsoll_report::text::number::{bytes, count, significant};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A status line, or a line a minute where stderr is no terminal; nothing with `--quiet`.
+pub struct FeedProgress {
+    feed: Arc<Feed>,
+    line: Line,
+    heartbeat: Heartbeat,
+    /// When it was looked at last, and what was seen then.
+    seen: Mutex<(u64, FeedNow)>,
+}
+
+impl FeedProgress {
+    /// For a feed that begins now.
+    #[must_use]
+    pub fn new(feed: Arc<Feed>, quiet: bool) -> Self {
+        Self {
+            feed,
+            line: Line::new(None, MESSAGE, quiet),
+            heartbeat: Heartbeat::new(quiet),
+            seen: Mutex::new((now_ns(), FeedNow::default())),
+        }
+    }
+
+    /// Shows where it stands.
+    pub fn show(&self) {
+        let now = (now_ns(), self.feed.now());
+        let malformed = self.feed.input.position().malformed;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = parts(&seen, &now, malformed);
+        *seen = now;
+        self.line.say(&parts);
+        self.heartbeat.beat(|| parts);
+    }
+
+    /// Takes the status line away.
+    pub fn done(&self) {
+        self.line.done();
+    }
+}
+
+fn parts(last: &(u64, FeedNow), now: &(u64, FeedNow), malformed: u64) -> Vec<String> {
+    let seconds = ((now.0 - last.0) as f64 / 1e9).max(1e-9);
+    let per_s = |to: u64, from: u64| to.saturating_sub(from) as f64 / seconds;
+    vec![
+        format!("{:>10} accepted", count(now.1.accepted)),
+        format!("{:>7}/s", significant(per_s(now.1.accepted, last.1.accepted))),
+        format!("{} failed", count(now.1.refused + malformed)),
+        format!("{:>7}/s", bytes(per_s(now.1.body_bytes, last.1.body_bytes))),
+        format!("{} in flight", count(now.1.under_way)),
+        format!("{} again", count(now.1.retries)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_the_rate_of_the_last_second() {
+        let at = |accepted, body_bytes| FeedNow {
+            accepted,
+            body_bytes,
+            under_way: 64,
+            retries: 3,
+            refused: 1,
+            ..FeedNow::default()
+        };
+        let second = 1_000_000_000;
+        let parts = parts(&(second, at(1000, 0)), &(2 * second, at(3500, 2_500_000)), 2);
+        let expected = [
+            "     3,500 accepted",
+            "  2,500/s",
+            "3 failed",
+            "2.50 MB/s",
+            "64 in flight",
+            "3 again",
+        ];
+        assert_eq!(parts, expected);
+    }
+}

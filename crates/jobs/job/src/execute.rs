@@ -1,0 +1,89 @@
+//! The way of a job through the engine, into the record and out as an exit code.
+
+use crate::exit;
+use crate::keeping::{About, Finished, JobEnd, carry_out};
+use crate::output::{Output, has_lost_a_file, note, print_out, style, with_files, write_json};
+use crate::prepare::{Prepared, http_of};
+use crate::progress::Progress;
+use anyhow::Result;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::verdict::VerdictKind;
+use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_wire::{Protocol, Sessions};
+use serde_json::{Map, Value};
+use std::io::IsTerminal;
+
+/// Runs to the end. `each_second` sees every finished second; `job_results` makes what the job adds.
+///
+/// # Errors
+/// When the run could not take place. A failed target is a result, not an error.
+pub fn execute(
+    scenario: &Scenario,
+    prepared: Prepared,
+    output: &Output,
+    each_second: &mut (dyn FnMut(&Interval) + Send),
+    job_results: &dyn Fn(&RunEnd) -> Map<String, Value>,
+) -> Result<Finished> {
+    let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
+    let about = About { plan: &plan, class_names, distinct_requests, troubles };
+    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let http = http_of(scenario);
+    let finished = carry_out(scenario, &about, output, |keeping| {
+        let mut show = |second: &Interval| {
+            progress.show(second);
+            each_second(second);
+        };
+        let end = run(&plan, || http, sessions, keeping.sink, &mut show, &keeping.stop);
+        progress.done();
+        let end = end?;
+        let results = job_results(&end);
+        Ok(JobEnd { end, results, verdict: None, warnings: Vec::new() })
+    });
+    progress.done();
+    finished
+}
+
+/// A run of calls in another protocol than HTTP, ready to start: runs it, prints the result, and gives the exit code.
+///
+/// # Errors
+/// A program failure.
+pub fn run_calls<P: Protocol>(
+    scenario: &Scenario,
+    about: &About<'_>,
+    sessions: Vec<Box<dyn Sessions<P> + Send>>,
+    protocol: impl Fn() -> P + Sync,
+    output: &Output,
+) -> Result<u8> {
+    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let finished = carry_out(scenario, about, output, |keeping| {
+        let mut show = |second: &Interval| progress.show(second);
+        let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
+        progress.done();
+        Ok(JobEnd { end: end?, results: Map::new(), verdict: None, warnings: Vec::new() })
+    });
+    progress.done();
+    let finished = finished?;
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(&finished))
+}
+
+/// The exit code of a finished run. Where stdout is a file or a pipe, an outcome that is not fine is also one line on
+/// stderr.
+#[must_use]
+pub fn code(finished: &Finished) -> u8 {
+    let record = &finished.record;
+    let code = exit::of_record(record);
+    if code != exit::FINE && !std::io::stdout().is_terminal() {
+        let mut line =
+            format!("plimsoll: {}", plimsoll_report::outcome::line(record, has_lost_a_file()));
+        if record.verdict.kind != VerdictKind::Valid && !record.verdict.reasons.is_empty() {
+            line += &format!(": {}", record.verdict.reasons.join("; "));
+        }
+        note(&line);
+    }
+    with_files(code)
+}

@@ -1,0 +1,106 @@
+//! The contract of a job, and the list in which the program keeps them.
+
+use anyhow::Result;
+use clap::{ArgMatches, Args};
+
+/// A job, or another command of the program: its flags, and what is done with them.
+///
+/// The flags are a struct with `#[derive(clap::Args)]`; its doc comment is the line in the list of commands, its
+/// `after_help` the examples. One line in the list of the program ([`Command::of`]) adds the job.
+pub trait Job: Args {
+    /// The word on the command line.
+    const NAME: &'static str;
+
+    /// Runs to the end, prints the result, and returns the exit code.
+    ///
+    /// # Errors
+    /// Wrong usage, a target that cannot be reached, or a failure of the program.
+    fn run(&self, program: &Program) -> Result<u8>;
+}
+
+/// What a job may ask of the program of which it is a part.
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Says what is wrong with a command line of this program, before it is run.
+    pub check_words: fn(&[String]) -> Result<(), String>,
+    /// Says what is wrong with flags of `serve rank`, before one is started with them.
+    pub check_ranker: fn(&[String]) -> Result<()>,
+}
+
+/// An entry in the list of the program's commands.
+#[derive(Clone, Copy)]
+pub struct Command {
+    name: &'static str,
+    arguments: fn(clap::Command) -> clap::Command,
+    run: fn(&ArgMatches, &Program) -> Result<Result<u8>, clap::Error>,
+}
+
+impl Command {
+    /// Returns the entry of a job.
+    #[must_use]
+    pub const fn of<J: Job>() -> Self {
+        Self {
+            name: J::NAME,
+            arguments: J::augment_args,
+            run: |matches, program| Ok(J::from_arg_matches(matches)?.run(program)),
+        }
+    }
+
+    /// The word on the command line.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The command for the parser of the whole program.
+    #[must_use]
+    pub fn parser(&self) -> clap::Command {
+        (self.arguments)(clap::Command::new(self.name))
+    }
+
+    /// Runs the job with what the parser found.
+    ///
+    /// # Errors
+    /// The outer error is the parser's, the inner one the job's.
+    pub fn run(&self, matches: &ArgMatches, program: &Program) -> Result<Result<u8>, clap::Error> {
+        (self.run)(matches, program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Count to a number.
+    #[derive(Args)]
+    struct CountArgs {
+        /// The number.
+        #[arg(long, default_value_t = 3)]
+        to: u8,
+    }
+
+    impl Job for CountArgs {
+        const NAME: &'static str = "count";
+
+        fn run(&self, program: &Program) -> Result<u8> {
+            (program.check_ranker)(&[])?;
+            Ok(self.to)
+        }
+    }
+
+    #[test]
+    fn an_entry_has_the_name_the_help_and_the_run_of_its_job() {
+        let entry = Command::of::<CountArgs>();
+        let parser = entry.parser();
+        assert_eq!((entry.name(), parser.get_name()), ("count", "count"));
+        assert_eq!(
+            parser.get_about().map(ToString::to_string).as_deref(),
+            Some("Count to a number")
+        );
+        let matches = parser.try_get_matches_from(["count", "--to", "7"]).unwrap();
+        let good = Program { check_words: |_| Ok(()), check_ranker: |_| Ok(()) };
+        assert_eq!(entry.run(&matches, &good).unwrap().unwrap(), 7);
+        let bad = Program { check_ranker: |_| anyhow::bail!("no ranker"), ..good };
+        assert_eq!(entry.run(&matches, &bad).unwrap().unwrap_err().to_string(), "no ranker");
+    }
+}

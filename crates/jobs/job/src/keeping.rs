@@ -1,0 +1,468 @@
+//! One way of keeping a record, whatever drives the engine.
+
+use crate::output::{Output, lost_file};
+use crate::prepare::{check_classes, plan_of};
+use crate::remarks::{first_failure, remarks};
+use crate::signals::{self, Stopped};
+use anyhow::Result;
+use plimsoll_core::clock::wall_us;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::{
+    FailureSample, Generator, Latencies, PhaseRecord, Rates, RunRecord, Sink, SlowRequest,
+    TargetInfo, Tool,
+};
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::slo::ClassSlo;
+use plimsoll_core::verdict::{
+    ConnectionLimit, Evidence, Verdict, VerdictKind, judge, same_host_warning, warnings,
+};
+use plimsoll_engine::health::machine;
+use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
+use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
+use plimsoll_report::folder::{FAILURES, RunFolder};
+use plimsoll_report::journal::Journal;
+use plimsoll_workloads::http::Troubles;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A sink that keeps nothing.
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn interval(&mut self, _interval: &Interval) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn failure(&mut self, _sample: &FailureSample) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Names failures by class before they are kept.
+struct Named<'a> {
+    inner: &'a mut (dyn Sink + Send),
+    names: &'a [String],
+    scenario: &'a Scenario,
+    /// Kind and reason of the first failure, to say why a run came to nothing.
+    first: Option<String>,
+}
+
+impl Sink for Named<'_> {
+    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.inner.interval(interval)
+    }
+
+    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
+        let mut named = sample.clone();
+        if self.first.is_none() {
+            self.first = Some(first_failure(sample, self.scenario));
+        }
+        if let Some(name) = sample.class.parse().ok().and_then(|index: usize| self.names.get(index))
+        {
+            named.class.clone_from(name);
+        }
+        self.inner.failure(&named)
+    }
+}
+
+/// What is known of a run before it starts, whatever drives it.
+pub struct About<'a> {
+    /// Targets and connections.
+    pub plan: &'a ShardPlan,
+    /// Names of the classes, by index.
+    pub class_names: Vec<String>,
+    /// How many different requests there are, if known.
+    pub distinct_requests: Option<u64>,
+    /// What the sessions leave to tell at the end.
+    pub troubles: Troubles,
+}
+
+/// What whoever drives the engine is given.
+pub struct Keeping<'a> {
+    /// Takes the seconds and failures.
+    pub sink: &'a mut (dyn Sink + Send),
+    /// Set when the user wants the run to end.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What it gives back.
+pub struct JobEnd {
+    /// What was measured.
+    pub end: RunEnd,
+    /// What the job adds to the record.
+    pub results: Map<String, Value>,
+    /// The job's own judgement, where a run's usual one does not fit.
+    pub verdict: Option<Verdict>,
+    /// What the job has to say of its own results' worth.
+    pub warnings: Vec<String>,
+}
+
+/// A finished run.
+pub struct Finished {
+    /// Its record.
+    pub record: RunRecord,
+    /// Where it was kept.
+    pub folder: Option<PathBuf>,
+}
+
+/// Keeps the record of whatever `job` does.
+///
+/// # Errors
+/// When the run could not take place.
+pub fn carry_out(
+    scenario: &Scenario,
+    about: &About<'_>,
+    output: &Output,
+    job: impl FnOnce(Keeping<'_>) -> Result<JobEnd>,
+) -> Result<Finished> {
+    let stop = signals::stop_flag()?;
+    let (plan, names) = (about.plan, &about.class_names);
+    check_classes(scenario, names)?;
+    let mut header = header_of(scenario, about);
+    let mut notes = Vec::new();
+    let folder = open_folder(output, scenario, &mut header, &mut notes)?;
+    let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
+    let mut nowhere = Nowhere;
+    let inner: &mut (dyn Sink + Send) = match &mut journal {
+        Some(journal) => journal,
+        None => &mut nowhere,
+    };
+    let mut sink = Named { inner, names, scenario, first: None };
+    let ended = job(Keeping { sink: &mut sink, stop });
+    let mut first_failure = sink.first.take();
+    if let (Some(first), Some(folder)) = (&mut first_failure, &folder) {
+        *first += &format!("; more of them: {}", folder.path().join(FAILURES).display());
+    }
+    let JobEnd { end, results, verdict, warnings } = ended?;
+    notes.extend(warnings);
+    if let Some(error) = &end.sink_error {
+        notes.push(format!("the run's journal could not be kept in full: {error}"));
+    }
+    notes.extend(about.troubles.take());
+    let record = conclude(
+        scenario,
+        &header,
+        &end,
+        Conclusion {
+            distinct_requests: about.distinct_requests,
+            notes,
+            verdict,
+            first_failure,
+            results,
+            names,
+            same_host: header.target.same_host,
+            connections: plan.connection_limit,
+        },
+    );
+    Ok(finished(record, folder.as_ref()))
+}
+
+/// Writes the record into its folder. Without a folder, or where it cannot be written, the result is only printed.
+fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
+    let mut kept = folder.map(|folder| folder.path().to_owned());
+    if let Some(folder) = folder
+        && let Err(error) = folder.finish(&record)
+    {
+        lost_file(&format!("the record could not be kept: {error}"));
+        kept = None;
+    }
+    Finished { record, folder: kept }
+}
+
+/// Keeps a record of a run that was stopped before its first request: partial, with the reason.
+///
+/// # Errors
+/// When the record's folder cannot be made or written.
+pub fn nothing_measured(
+    scenario: &Scenario,
+    output: &Output,
+    stopped: &Stopped,
+) -> Result<Finished> {
+    let verdict = Verdict::new(VerdictKind::Partial, vec![stopped.to_string()]);
+    without_run(scenario, output, verdict, Map::new())
+}
+
+/// Keeps a record of a run that came to its end before its first request, with what the job has to say.
+///
+/// # Errors
+/// When the record's folder cannot be made.
+pub fn without_run(
+    scenario: &Scenario,
+    output: &Output,
+    verdict: Verdict,
+    job_results: Map<String, Value>,
+) -> Result<Finished> {
+    let plan = plan_of(scenario, Vec::new(), None, 1);
+    let about = About {
+        plan: &plan,
+        class_names: Vec::new(),
+        distinct_requests: None,
+        troubles: Troubles::default(),
+    };
+    let mut header = header_of(scenario, &about);
+    header.phases.clear();
+    let mut notes = Vec::new();
+    let folder = open_folder(output, scenario, &mut header, &mut notes)?;
+    let ending = Ending {
+        verdict,
+        warnings: notes,
+        duration_s: Some(0.0),
+        job_results,
+        ..Ending::default()
+    };
+    let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
+    Ok(finished(record, folder.as_ref()))
+}
+
+/// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that
+/// leaves no record was for nothing.
+fn open_folder(
+    output: &Output,
+    scenario: &Scenario,
+    header: &mut RecordHeader,
+    notes: &mut Vec<String>,
+) -> Result<Option<RunFolder>> {
+    let Some(runs) = output.runs.as_deref() else { return Ok(None) };
+    let folder = RunFolder::create(runs, &scenario.job, wall_us())?;
+    let own = folder.header();
+    header.run_id = own.run_id;
+    header.started_at = own.started_at;
+    if let Err(error) = folder.begin(header) {
+        notes.push(format!("the record could not be kept: {error}"));
+    }
+    Ok(Some(folder))
+}
+
+fn open_journal(
+    folder: &RunFolder,
+    header: &RecordHeader,
+    notes: &mut Vec<String>,
+) -> Option<Journal> {
+    match folder.journal(header) {
+        Ok(journal) => Some(journal),
+        Err(error) => {
+            notes.push(format!("no journal was kept: {error}"));
+            None
+        }
+    }
+}
+
+fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
+    let shown = scenario.without_secrets();
+    let targets = &about.plan.targets;
+    let addresses: Vec<String> = targets
+        .iter()
+        .flat_map(|target| target.addresses.iter().map(ToString::to_string))
+        .collect();
+    RecordHeader {
+        tool: Tool {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
+        },
+        run_id: String::new(),
+        job: scenario.job.clone(),
+        started_at: plimsoll_core::clock::format_utc(wall_us()),
+        scenario: serde_json::to_value(&shown).unwrap_or_default(),
+        target: TargetInfo {
+            url: shown.targets.join(" "),
+            same_host: targets.iter().any(|target| target.is_this_machine()),
+            addresses: if addresses.len() > 1 { addresses } else { Vec::new() },
+        },
+        machine: machine(),
+        class_names: about.class_names.clone(),
+        phases: vec![PhasePlan {
+            name: "steady".to_owned(),
+            measured: true,
+            // The engine's seconds count from the start of the measured stretch.
+            from_s: 0.0,
+            // Users end when the last one has left, and so many requests when they are answered.
+            duration_s: (scenario.duration.is_some()
+                || (scenario.load.most_users().is_none() && scenario.requests.is_none()))
+            .then(|| scenario.length().as_seconds()),
+            schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
+        }],
+    }
+}
+
+struct Conclusion<'a> {
+    distinct_requests: Option<u64>,
+    notes: Vec<String>,
+    verdict: Option<Verdict>,
+    first_failure: Option<String>,
+    results: Map<String, Value>,
+    names: &'a [String],
+    same_host: bool,
+    connections: ConnectionLimit,
+}
+
+fn conclude(
+    scenario: &Scenario,
+    header: &RecordHeader,
+    end: &RunEnd,
+    conclusion: Conclusion<'_>,
+) -> RunRecord {
+    let totals = &end.totals;
+    let rate = rates(&totals.ledger, &totals.counters, end.measured_s);
+    let evidence = evidence_of(scenario, end, &conclusion, rate);
+    let job_judged = conclusion.verdict.is_some();
+    // The requests of a search went out at many rates; whether its limits held is for its own judgement.
+    let judged = if job_judged { &[][..] } else { &scenario.slo[..] };
+    let judge_one =
+        |slo: &ClassSlo| slo.judge(totals, conclusion.names, scenario.timeout.ns, &rate);
+    let slo = judged.iter().map(|slo| (slo.name(), judge_one(slo))).collect();
+    let is_search = ["seek", "rival"].iter().any(|name| conclusion.results.contains_key(*name));
+    let of_run = judge(&evidence);
+    let mut verdict = match conclusion.verdict {
+        None => of_run,
+        // A job judges by what it did; how far its times may be off is known all the same. Those of a search are those of
+        // many rates.
+        Some(of_job) if of_job.bounds.is_none() && !is_search => {
+            Verdict { bounds: of_run.bounds, ..of_job }
+        }
+        Some(of_job) => of_job,
+    };
+    // A search leaves requests unsent on purpose, and asks the same ones again and again.
+    let mut warned = match job_judged {
+        true => same_host_warning(&evidence),
+        false => [warnings(&evidence), remarks(scenario, end)].concat(),
+    };
+    // A job may have named it already.
+    let told = |first: &String| verdict.reasons.iter().any(|one| first.contains(one.as_str()));
+    let first_failure = conclusion.first_failure.filter(|first| !told(first));
+    match verdict.kind {
+        VerdictKind::TargetFailed => verdict.reasons.extend(first_failure),
+        _ => warned.extend(first_failure),
+    }
+    warned.extend(conclusion.notes);
+    let ending = Ending {
+        generator: generator_of(scenario, end),
+        network: end.network,
+        slowest: end
+            .slowest
+            .iter()
+            .take(20)
+            .map(|s| slow_request(s, end, conclusion.names))
+            .collect(),
+        slo,
+        verdict,
+        warnings: warned,
+        job_results: conclusion.results,
+        duration_s: Some(end.measured_s),
+    };
+    let mut tally = plimsoll_report::assemble::Tally::new(header);
+    tally.add(totals);
+    let (_, mut phases) = tally.finish();
+    // The one measured phase is the run itself: the same stretch, and so the same rates.
+    for phase in &mut phases {
+        phase.from_s += scenario.warmup.as_seconds();
+        phase.duration_s = end.measured_s;
+        phase.rate = rate;
+    }
+    phases.splice(0..0, end.warmup.as_ref().map(|warmup| warmup_phase(scenario, warmup)));
+    let mut record = assemble(header, totals, phases, ending);
+    // What a search asserts of itself is in its limits.
+    if !job_judged {
+        let judged = scenario.assertions.iter().flat_map(|assertion| assertion.judge(&record));
+        record.assertions = judged.collect();
+    }
+    record
+}
+
+/// What the verdict is made from.
+fn evidence_of<'a>(
+    scenario: &Scenario,
+    end: &'a RunEnd,
+    conclusion: &Conclusion<'_>,
+    rates: Rates,
+) -> Evidence<'a> {
+    let totals = &end.totals;
+    let repeats = conclusion
+        .distinct_requests
+        .map_or(0.0, |distinct| totals.ledger.sent as f64 / distinct.max(1) as f64);
+    Evidence {
+        totals,
+        rates,
+        measured_s: end.measured_s,
+        open: scenario.load.is_open(),
+        full_speed: is_full_speed(&scenario.load),
+        clients: scenario.load.clients(),
+        threads: scenario.threads,
+        connections: match conclusion.connections {
+            ConnectionLimit::Own(most) | ConnectionLimit::Machine(most)
+                if end.connections < most =>
+            {
+                ConnectionLimit::Grown
+            }
+            limit => limit,
+        },
+        interrupted: end.interrupted,
+        since_success: end.since_success,
+        max_failed: scenario.max_failed.0,
+        health: end.health,
+        same_host: conclusion.same_host,
+        repeats,
+        // One URL asked again and again is what a user of `load URL` wants.
+        cacheable: scenario.queries.is_some(),
+    }
+}
+
+/// What came before the measured stretch, for those who want to see it.
+fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
+    let all = warmup.all_classes();
+    PhaseRecord {
+        name: "warmup".to_owned(),
+        from_s: 0.0,
+        duration_s: scenario.warmup.as_seconds(),
+        measured: false,
+        schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
+        ledger: warmup.ledger,
+        rate: rates(&warmup.ledger, &warmup.counters, scenario.warmup.as_seconds()),
+        latency_ms: Latencies {
+            response: all.response.summary(),
+            service: all.service.summary(),
+            failed: all.failed_summary(),
+            judged: None,
+        },
+    }
+}
+
+fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
+    let wait = if scenario.spin.ns > 0 {
+        "spin"
+    } else if scenario.batching
+        && is_full_speed(&scenario.load)
+        && scenario.connection_count() / scenario.threads >= BATCHING_FROM
+    {
+        "batch"
+    } else {
+        "sleep"
+    };
+    Generator {
+        cpu_s: end.cpu_s,
+        threads: scenario.threads,
+        rss_max_bytes: end.rss_max_bytes,
+        busiest_thread: end.health.busy,
+        health: end.health,
+        wait: wait.to_owned(),
+        ..Generator::default()
+    }
+}
+
+fn slow_request(slow: &Slow, end: &RunEnd, names: &[String]) -> SlowRequest {
+    let times = slow.times;
+    SlowRequest {
+        class: names.get(slow.what.class as usize).cloned().unwrap_or_default(),
+        item: slow.what.item,
+        response_ms: slow.response_ns() as f64 / 1e6,
+        service_ms: times.done_ns.saturating_sub(times.sent_ns) as f64 / 1e6,
+        at_s: times.intended_ns.saturating_sub(end.start_ns) as f64 / 1e9,
+        outcome: match slow.outcome {
+            plimsoll_core::outcome::Outcome::Ok => "ok".to_owned(),
+            plimsoll_core::outcome::Outcome::Failed(kind) => kind.name().to_owned(),
+        },
+        request: slow.text.clone(),
+    }
+}

@@ -1,0 +1,29 @@
+//! What jobs are made of: flags with the same words everywhere, a scenario made ready, the way through the engine into
+//! the record, progress on stderr, and the exit code.
+//!
+//! A job is a crate of its own beside this one, and a [`job::Job`]. It reads its flags, makes sessions, and gives them to
+//! [`keeping::carry_out`], which keeps the record of whatever drives the engine.
+
+pub mod child;
+pub mod contact;
+pub mod embedded;
+pub mod execute;
+pub mod exit;
+pub mod flags;
+pub mod goal;
+pub mod job;
+pub mod keeping;
+pub mod method;
+pub mod output;
+pub mod postgres;
+pub mod prepare;
+pub mod progress;
+pub mod remarks;
+pub mod requests;
+pub mod search_progress;
+pub mod signals;
+pub mod sought;
+pub mod temporary;
+pub mod throughput;
+pub mod url;
+pub mod usage;

@@ -1,0 +1,81 @@
+//! Wrong input: one clear line, and exit code 64.
+
+use plimsoll_report::plain::printable;
+use std::fmt;
+
+/// What is wrong, where, and what to do next, in one line.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Makes the error.
+pub fn usage(text: impl Into<String>) -> anyhow::Error {
+    Usage(text.into()).into()
+}
+
+/// The target could not be reached: one clear line, and exit code 4.
+#[derive(Debug)]
+pub struct Unreachable(pub String);
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// Makes the error.
+pub fn unreachable(text: impl Into<String>) -> anyhow::Error {
+    Unreachable(text.into()).into()
+}
+
+/// One line for an error and its causes; a cause that is told already is not told twice.
+#[must_use]
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !line.contains(&cause) {
+            let joint = if line.is_empty() { "" } else { ": " };
+            line = line + joint + &cause;
+        }
+    }
+    bounded(printable(&line))
+}
+
+/// A line of a length that somebody reads: a value that was given may be a whole file by mistake, and what is wrong with it
+/// stands behind it.
+#[must_use]
+pub fn bounded(line: String) -> String {
+    const FRONT: usize = 1200;
+    const BACK: usize = 600;
+    let length = line.chars().count();
+    if length <= FRONT + BACK {
+        return line;
+    }
+    let front: String = line.chars().take(FRONT).collect();
+    let back: String = line.chars().skip(length - BACK).collect();
+    format!("{front} [{} characters more] {back}", length - FRONT - BACK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_a_whole_file_does_not_hide_what_is_wrong_with_it() {
+        let short = "é".repeat(1800);
+        assert_eq!(bounded(short.clone()), short);
+        let told = bounded(format!("invalid value '{}' for '--workers'", "é".repeat(100_000)));
+        assert!(told.starts_with("invalid value 'éé") && told.ends_with("éé' for '--workers'"));
+        assert!(told.contains("[98232 characters more]"), "{told}");
+        assert!(told.chars().count() < 1900);
+    }
+}

@@ -1,0 +1,68 @@
+//! A printed table as a record.
+
+use super::reading::read_text;
+use super::{SearchArgs, print};
+use anyhow::Result;
+use plimsoll_core::clock::{format_utc, wall_us};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::Tool;
+use plimsoll_core::units::Span;
+use plimsoll_job::exit;
+use plimsoll_job::usage::usage;
+use plimsoll_report::assemble::{Ending, RecordHeader, assemble};
+use plimsoll_report::folder::RunFolder;
+use plimsoll_report::printed_table::read;
+use serde_json::{Map, json};
+use std::path::Path;
+
+/// What requests were limited by where the flags do not say: the usual limit of the tools that print such tables.
+const TIMEOUT: Span = Span::seconds(60);
+
+/// Reads the table, keeps the record and prints it.
+///
+/// # Errors
+/// When there is no table in the file, or the record cannot be kept.
+pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
+    let shown = path.display();
+    let text = read_text(path, &format!("--import {shown}"), "a file with a printed table")?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let timeout = args.timeout.unwrap_or(TIMEOUT);
+    let result = read(&text, &name, timeout.as_seconds())
+        .map_err(|error| usage(format!("--import {shown}: {error}")))?;
+    let output = args.output.output();
+    output.check()?;
+    let folder = output
+        .runs
+        .as_deref()
+        .map(|runs| RunFolder::create(runs, "search", wall_us()))
+        .transpose()?;
+    let own = folder.as_ref().map(RunFolder::header);
+    let header = RecordHeader {
+        tool: Tool {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
+        },
+        job: "search".to_owned(),
+        scenario: json!({ "import": name, "timeout": timeout }),
+        ..own.unwrap_or_else(|| RecordHeader {
+            started_at: format_utc(wall_us()),
+            ..RecordHeader::default()
+        })
+    };
+    let mut results = Map::new();
+    results.insert("search".to_owned(), serde_json::to_value(&result)?);
+    let ending = Ending {
+        duration_s: Some(0.0),
+        warnings: vec![
+            "printed by another tool: nothing here was measured by this program".to_owned(),
+        ],
+        job_results: results,
+        ..Ending::default()
+    };
+    let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
+    if let Some(folder) = &folder {
+        folder.finish(&record)?;
+    }
+    print(&record, folder.as_ref().map(RunFolder::path), args)?;
+    Ok(exit::FINE)
+}

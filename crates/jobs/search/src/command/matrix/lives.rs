@@ -1,0 +1,89 @@
+//! Engines that die: started again, and given their text again.
+
+use super::{Loaded, Matrix, RESTARTED, seconds_since};
+use crate::command::engine::Engine;
+use crate::command::loading::{self, Order};
+use anyhow::Result;
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::search::record::Load;
+use plimsoll_job::signals::Stopped;
+
+/// The mark of what was measured while the engine still had work left from the load.
+const BUSY: &str = "busy with its load";
+
+impl Matrix<'_> {
+    fn load(&mut self, engine: &Engine, place: &Loaded<'_>) -> Result<Load> {
+        let name = &self.spec.engines[place.engine].name;
+        self.shown.doing(&format!("loading {} into {name}", place.text.label));
+        let start_ns = now_ns();
+        let order = Order {
+            text: place.text,
+            index: &place.index,
+            shards: place.shards,
+            loaders: self.args.loaders,
+            // What an engine of ours had is gone with it; elsewhere an index may be there from a sitting before.
+            reuse: !engine.is_ours() && (self.args.keep_indexes || self.state.resumed),
+        };
+        let load = loading::load(engine, name, &order, &self.shown);
+        // Also when it is stopped: that time was none of the cells'.
+        self.time.loading_s += seconds_since(start_ns);
+        let load = load?;
+        self.time.waiting_s += load.searchable_s;
+        self.shown.loaded(&load);
+        let number = self.state.loads.len();
+        self.state.put(&format!("load-{number:04}.json"), &load)?;
+        self.state.loads.push(load.clone());
+        Ok(load)
+    }
+
+    /// Loads a text, once more where an engine of ours dies of it; what went wrong for good is told.
+    pub(super) fn loaded(
+        &mut self,
+        engine: &mut Engine,
+        place: &mut Loaded<'_>,
+    ) -> Result<Option<String>> {
+        let load = self.load(engine, place)?;
+        place.marks.extend(load.busy.then(|| BUSY.to_owned()));
+        if load.trouble.is_none() || !self.has_died(engine, place.engine)? {
+            return Ok(load.trouble);
+        }
+        place.marks.push(RESTARTED.to_owned());
+        Ok(self.revive(engine, place)?.err())
+    }
+
+    /// Whether an engine of ours is dead; that it will be started again is told.
+    pub(super) fn has_died(&self, engine: &mut Engine, index: usize) -> Result<bool> {
+        if !engine.is_ours() || engine.is_alive()? {
+            return Ok(false);
+        }
+        let (name, words) = (&self.spec.engines[index].name, engine.last_words());
+        self.shown.line(&format!("{name} died{words}; it is started again"));
+        Ok(true)
+    }
+
+    /// Starts a dead engine again and loads its text; the inner error is the cells' reason.
+    pub(super) fn revive(
+        &mut self,
+        engine: &mut Engine,
+        place: &Loaded<'_>,
+    ) -> Result<Result<(), String>> {
+        let words = engine.last_words();
+        if let Err(error) = self.restart(engine) {
+            if error.is::<Stopped>() {
+                return Err(error);
+            }
+            return Ok(Err(format!("the engine died{words}: {error:#}")));
+        }
+        let load = self.load(engine, place)?;
+        Ok(load.trouble.map_or(Ok(()), |why| {
+            Err(format!("the engine died{words}, and again could not be loaded: {why}"))
+        }))
+    }
+
+    pub(super) fn restart(&mut self, engine: &mut Engine) -> Result<()> {
+        let start_ns = now_ns();
+        let restarted = engine.restart();
+        self.time.starting_s += seconds_since(start_ns);
+        restarted
+    }
+}

@@ -1,0 +1,385 @@
+//! One cell: its repeats, each a run of this program's engine.
+
+use super::engine::Engine;
+use super::filling;
+use super::server::{Door, closed};
+use super::shown::Shown;
+use crate::asking::render;
+use crate::cell::Measured;
+use crate::dialect::{Call, Dialect};
+use crate::query::Query;
+use crate::sessions::{
+    CellPlan, CellSessions, Course, Filling, HttpAsking, Order, Outbox, SqlAsking, SqlCellSessions,
+    Statements, Window,
+};
+use crate::spec::MatrixSpec;
+use anyhow::Result;
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::outcome::Failure;
+use plimsoll_core::record::{FailureSample, Sink};
+use plimsoll_core::scenario::RowsPer;
+use plimsoll_core::schedule::{LoadModel, Pause, Think, UserProfile, UserStep};
+use plimsoll_core::search::record::CellKey;
+use plimsoll_core::units::Span;
+use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_job::signals;
+use plimsoll_job::usage::usage;
+use plimsoll_wire::http::Http;
+use plimsoll_wire::postgres::Postgres;
+use plimsoll_wire::{Protocol, Sessions};
+use plimsoll_workloads::render::RenderedSet;
+use plimsoll_workloads::rows::{RowFeed, Rows};
+use plimsoll_workloads::script::{Script, UserOrder};
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Requests of a user who asks until the end of the run: more than any can ask.
+const NO_END: u32 = 1_000_000_000;
+
+/// What is asked in a cell.
+pub struct Asked<'a> {
+    /// The matrix.
+    pub spec: &'a MatrixSpec,
+    /// The list.
+    pub list: &'a [Query],
+    /// For each query of it, why it is not asked, if so.
+    pub refused: &'a [Option<String>],
+    /// What requests are filled with.
+    pub rows: Option<&'a Arc<Rows>>,
+    /// The index.
+    pub index: &'a str,
+    /// Which cell.
+    pub key: &'a CellKey,
+}
+
+/// Keeps the first failure and nothing else.
+#[derive(Default)]
+struct FirstFailure {
+    names: Vec<String>,
+    told: Option<String>,
+}
+
+impl Sink for FirstFailure {
+    fn interval(&mut self, _interval: &Interval) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
+        if self.told.is_none() {
+            let query = sample.class.parse().ok().and_then(|at: usize| self.names.get(at));
+            let query = query.map_or(String::new(), |name| format!("query '{name}': "));
+            let why = if sample.reason.is_empty() { &sample.kind } else { &sample.reason };
+            self.told = Some(format!("{query}{why}"));
+        }
+        Ok(())
+    }
+}
+
+/// The requests of a cell, made once.
+#[derive(Clone)]
+enum Requests {
+    Http(HttpAsking),
+    Sql(SqlAsking, Postgres),
+}
+
+/// Makes them, and says how often each is in a pass.
+fn requests(engine: &Engine, asked: &Asked<'_>) -> Result<(Requests, Vec<u32>)> {
+    let dialect = engine.server.dialect;
+    let (mut set, mut statements) = (RenderedSet::default(), Statements::default());
+    let mut repeats = Vec::new();
+    for ((index, query), refused) in asked.list.iter().enumerate().zip(asked.refused) {
+        if refused.is_some() {
+            continue;
+        }
+        match (&engine.server.door, dialect.search(asked.index, query, asked.key.distance)) {
+            (Door::Http(form), Ok(Call::Http(call))) => {
+                set.push(index as u8, 0, |out| render(form, &call, out));
+            }
+            (Door::Postgres(_), Ok(Call::Sql(_))) => {
+                let place = (asked.index, asked.key.distance);
+                filling::add_sql(&mut statements, (index, query), place, asked.rows.map(|r| &**r))?;
+            }
+            _ => continue,
+        }
+        repeats.push(query.repeat);
+    }
+    let checks = HttpAsking::checks(dialect, &asked.spec.checks)?;
+    let made = match &engine.server.door {
+        Door::Postgres(address) => {
+            let protocol = engine.server.postgres(address, asked.spec.timeout)?;
+            Requests::Sql(SqlAsking::new(statements, checks, feed(asked)), protocol)
+        }
+        Door::Http(_) => {
+            let filling = filled(&set, asked, dialect)?;
+            Requests::Http(HttpAsking { requests: Arc::new(set), dialect, checks, filling })
+        }
+    };
+    Ok((made, repeats))
+}
+
+fn filled(set: &RenderedSet, asked: &Asked<'_>, dialect: Dialect) -> Result<Option<Filling>> {
+    let (Some(rows), Some(feed)) = (asked.rows, feed(asked)) else { return Ok(None) };
+    let templates = filling::templates(dialect, set, rows)?;
+    Ok(Some(Filling { templates: Arc::new(templates), feed }))
+}
+
+/// Which row comes next, where requests are filled with rows.
+fn feed(asked: &Asked<'_>) -> Option<RowFeed> {
+    let (rows, wanted) = (asked.rows?, asked.spec.rows.as_ref()?);
+    let each = match (wanted.per, asked.spec.profile.is_some()) {
+        // Users who never leave have no number of requests that rows could be counted by.
+        (RowsPer::Request, false) => None,
+        _ => Some(script_length(asked)),
+    };
+    Some(RowFeed::new(rows.clone(), (wanted.order, wanted.per), asked.spec.seed, each, (0, 1)))
+}
+
+/// Requests of each user who comes and goes.
+fn script_length(asked: &Asked<'_>) -> u32 {
+    let pass: u32 = asked
+        .list
+        .iter()
+        .zip(asked.refused)
+        .filter(|(_, refused)| refused.is_none())
+        .map(|(query, _)| query.repeat)
+        .sum();
+    match (asked.spec.passes, &asked.spec.profile) {
+        (None, None) => NO_END,
+        (passes, _) => pass.saturating_mul(passes.unwrap_or(1)),
+    }
+}
+
+/// How a cell's load comes.
+struct Load {
+    model: LoadModel,
+    course: Course,
+    window: Window,
+    /// Warm-up and duration of the run; without them it ends with the last user.
+    length: Option<(Span, Span)>,
+    /// Whether load of the same kind goes before, as a run of its own.
+    warms_apart: bool,
+}
+
+fn load(asked: &Asked<'_>, repeats: &[u32]) -> Result<Load> {
+    let spec = asked.spec;
+    let users = asked.key.users;
+    let profile = spec.profile_of(users).map_err(|error| usage(error.to_string()))?;
+    let window = window_of(spec, users)?;
+    let length = match window {
+        Window::Fixed { .. } => Some((spec.warmup, spec.duration)),
+        Window::FirstDone | Window::ToEnd(_) => None,
+    };
+    let per_user = spec.rows.as_ref().is_some_and(|rows| rows.per == RowsPer::User);
+    let think = match spec.think {
+        Pause::None => Some(Think::None),
+        Pause::Fixed(span) if span.ns == 0 => Some(Think::None),
+        Pause::Fixed(span) if spec.pace.ns == 0 => Some(Think::Fixed(span.ns)),
+        _ => None,
+    };
+    let warms_apart = length.is_none();
+    if let (None, Some(think), false) = (&profile, think, per_user) {
+        let model = LoadModel::Closed { clients: users, think, cycle_ns: spec.pace.ns };
+        let course = Course::Walks { passes: spec.passes };
+        return Ok(Load { model, course, window, length, warms_apart });
+    }
+    let order = match spec.order {
+        Order::Block => UserOrder::Block,
+        Order::Interleaved => UserOrder::Interleaved,
+        Order::Shuffle => UserOrder::Shuffle,
+    };
+    let script = Script::new(order, repeats, script_length(asked), spec.seed).map_err(usage)?;
+    // All are there from the first moment, and stay.
+    let there = |profile: Option<UserProfile>| match (profile, spec.passes) {
+        (Some(profile), _) => Ok(profile),
+        (None, Some(_)) => format!("at once {users}").parse(),
+        (None, None) => {
+            let during = Span { ns: spec.warmup.ns.saturating_add(spec.duration.ns) };
+            UserProfile::new(vec![UserStep::Concurrent { users, during }])
+        }
+    };
+    let model = LoadModel::Users {
+        profile: there(profile).map_err(|error| usage(error.problem))?,
+        requests: script.requests(),
+        think: spec.think,
+        pace: spec.pace,
+    };
+    Ok(Load { model, course: Course::Script(script), window, length, warms_apart })
+}
+
+/// What the rate of a cell counts.
+///
+/// # Errors
+/// When the profile cannot be read.
+pub fn window_of(spec: &MatrixSpec, users: u32) -> Result<Window> {
+    let profile = spec.profile_of(users).map_err(|error| usage(error.to_string()))?;
+    Ok(match (&profile, spec.passes) {
+        (Some(profile), _) => Window::ToEnd(loaded_ns(profile)),
+        (None, Some(_)) => Window::FirstDone,
+        (None, None) => Window::Fixed { warmup_ns: spec.warmup.ns, length_ns: spec.duration.ns },
+    })
+}
+
+/// How long a profile's steps last, without a beginning in which nobody comes.
+fn loaded_ns(profile: &UserProfile) -> u64 {
+    let idle: u64 = profile
+        .steps()
+        .iter()
+        .map_while(|step| match step {
+            UserStep::Nothing { during } => Some(during.ns),
+            _ => None,
+        })
+        .sum();
+    profile.own_duration_ns().saturating_sub(idle)
+}
+
+/// Measures every repeat of a cell; ends early when nothing comes back any more.
+///
+/// # Errors
+/// When somebody stops the program, or it fails itself.
+pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<Measured>> {
+    let (requests, each) = requests(engine, asked)?;
+    if each.is_empty() {
+        return Ok(Vec::new());
+    }
+    let spec = asked.spec;
+    let load = load(asked, &each)?;
+    let plan = |course: Course, window: Window| CellPlan {
+        repeats: each.clone(),
+        queries: asked.list.len(),
+        order: spec.order,
+        users: asked.key.users,
+        course,
+        window,
+        // Repeats in another order each would be another cell.
+        seed: spec.seed,
+    };
+    let mut all = Vec::new();
+    for repeat in 0..spec.repeat {
+        let mut warmed = None;
+        if load.warms_apart && spec.warmup.ns > 0 {
+            let cell = plan(Course::Walks { passes: None }, Window::FirstDone);
+            let length = Some((Span::default(), spec.warmup));
+            let model = closed(asked.key.users);
+            let warm = one(engine, asked, &requests, cell, (model, length), shown)?;
+            if warm.given_up.is_some() {
+                all.push(warm);
+                break;
+            }
+            warmed = Some(warm);
+        }
+        let cell = plan(load.course.clone(), load.window);
+        let own = (load.model.clone(), load.length);
+        let mut measured = one(engine, asked, &requests, cell, own, shown)?;
+        match warmed {
+            Some(warm) => measured = measured.after(warm),
+            None if !load.warms_apart => {
+                measured.warming_s = spec.warmup.as_seconds().min(measured.elapsed_s);
+            }
+            None => {}
+        }
+        let over = measured.given_up.is_some();
+        all.push(measured);
+        shown.repeat(repeat + 1, spec.repeat);
+        if over {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Runs sessions, and shows each second of them.
+fn go<P: Protocol + Clone + Send + Sync>(
+    plan: &ShardPlan,
+    protocol: &P,
+    sessions: Box<dyn Sessions<P> + Send>,
+    sink: &mut FirstFailure,
+    shown: &Shown,
+) -> Result<RunEnd> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut progress = |second: &Interval| {
+        if signals::is_stopped() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        shown.second(second);
+    };
+    Ok(run_engine(plan, || protocol.clone(), vec![sessions], sink, &mut progress, &stop)?)
+}
+
+fn one(
+    engine: &Engine,
+    asked: &Asked<'_>,
+    requests: &Requests,
+    cell: CellPlan,
+    (model, length): (LoadModel, Option<(Span, Span)>),
+    shown: &Shown,
+) -> Result<Measured> {
+    let mut plan = engine.server.plan(model, length)?;
+    plan.classes = asked.list.len();
+    plan.seed = asked.spec.seed;
+    let outbox = Outbox::default();
+    // The end of a run that was given up should not wait for the end of a second.
+    plan.part.end_early = Some(outbox.give_up.clone());
+    let mut sink = FirstFailure {
+        names: asked.list.iter().map(|query| query.name.clone()).collect(),
+        told: None,
+    };
+    let (cpu_before, start_ns) = (engine.cpu_s(), now_ns());
+    let end = match requests.clone() {
+        Requests::Http(asking) => {
+            let sessions = CellSessions::new(cell, asking, outbox.clone());
+            let http: Http = engine.server.http();
+            go(&plan, &http, Box::new(sessions), &mut sink, shown)?
+        }
+        Requests::Sql(asking, protocol) => {
+            let sessions = SqlCellSessions::new(cell, asking, outbox.clone());
+            go(&plan, &protocol, Box::new(sessions), &mut sink, shown)?
+        }
+    };
+    let elapsed_s = (now_ns() - start_ns) as f64 / 1e9;
+    let server_cpu_s =
+        engine.cpu_s().zip(cpu_before).map(|(after, before)| (after - before).max(0.0));
+    signals::go_on("in the middle of a cell")?;
+    let tally = std::mem::take(&mut *outbox.tally.lock().unwrap_or_else(PoisonError::into_inner));
+    let first_failure = sink.told.take().or_else(|| first_of_warmup(&end.warmup, &end.totals));
+    // Before a request was sent, so that none of them failed.
+    let turned_out = end.refused.map(|why| format!("the engine refused a connection: {why}"));
+    let given_up = outbox.give_up.load(Ordering::Relaxed).then(|| {
+        let first = first_failure.clone().unwrap_or_default();
+        format!("the engine stopped answering: {first}")
+    });
+    Ok(Measured {
+        totals: end.totals,
+        warmup: end.warmup,
+        tally,
+        elapsed_s,
+        warming_s: 0.0,
+        server_cpu_s,
+        generator_cpu_s: end.cpu_s,
+        health: end.health,
+        first_failure,
+        given_up: turned_out.or(given_up),
+    })
+}
+
+/// The kind of a failure that no sample tells of.
+fn first_of_warmup(warmup: &Option<Interval>, totals: &Interval) -> Option<String> {
+    let all = warmup.iter().chain([totals]);
+    all.flat_map(|interval| Failure::ALL.map(|kind| (kind, interval.ledger.failed.get(kind))))
+        .find(|(_, count)| *count > 0)
+        .map(|(kind, _)| kind.name().to_owned())
+}
+
+/// Whether connections broke, so that the engine may be dead.
+#[must_use]
+pub fn connections_broke(repeats: &[Measured]) -> bool {
+    let broke = |interval: &Interval| {
+        let failed = &interval.ledger.failed;
+        failed.connect + failed.reset + failed.short > 0
+    };
+    repeats.iter().any(|one| {
+        one.given_up.is_some() || broke(&one.totals) || one.warmup.as_ref().is_some_and(broke)
+    })
+}

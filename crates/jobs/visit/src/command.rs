@@ -1,0 +1,407 @@
+//! `plimsoll visit`: a whole corpus, in parallel slices, counted to the last document.
+
+mod carry;
+mod cells;
+mod contact;
+mod finish;
+mod shown;
+mod task;
+
+use crate::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
+use anyhow::Result;
+use carry::carry;
+use clap::{Args, ValueEnum};
+use contact::{Contact, contact};
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::units::Span;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_core::visit::VisitResult;
+use plimsoll_engine::target::Target;
+use plimsoll_job::execute::code;
+use plimsoll_job::flags::{OutputFlags, TlsFlags};
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::{Finished, without_run};
+use plimsoll_job::output::{Output, note, print_out, style, write_json};
+use plimsoll_job::url::Url;
+use plimsoll_job::usage::usage;
+use plimsoll_workloads::header::parse_header;
+use serde_json::Map;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use task::{ROOT, Task, path_of, pins_buckets, time_us};
+
+const EXAMPLES: &str = "\
+Examples:
+  Everything, over two containers, into one packed file:
+    plimsoll visit http://127.0.0.1:8080 http://127.0.0.1:8081 --cluster music --out music.ndjson.zst
+  A part of it, so that `vespa feed` can read it back, and that goes on after an interruption:
+    plimsoll visit http://127.0.0.1:8080 --cluster music --selection 'music.year > 2000' \\
+      --format vespa-feed --out music.json --resume music.state
+  What slices, streaming and concurrency are worth here:
+    plimsoll visit http://127.0.0.1:8080 --cluster music --measure
+
+Exit codes: 0 complete, 3 something is missing (it is named), or plimsoll was what limited the speed, 4 the target
+failed, 64 wrong usage.";
+
+/// Numbers of slices for each container that ask at once, one after the other, where the best is looked for.
+const SLICES_EACH: [u32; 4] = [1, 4, 16, 32];
+/// The most slices of a visit.
+const SLICES_MAX: u32 = 4096;
+/// Documents after which a streamed reply may end, on servers that heed it: so much may come again after a failure.
+const WANTED_STREAMED: u32 = 100_000;
+/// Documents of a chunked reply.
+const WANTED_CHUNKED: u32 = 1024;
+/// How much longer than the server a request waits.
+const PATIENCE: Span = Span::seconds(15);
+
+/// What the documents are wanted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatFlag {
+    /// {"id":...,"fields":...} a line, as `vespa visit` prints them.
+    Documents,
+    /// {"put":...,"fields":...} a line, as `vespa feed` reads them.
+    VespaFeed,
+}
+
+/// How files are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CompressFlag {
+    /// Not at all.
+    None,
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+}
+
+/// Read a whole corpus from Vespa or `plimsoll serve search`: all slices at once, over all containers.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct VisitArgs {
+    /// http:// or https:// addresses of the containers; a path such as /document/v1/ns/type/docid visits below it.
+    #[arg(required = true, value_name = "URL")]
+    urls: Vec<String>,
+
+    /// Content cluster. By default the only one that the target has; where there are several, they are listed.
+    #[arg(long, value_name = "NAME", help_heading = "What")]
+    cluster: Option<String>,
+    /// Which documents, in Vespa's document selection language.
+    #[arg(long, value_name = "EXPRESSION", help_heading = "What")]
+    selection: Option<String>,
+    /// Which fields: `type:field,field`, `[all]`, `[document]` or `[id]`.
+    #[arg(long, value_name = "FIELDS", help_heading = "What")]
+    field_set: Option<String>,
+    /// Only what was written at this time or later: seconds since 1970, or 2026-11-22T12:00:00+02:00.
+    #[arg(long, value_name = "TIME", help_heading = "What")]
+    from: Option<String>,
+    /// Only what was written before this time.
+    #[arg(long, value_name = "TIME", help_heading = "What")]
+    to: Option<String>,
+    /// Also the ids of removed documents.
+    #[arg(long, help_heading = "What")]
+    include_removes: bool,
+    /// Bucket space, default or global; both, one after the other, unless the path names a document type.
+    #[arg(long, value_name = "SPACE", help_heading = "What")]
+    bucket_space: Vec<String>,
+
+    /// Slices, each a chain of requests of its own; auto: 32 a container, as many of them at once as bring more.
+    #[arg(long, value_name = "N|auto", default_value = "auto", help_heading = "How")]
+    slices: String,
+    /// Only this slice of --slices N, from 0: several processes or machines share a visit.
+    #[arg(long, value_name = "I", help_heading = "How")]
+    slice_id: Option<u32>,
+    /// Ask for replies packed with gzip: fewer bytes on the network, more CPU time on both sides.
+    #[arg(long, help_heading = "How")]
+    gzip: bool,
+    /// Ask for one chunk after the other instead of a stream.
+    #[arg(long, help_heading = "How")]
+    chunked: bool,
+    /// Buckets that the server visits at once for each request; by default its own choice.
+    #[arg(long, value_name = "N", help_heading = "How")]
+    concurrency: Option<u32>,
+    /// Documents after which a reply ends; by default 1024 when chunked, and 100,000 of those that stream.
+    #[arg(long, value_name = "N", help_heading = "How")]
+    wanted: Option<u32>,
+    /// How long the server may work on one reply.
+    #[arg(long, value_name = "TIME", default_value = "20s", help_heading = "How")]
+    request_timeout: Span,
+    /// Failures in a row after which a slice is given up; pauses between them grow from 0.2 s to 10 s.
+    #[arg(long, value_name = "N", default_value_t = 15, help_heading = "How")]
+    retries: u32,
+    /// Threads; each takes its share of the slices.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How")]
+    threads: u32,
+    /// A header of every request, 'Name: value'; may be repeated.
+    #[arg(long, value_name = "LINE", help_heading = "How")]
+    header: Vec<String>,
+
+    /// File of the documents; - is stdout. Packed if it ends in .gz or .zst.
+    #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Documents")]
+    out: PathBuf,
+    /// Folder with a file for each slice, instead of --out.
+    #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Documents")]
+    out_dir: Option<PathBuf>,
+    /// How files are packed; by default as their name says.
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Documents")]
+    compress: Option<CompressFlag>,
+    /// What a line is.
+    #[arg(long, value_enum, default_value = "documents", help_heading = "Documents")]
+    format: FormatFlag,
+    /// File that remembers how far the visit has come; when it is there, the visit goes on from it.
+    #[arg(long, value_name = "FILE", help_heading = "Documents")]
+    resume: Option<PathBuf>,
+    /// Write no documents; measure slices x streaming x concurrency instead, some seconds each.
+    #[arg(long, conflicts_with_all = ["out", "out_dir", "resume"], help_heading = "Documents")]
+    measure: bool,
+    /// How long each way is measured.
+    #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "Documents")]
+    measure_for: Span,
+
+    #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
+impl VisitArgs {
+    fn task(&self) -> Result<Task> {
+        let urls = self.urls.iter().map(|url| Url::parse(url)).collect::<Result<Vec<_>>>()?;
+        let path = path_of(&urls)?;
+        let headers = self
+            .header
+            .iter()
+            .map(|line| parse_header(line).map_err(|e| usage(format!("--header: {e}"))))
+            .collect::<Result<Vec<_>>>()?;
+        if self.threads == 0 || self.threads > 64 {
+            return Err(usage("--threads: use a number from 1 to 64"));
+        }
+        let timeout_s = self.request_timeout.ns.div_ceil(1_000_000_000);
+        if timeout_s == 0 || timeout_s > 86_400 {
+            return Err(usage("--request-timeout: use a time from 1s to 24h"));
+        }
+        if [self.concurrency, self.wanted].contains(&Some(0)) {
+            return Err(usage("--concurrency and --wanted: use at least 1"));
+        }
+        let form = VisitForm {
+            bucket_spaces: self.spaces(&path)?,
+            path,
+            cluster: self.cluster.clone(),
+            selection: self.selection.clone(),
+            field_set: self.field_set.clone(),
+            from_us: self.from.as_deref().map(|text| time_us("--from", text)).transpose()?,
+            to_us: self.to.as_deref().map(|text| time_us("--to", text)).transpose()?,
+            include_removes: self.include_removes,
+            slices: 1,
+            slice_id: self.slice_id,
+            gzip: self.gzip,
+            stream: !self.chunked,
+            concurrency: self.concurrency,
+            wanted: Some(self.wanted_documents(!self.chunked)),
+            timeout_s: timeout_s as u32,
+        };
+        let scenario = Scenario {
+            job: "visit".to_owned(),
+            targets: self.urls.clone(),
+            headers: self.header.clone(),
+            // A visit ends when it is through; every wait in it has a limit of its own.
+            duration: Some(Span::seconds(365 * 86_400)),
+            threads: self.threads,
+            timeout: Span { ns: self.request_timeout.ns + PATIENCE.ns },
+            tls: self.tls.scenario(),
+            ..Scenario::default()
+        };
+        let targets =
+            urls.iter().map(|u| Target::resolve(&u.authority.host, u.authority.port)).collect();
+        Ok(Task { scenario, targets, urls, form, headers, failures_max: self.retries })
+    }
+
+    fn wanted_documents(&self, stream: bool) -> u32 {
+        self.wanted.unwrap_or(if stream { WANTED_STREAMED } else { WANTED_CHUNKED })
+    }
+
+    fn spaces(&self, path: &str) -> Result<Vec<String>> {
+        if let Some(other) = self.bucket_space.iter().find(|s| *s != "default" && *s != "global") {
+            return Err(usage(format!("--bucket-space '{other}': write default or global")));
+        }
+        Ok(match (&self.bucket_space[..], path) {
+            ([], ROOT) => vec!["default".to_owned(), "global".to_owned()],
+            // The document type tells where it is.
+            ([], _) => vec![String::new()],
+            (named, _) => named.to_vec(),
+        })
+    }
+
+    /// The number of slices, if it was given.
+    fn slices(&self) -> Result<Option<u32>> {
+        if self.slices == "auto" {
+            return Ok(None);
+        }
+        let number = self.slices.parse().ok().filter(|n| (1..=SLICES_MAX).contains(n));
+        number
+            .map(Some)
+            .ok_or_else(|| usage("--slices: write auto, or a number from 1 to 4096".to_owned()))
+    }
+
+    fn destination(&self) -> (Destination, Packing) {
+        let by_flag = self.compress.map(|how| match how {
+            CompressFlag::None => Packing::Plain,
+            CompressFlag::Gzip => Packing::Gzip,
+            CompressFlag::Zstd => Packing::Zstd,
+        });
+        match &self.out_dir {
+            Some(folder) => {
+                (Destination::Folder(folder.clone()), by_flag.unwrap_or(Packing::Plain))
+            }
+            None if self.out == Path::new("-") => (Destination::Stdout, Packing::Plain),
+            None => {
+                let packing = by_flag.unwrap_or_else(|| Packing::of_name(&self.out));
+                (Destination::File(self.out.clone()), packing)
+            }
+        }
+    }
+
+    /// Refuses what cannot be had together.
+    fn check(&self) -> Result<()> {
+        match (self.slice_id, self.slices()?) {
+            (Some(_), _) if self.measure => {
+                return Err(usage("--slice-id: --measure reads all slices; leave one of them out"));
+            }
+            (Some(_), None) => return Err(usage("--slice-id needs --slices N")),
+            (Some(id), Some(slices)) if id >= slices => {
+                return Err(usage(format!(
+                    "--slice-id must be below --slices, from 0 to {}",
+                    slices - 1
+                )));
+            }
+            _ => {}
+        }
+        let (destination, _) = self.destination();
+        let to_stdout = destination == Destination::Stdout && !self.measure;
+        if to_stdout && self.output.json.as_deref() == Some(Path::new("-")) {
+            return Err(usage("the documents and --json - both want stdout; give --out FILE"));
+        }
+        if to_stdout && self.resume.is_some() {
+            return Err(usage("--resume: what went to stdout cannot be gone on with; give --out"));
+        }
+        if to_stdout && self.compress.is_some_and(|how| how != CompressFlag::None) {
+            return Err(usage("--compress packs files; give --out, or pipe stdout into a packer"));
+        }
+        Ok(())
+    }
+}
+
+impl Job for VisitArgs {
+    const NAME: &'static str = "visit";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, or files that cannot be written.
+fn run(args: &VisitArgs) -> Result<u8> {
+    args.check()?;
+    let mut task = args.task()?;
+    let output = args.output.output();
+    output.check()?;
+    let fixed = args.slices()?;
+    let pinned = pins_buckets(&task.form);
+    if fixed.is_some_and(|slices| slices > 1) && pinned {
+        return Err(usage(
+            "--slices: this selection names its buckets, and Vespa gives every slice all of it \
+             then; use --slices 1",
+        ));
+    }
+    let to_stdout = args.destination().0 == Destination::Stdout && !args.measure;
+    match contact(&mut task)? {
+        Contact::Ready => {}
+        Contact::Failed(why) => {
+            let finished = not_begun(&task, &output, VerdictKind::TargetFailed, why)?;
+            return show(&finished, &output, to_stdout);
+        }
+        Contact::Stopped => {
+            let why = "stopped before the visit began".to_owned();
+            let finished = not_begun(&task, &output, VerdictKind::Partial, why)?;
+            return show(&finished, &output, to_stdout);
+        }
+    }
+    if args.measure {
+        return cells::measure(&mut task, args, &output);
+    }
+    let resumed = args.resume.as_deref().filter(|path| path.exists());
+    let most = SLICES_EACH[SLICES_EACH.len() - 1] * task.targets.len() as u32;
+    task.form.slices = match (fixed, resumed) {
+        (Some(slices), _) => slices,
+        (None, _) if pinned => 1,
+        (None, Some(path)) => Visit::saved_slices(path).map_err(|e| usage(e.to_string()))?,
+        (None, None) => most.min(SLICES_MAX),
+    };
+    let (destination, packing) = args.destination();
+    let format = match args.format {
+        FormatFlag::Documents => DocumentFormat::Documents,
+        FormatFlag::VespaFeed => DocumentFormat::VespaFeed,
+    };
+    let to = Written { destination, format, packing };
+    let (form, failures_max) = (task.form.clone(), task.failures_max);
+    let visit = match resumed {
+        Some(path) => Visit::resume(path, form, to, failures_max),
+        None => Visit::begin(form, to, failures_max),
+    };
+    let mut visit = visit.map_err(|error| usage(error.to_string()))?;
+    if fixed.is_none() && task.form.slices > 1 {
+        let slices = task.form.slices;
+        let each = SLICES_EACH.iter().map(|each| (each * task.targets.len() as u32).min(slices));
+        let mut numbers: Vec<u32> = each.collect();
+        numbers.dedup();
+        visit.climb(numbers);
+    }
+    let visit = Arc::new(visit);
+    if let Some(path) = &args.resume {
+        visit.save(path).map_err(|error| usage(error.to_string()))?;
+    }
+    let finished = carry(&task, &visit, args.resume.as_deref(), &output)?;
+    show(&finished, &output, to_stdout)
+}
+
+/// The record of a visit that never began.
+fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Result<Finished> {
+    let result = VisitResult { trouble: Some(why.clone()), ..VisitResult::default() };
+    let results = Map::from_iter([("visit".to_owned(), serde_json::to_value(&result)?)]);
+    without_run(&task.scenario, output, Verdict::new(kind, vec![why]), results)
+}
+
+/// Prints the result; on stderr where stdout has the documents.
+fn show(finished: &Finished, output: &Output, documents_on_stdout: bool) -> Result<u8> {
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        let text = plimsoll_report::text::render(&finished.record, folder, &style());
+        match documents_on_stdout {
+            true if output.quiet => {}
+            true => note(text.trim_end()),
+            false => print_out(&text)?,
+        }
+    }
+    Ok(code(finished))
+}
+
+/// A flag that is set after so long, or when the user wants the end.
+fn alarm(after: Span) -> Result<(Arc<AtomicBool>, std::thread::JoinHandle<()>)> {
+    let rings = Arc::new(AtomicBool::new(false));
+    let own = rings.clone();
+    let until_ns = now_ns() + after.ns;
+    let watch = std::thread::Builder::new().name("alarm".to_owned()).spawn(move || {
+        while now_ns() < until_ns
+            && !plimsoll_job::signals::is_stopped()
+            && !own.load(Ordering::Relaxed)
+        {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        own.store(true, Ordering::Relaxed);
+    })?;
+    Ok((rings, watch))
+}

@@ -1,0 +1,92 @@
+//! The line on stderr that shows how far a visit has come.
+
+use crate::{Visit, VisitTotals};
+use plimsoll_core::clock::now_ns;
+use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
+use plimsoll_report::text::number::{count, lasting, significant};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Positions of the bar.
+const STEPS: u64 = 1000;
+
+/// A status line, or a line a minute where stderr is no terminal; nothing with `--quiet`.
+pub struct VisitProgress {
+    visit: Arc<Visit>,
+    line: Line,
+    heartbeat: Heartbeat,
+    /// When it was looked at first and last, and what was seen then.
+    seen: Mutex<[(u64, VisitTotals); 2]>,
+}
+
+impl VisitProgress {
+    /// For a visit that begins now.
+    #[must_use]
+    pub fn new(visit: Arc<Visit>, quiet: bool) -> Self {
+        let first = (now_ns(), visit.totals());
+        let seen = Mutex::new([first.clone(), first]);
+        let line = Line::new(Some(STEPS), MESSAGE, quiet);
+        Self { visit, line, heartbeat: Heartbeat::new(quiet), seen }
+    }
+
+    /// Shows where it stands.
+    pub fn show(&self) {
+        let now = (now_ns(), self.visit.totals());
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = parts(&seen[0], &seen[1], &now);
+        let position = (now.1.percent / 100.0 * STEPS as f64) as u64;
+        seen[1] = now;
+        self.line.show(position, &parts);
+        self.heartbeat.beat(|| parts);
+    }
+
+    /// Takes the status line away.
+    pub fn done(&self) {
+        self.line.done();
+    }
+}
+
+type Look = (u64, VisitTotals);
+
+fn parts(first: &Look, last: &Look, now: &Look) -> Vec<String> {
+    let seconds = |from: u64| ((now.0 - from) as f64 / 1e9).max(1e-9);
+    let entries = |totals: &VisitTotals| totals.documents + totals.removes;
+    let come = now.1.percent - first.1.percent;
+    let left = if come > 0.0 {
+        let left_s = seconds(first.0) * (100.0 - now.1.percent) / come;
+        format!("{} left", lasting(left_s))
+    } else {
+        "time left unknown".to_owned()
+    };
+    let per_s = (entries(&now.1) - entries(&last.1)) as f64 / seconds(last.0);
+    let gbps = (now.1.bytes - last.1.bytes) as f64 * 8.0 / 1e9 / seconds(last.0);
+    vec![
+        format!("{:>5.1} %", now.1.percent),
+        format!("{:>7} docs/s", significant(per_s)),
+        format!("{} Gbit/s", significant(gbps)),
+        left,
+        format!("{} docs", count(entries(&now.1))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_rate_and_time_left() {
+        let at = |percent, documents, bytes| VisitTotals {
+            percent,
+            documents,
+            bytes,
+            ..VisitTotals::default()
+        };
+        let second = 1_000_000_000;
+        let parts = parts(
+            &(0, at(0.0, 0, 0)),
+            &(9 * second, at(20.0, 900, 0)),
+            &(10 * second, at(25.0, 1000, 125_000_000)),
+        );
+        let expected = [" 25.0 %", "    100 docs/s", "1.00 Gbit/s", "30.0 s left", "1,000 docs"];
+        assert_eq!(parts, expected);
+    }
+}

@@ -1,0 +1,281 @@
+//! Reads the reply to a visit while it arrives: one JSON object, or JSON lines.
+//!
+//! Vespa answers a visit in two forms: an object with the documents in an array, and, where a stream of JSON
+//! lines was asked for, a line for each document and each step of progress. The first key tells them apart.
+
+use super::item::{ITEM_BYTES_MAX, Item, ReplyError, document, form, line_item};
+use super::json_front::Scan;
+use plimsoll_workloads::json_skip::{ContainerEnd, container_length};
+use serde_json::Value;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before the first byte.
+    Start,
+    /// In lines.
+    Lines,
+    /// In the object, before a key or its end.
+    Key,
+    /// In the array of documents.
+    Documents,
+    /// Behind the object.
+    Done,
+}
+
+/// The form in which a server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyForm {
+    /// One JSON object.
+    Object,
+    /// JSON lines, with progress between the documents.
+    Lines,
+}
+
+/// A reader of one reply.
+#[derive(Debug)]
+pub struct ReplyReader {
+    place: Place,
+    /// Bytes that are not used up.
+    held: Vec<u8>,
+    /// How far the search for the end of the current document or line has come.
+    end: ContainerEnd,
+    line_scanned: usize,
+}
+
+impl Default for ReplyReader {
+    fn default() -> Self {
+        Self {
+            place: Place::Start,
+            held: Vec::new(),
+            end: ContainerEnd::default(),
+            line_scanned: 0,
+        }
+    }
+}
+
+impl ReplyReader {
+    /// Makes it ready for the next reply.
+    pub fn clear(&mut self) {
+        self.place = Place::Start;
+        self.held.clear();
+        self.end = ContainerEnd::default();
+        self.line_scanned = 0;
+    }
+
+    /// In which form the reply comes, once its first key is there.
+    #[must_use]
+    pub fn form(&self) -> Option<ReplyForm> {
+        match self.place {
+            Place::Start => None,
+            Place::Lines => Some(ReplyForm::Lines),
+            Place::Key | Place::Documents | Place::Done => Some(ReplyForm::Object),
+        }
+    }
+
+    /// Reads a piece and gives every item that is complete with it to `each`.
+    ///
+    /// # Errors
+    /// When the bytes are no reply to a visit.
+    pub fn feed(
+        &mut self,
+        piece: &[u8],
+        each: &mut impl FnMut(Item<'_>),
+    ) -> Result<(), ReplyError> {
+        let mut held = std::mem::take(&mut self.held);
+        held.extend_from_slice(piece);
+        let mut at = 0;
+        let mut result = Ok(());
+        loop {
+            match self.step(&held[at..], each) {
+                Ok(None) => break,
+                Ok(Some(used)) => at += used,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        held.drain(..at);
+        if held.len() > ITEM_BYTES_MAX {
+            result = Err(ReplyError::TooLong);
+        }
+        self.held = held;
+        result
+    }
+
+    /// The reply is through.
+    ///
+    /// # Errors
+    /// [`ReplyError::Truncated`] when it cannot be.
+    pub fn end(&mut self, each: &mut impl FnMut(Item<'_>)) -> Result<(), ReplyError> {
+        if self.place == Place::Lines && !self.held.iter().all(u8::is_ascii_whitespace) {
+            // The last line may come without its line end.
+            self.feed(b"\n", each)?;
+        }
+        let blank = self.held.iter().all(u8::is_ascii_whitespace);
+        match self.place {
+            Place::Lines | Place::Done if blank => Ok(()),
+            _ => Err(ReplyError::Truncated),
+        }
+    }
+
+    /// Takes the next thing from the front of `bytes`; how many bytes it was, or none when more are needed.
+    fn step(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(Item<'_>),
+    ) -> Result<Option<usize>, ReplyError> {
+        match self.place {
+            Place::Start => self.start(bytes),
+            Place::Lines => self.line(bytes, each),
+            Place::Key => self.member(bytes, each),
+            Place::Documents => self.element(bytes, each),
+            Place::Done if bytes.iter().all(u8::is_ascii_whitespace) => Ok(None),
+            Place::Done => Err(form("there are bytes behind its end", bytes)),
+        }
+    }
+
+    /// Looks at the first key, which tells in which form the reply comes.
+    fn start(&mut self, bytes: &[u8]) -> Result<Option<usize>, ReplyError> {
+        let mut scan = Scan { bytes, at: 0 };
+        scan.blanks();
+        let begin = scan.at;
+        match scan.take() {
+            None => return Ok(None),
+            Some(b'{') => {}
+            Some(_) => return Err(form("it does not begin with an object", bytes)),
+        }
+        let inside = scan.at;
+        scan.blanks();
+        let key = match scan.peek() {
+            None => return Ok(None),
+            Some(b'}') => &b""[..],
+            Some(_) => match scan.string() {
+                Some(key) => key,
+                None => return scan.incomplete("a key is expected"),
+            },
+        };
+        if LINE_KEYS.contains(&key) {
+            self.place = Place::Lines;
+            return Ok(Some(begin));
+        }
+        self.place = Place::Key;
+        Ok(Some(inside))
+    }
+
+    /// The next line.
+    fn line(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(Item<'_>),
+    ) -> Result<Option<usize>, ReplyError> {
+        let Some(length) = memchr::memchr(b'\n', &bytes[self.line_scanned..]) else {
+            self.line_scanned = bytes.len();
+            return Ok(None);
+        };
+        let end = std::mem::take(&mut self.line_scanned) + length;
+        let line = bytes[..end].trim_ascii();
+        if !line.is_empty() {
+            let whole = container_length(line) == Some(line.len());
+            let first = Scan::first_member(line)
+                .filter(|_| whole)
+                .ok_or_else(|| form("a line is not a JSON object", line))?;
+            match first.key {
+                b"\"put\"" | b"\"remove\"" | b"\"id\"" => each(document(line)?),
+                b"\"continuation\"" | b"\"sessionStats\"" | b"\"message\"" => {
+                    line_item(line, each)?;
+                }
+                // What is not known may be left out.
+                _ => {}
+            }
+        }
+        Ok(Some(end + 1))
+    }
+
+    /// The next member of the object, or its end.
+    fn member(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(Item<'_>),
+    ) -> Result<Option<usize>, ReplyError> {
+        let mut scan = Scan { bytes, at: 0 };
+        scan.separators();
+        match scan.peek() {
+            None => return Ok(None),
+            Some(b'}') => {
+                self.place = Place::Done;
+                return Ok(Some(scan.at + 1));
+            }
+            Some(_) => {}
+        }
+        let Some(key) = scan.string() else { return scan.incomplete("a key is expected") };
+        scan.blanks();
+        match scan.take() {
+            None => return Ok(None),
+            Some(b':') => {}
+            Some(_) => return Err(form("a colon is expected", bytes)),
+        }
+        scan.blanks();
+        if key == b"\"documents\"" && scan.peek() == Some(b'[') {
+            self.place = Place::Documents;
+            each(Item::Documents);
+            return Ok(Some(scan.at + 1));
+        }
+        let Some(value) = scan.value() else { return Ok(None) };
+        let value: Value = serde_json::from_slice(value)
+            .map_err(|error| form(&format!("a value is not JSON ({error})"), value))?;
+        match (key, value) {
+            (b"\"pathId\"", Value::String(path)) => each(Item::Path(path)),
+            (b"\"continuation\"", Value::String(token)) => {
+                each(Item::Progress { token: Some(token), percent: None });
+            }
+            (b"\"documentCount\"", value) => {
+                let count =
+                    value.as_u64().ok_or_else(|| form("documentCount is no count", bytes))?;
+                each(Item::Count(count));
+            }
+            (b"\"message\"", value) => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                each(Item::Message { text, is_error: true });
+            }
+            _ => {}
+        }
+        Ok(Some(scan.at))
+    }
+
+    /// The next document of the array, or its end.
+    fn element(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(Item<'_>),
+    ) -> Result<Option<usize>, ReplyError> {
+        let mut scan = Scan { bytes, at: 0 };
+        scan.separators();
+        // The search for the end of a document goes on where it stopped, so that nothing may be taken away
+        // before it has been found.
+        match scan.peek() {
+            None => Ok(None),
+            Some(b']') => {
+                self.place = Place::Key;
+                Ok(Some(scan.at + 1))
+            }
+            Some(b'{') => {
+                let Some(length) = self.end.find(&bytes[scan.at..]) else { return Ok(None) };
+                self.end = ContainerEnd::default();
+                each(document(&bytes[scan.at..scan.at + length])?);
+                Ok(Some(scan.at + length))
+            }
+            Some(_) => Err(form("a document is expected", bytes)),
+        }
+    }
+}
+
+/// First keys of JSON lines; an object begins with another.
+const LINE_KEYS: [&[u8]; 6] = [
+    b"\"put\"",
+    b"\"remove\"",
+    b"\"continuation\"",
+    b"\"sessionStats\"",
+    b"\"sessionTrace\"",
+    b"\"message\"",
+];

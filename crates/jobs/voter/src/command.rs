@@ -1,0 +1,178 @@
+//! `plimsoll voter` and `plimsoll hello`: the phone election that VoltDB is measured with, and hello world.
+
+mod address;
+mod client;
+mod contact;
+mod flags;
+mod laps;
+mod processes;
+mod seeking;
+mod start;
+mod stranger;
+mod task;
+mod tuning;
+
+pub use address::Database;
+use anyhow::Result;
+use clap::{Args, Parser};
+pub use contact::{ping, volt_of};
+use flags::BenchFlags;
+use plimsoll_core::bench_shape::{Bench, Rhythm};
+use plimsoll_core::slo::ClassSlo;
+use plimsoll_job::embedded::Embedded;
+use plimsoll_job::execute::code;
+use plimsoll_job::exit::of_record;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::keeping::Finished;
+use plimsoll_job::output::{Output, print_out, style, with_files, write_json};
+use plimsoll_job::prepare::check_classes;
+use plimsoll_job::usage::usage;
+pub use seeking::Search;
+use task::Task;
+pub use task::VOLT_DEPTH;
+
+const EXAMPLES: &str = "\
+Examples:
+  A database of plimsoll's own, started and ended by the command; 200 workers, 100,000 votes:
+    plimsoll voter
+  Erlvolt's bursts against a cluster, and its own words:
+    plimsoll voter VBD volt://db1,db2:21212
+    plimsoll voter run VSD voter 100000 steady 200 x direct x x x nonverbose 500
+  PostgreSQL, one function call a vote:
+    PGPASSWORD=... plimsoll voter postgres://me@db/votes --workers 64
+  Two processes with telephone numbers of their own, started on the same full minute:
+    plimsoll voter --processes 2 --start-delay 60s volt://db1
+  The best load by itself, and the certified answer:
+    plimsoll voter --auto-tune p99=10ms
+    plimsoll voter --seek p99=10ms --budget 2m
+
+Exit codes: 0 fine, 2 a limit was missed, 3 not valid (writes wrong, partial), 4 the target failed, 64 wrong usage.";
+
+/// Run the voter benchmark: votes as transactions, counted to the last row.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct VoterArgs {
+    #[command(flatten)]
+    flags: BenchFlags,
+}
+
+/// Run the hello world benchmark: reads of one row.
+#[derive(Args, Debug)]
+#[command(after_help = "The flags are those of plimsoll voter; the preset is HSD.")]
+pub struct HelloArgs {
+    #[command(flatten)]
+    flags: BenchFlags,
+}
+
+impl Job for VoterArgs {
+    const NAME: &'static str = "voter";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        run(self)
+    }
+}
+
+/// Runs `plimsoll voter`.
+///
+/// # Errors
+/// Wrong usage, a database that is not there or not ready, or a program failure.
+fn run(args: &VoterArgs) -> Result<u8> {
+    bench(&args.flags, Bench::Voter)
+}
+
+impl Job for HelloArgs {
+    const NAME: &'static str = "hello";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        hello(self)
+    }
+}
+
+/// Runs `plimsoll hello`.
+///
+/// # Errors
+/// As [`run`].
+fn hello(args: &HelloArgs) -> Result<u8> {
+    bench(&args.flags, Bench::Hello)
+}
+
+/// The flags of a search of another command, as words.
+#[derive(Parser, Debug)]
+struct Words {
+    #[command(flatten)]
+    flags: BenchFlags,
+}
+
+/// Searches the line of votes for `plimsoll seek`: `words` are flags of `plimsoll voter` with its targets, `slo` the limits.
+///
+/// # Errors
+/// As [`run`].
+pub fn seek_votes(
+    words: &[String],
+    slo: &[ClassSlo],
+    search: Search,
+    output: &Output,
+) -> Result<Finished> {
+    let words = [&["seek".to_owned(), "--seek=p50=1s".to_owned()], words].concat();
+    let flags = Words::try_parse_from(words).map_err(|error| usage(error.to_string()))?.flags;
+    let (shape, targets) = flags.shape(Bench::Voter)?;
+    flags.check(&shape, &targets)?;
+    output.check()?;
+    let mut task = Task::new(&flags, shape, &targets)?;
+    let goals: Vec<String> = slo.iter().map(ToString::to_string).collect();
+    task.shape.rhythm = Rhythm::Sought { goal: goals.join(" and ") };
+    task.scenario.job = "seek".to_owned();
+    task.scenario.slo = slo.to_vec();
+    task.search = search;
+    check_classes(&task.scenario, &[task.class()])?;
+    seeking::goal(&task)?;
+    plimsoll_job::signals::stop_flag()?;
+    task.settle()?;
+    client::run(&task, output, &|| Ok(None))
+}
+
+fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
+    let (shape, mut targets) = flags.shape(bench)?;
+    flags.check(&shape, &targets)?;
+    flags.start_us()?;
+    let output = flags.output.output();
+    output.check()?;
+    let own = targets.is_empty();
+    if own {
+        // Everything else is looked at before a database is started.
+        targets.push("volt://127.0.0.1".to_owned());
+    }
+    let mut task = Task::new(flags, shape, &targets)?;
+    if matches!(task.shape.rhythm, Rhythm::Sought { .. }) {
+        seeking::goal(&task)?;
+    }
+    // From here on Ctrl-C ends the benchmark in order, its database included.
+    plimsoll_job::signals::stop_flag()?;
+    let _embedded = if own {
+        let embedded = Embedded::start(&["voter", "--port", "0"].map(str::to_owned), &[])?;
+        task = Task::new(flags, task.shape, std::slice::from_ref(&embedded.url))?;
+        Some(embedded)
+    } else {
+        None
+    };
+    task.settle()?;
+    let finished = if flags.processes > 1 {
+        processes::run(flags, &task, &output)?
+    } else {
+        client::run(&task, &output, &|| flags.start_us())?
+    };
+    if flags.gate {
+        // Whoever started this process tells what came of it.
+        write_json(&output, &finished.record)?;
+        return Ok(with_files(of_record(&finished.record)));
+    }
+    print(&finished, &output)
+}
+
+fn print(finished: &Finished, output: &Output) -> Result<u8> {
+    if !write_json(output, &finished.record)? {
+        let folder = finished.folder.as_deref();
+        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    }
+    Ok(code(finished))
+}

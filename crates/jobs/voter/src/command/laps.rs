@@ -1,0 +1,155 @@
+//! The rolling lines, and the watch over a target that goes away.
+
+use crate::{Voting, VotingNow};
+use plimsoll_core::bench_shape::{Shape, Verbosity};
+use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
+use plimsoll_core::units::Span;
+use plimsoll_engine::gauge::{Gauge, Reading};
+use plimsoll_job::output::{note, print_out};
+use plimsoll_job::progress::{BEAT_NS, Heartbeat};
+use plimsoll_report::text::voter::Lap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Between two looks at whether the run is over.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Where lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// Nowhere.
+    None,
+    /// With the progress, to stderr.
+    Progress,
+    /// With the result, to stdout.
+    Result,
+}
+
+impl Lines {
+    /// Where they go for this run; `stdout_is_taken` says that stdout carries JSON.
+    #[must_use]
+    pub fn of(shape: &Shape, quiet: bool, stdout_is_taken: bool) -> Self {
+        match shape.verbosity {
+            Verbosity::VeryVerbose if !stdout_is_taken => Self::Result,
+            _ if quiet || shape.verbosity == Verbosity::Quiet => Self::None,
+            _ => Self::Progress,
+        }
+    }
+
+    /// Says a line.
+    pub fn say(self, line: &str) {
+        match self {
+            Self::None => {}
+            Self::Progress => note(line),
+            // A reader that went away is no error, and another one comes up again with the result.
+            Self::Result => drop(print_out(&format!("{line}\n"))),
+        }
+    }
+}
+
+/// Whoever watches a run while it goes on.
+pub struct Watch<'a> {
+    /// The run.
+    pub voting: &'a Voting,
+    /// Its parameters.
+    pub shape: &'a Shape,
+    /// Whether the server reports times.
+    pub server_reports: bool,
+    /// When a run whose target has gone is given up.
+    pub give_up: Span,
+    /// Where the lines go.
+    pub lines: Lines,
+    /// Whether calls may wait in a queue.
+    pub has_queue: bool,
+    /// How the shards stand.
+    pub gauges: &'a [Arc<Gauge>],
+    /// Ends the schedule.
+    pub end_early: &'a AtomicBool,
+    /// Set when the run is over.
+    pub done: &'a AtomicBool,
+}
+
+/// When something was answered last.
+struct Answered {
+    at_ns: u64,
+    calls: u64,
+    failed: u64,
+}
+
+impl Watch<'_> {
+    /// Prints lines and looks after the target, until the run is over.
+    pub fn run(&self) {
+        let mut answered = Answered { at_ns: now_ns(), calls: 0, failed: 0 };
+        let mut last = (0.0, VotingNow::default());
+        let mut due_ns = self.shape.dump_interval.ns;
+        // Lines more than a minute apart leave a log silent for too long.
+        let has_lines = self.lines == Lines::None || self.shape.dump_interval.ns <= BEAT_NS;
+        let heartbeat = Heartbeat::new(has_lines);
+        let mut most_ns = 0;
+        let mut most_ms = 0;
+        while !self.done.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+            let Some(first_ns) = self.voting.first_call_ns() else {
+                answered.at_ns = now_ns();
+                continue;
+            };
+            let mut now = self.voting.look();
+            // Looks are more frequent than lines; the longest time is that since the last line.
+            most_ns = now.client_max_ns.max(most_ns);
+            most_ms = now.server_max_ms.max(most_ms);
+            self.look_after(&mut answered, &now);
+            let at_ns = now_ns().saturating_sub(first_ns);
+            if at_ns < due_ns {
+                heartbeat.beat(|| vec![self.lap(at_ns, &now, last).line(&self.shape.client)]);
+                continue;
+            }
+            while due_ns <= at_ns {
+                due_ns += self.shape.dump_interval.ns;
+            }
+            (now.client_max_ns, now.server_max_ms) = (most_ns, most_ms);
+            (most_ns, most_ms) = (0, 0);
+            let lap = self.lap(at_ns, &now, last);
+            last = (lap.at_s, now);
+            self.lines.say(&lap.line(&self.shape.client));
+        }
+    }
+
+    fn lap(&self, at_ns: u64, now: &VotingNow, (last_s, last): (f64, VotingNow)) -> Lap {
+        let at_s = at_ns as f64 / 1e9;
+        let ended = |look: &VotingNow| (look.answered() + look.failed) as f64;
+        let standing: Reading = Gauge::look_at_all(self.gauges);
+        let server_ms =
+            self.server_reports.then(|| (now.server_mean_ms(), now.server_max_ms as f64));
+        Lap {
+            at_s,
+            lap_per_s: (ended(now) - ended(&last)) / (at_s - last_s).max(1e-3),
+            total_per_s: ended(now) / at_s.max(1e-3),
+            success: now.answered(),
+            // Calls that were turned away were never sent.
+            fails: now.failed + standing.refused(),
+            pending: now.under_way(),
+            client_ms: (now.client_mean_ms(), now.client_max_ns as f64 / MILLISECOND_NS as f64),
+            server_ms,
+            queue: self
+                .has_queue
+                .then_some((standing.queued, standing.longest_wait_ns as f64 / 1e6)),
+        }
+    }
+
+    /// Ends the run when calls fail and none has been answered for a while: nothing more will be.
+    fn look_after(&self, answered: &mut Answered, now: &VotingNow) {
+        if now.answered() > answered.calls {
+            *answered = Answered { at_ns: now_ns(), calls: now.answered(), failed: now.failed };
+            return;
+        }
+        let silent_ns = now_ns().saturating_sub(answered.at_ns);
+        if silent_ns > self.give_up.ns && now.failed > answered.failed {
+            self.voting.stop(format!(
+                "nothing was answered for {} while calls failed: the target has gone",
+                self.give_up
+            ));
+            self.end_early.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What a client is to do, made from the flags before anything is sent.
+
+use super::address::Database;
+use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
+use super::seeking::Search;
+use crate::{CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal};
+use anyhow::Result;
+use plimsoll_core::admission::AdmissionModel;
+use plimsoll_core::bench_shape::{Bench, Rhythm, Shape};
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::schedule::{LoadModel, Slice, Think};
+use plimsoll_core::slo::ClassSlo;
+use plimsoll_core::units::Span;
+use plimsoll_core::voter::KeyRange;
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_engine::tls::Tls;
+use plimsoll_job::prepare::{check_limits, plan_of};
+use plimsoll_job::usage::usage;
+
+/// Calls under way on a connection to VoltDB where nobody limits them: the server's own back-pressure does.
+pub const VOLT_DEPTH: u32 = 30_000;
+/// Connections to PostgreSQL, which has a process for each.
+const SQL_CONNECTIONS: u32 = 32;
+/// Most transactions that wait on one connection to PostgreSQL.
+const SQL_DEPTH: u32 = 16;
+/// Most calls under way of a load that is tuned: what VoltDB's own client allows.
+const TUNED_MAX: u32 = 3_000;
+/// Length of a tuned load where nobody names one.
+const TUNED_LENGTH: Span = Span::seconds(30);
+/// Longest run by calls.
+const LONGEST: Span = Span::seconds(24 * 3600);
+
+/// One client, ready to begin.
+pub struct Task {
+    /// The run in Erlvolt's words.
+    pub shape: Shape,
+    /// Whom the calls go to.
+    pub database: Database,
+    /// The rules, and how calls are repeated.
+    pub settings: Settings,
+    /// Names of the contestants.
+    pub names: Vec<String>,
+    /// The run as records keep it.
+    pub scenario: Scenario,
+    /// Which of several processes this is.
+    pub part: Slice,
+    /// Calls under way on one connection.
+    pub depth: u32,
+    /// How a vote is said in SQL.
+    pub sql: SqlWay,
+    /// What its transaction sees.
+    pub isolation: Isolation,
+    /// Whether votes go to the hosts that lead their partitions.
+    pub affinity: bool,
+    /// When a run whose target has gone is given up.
+    pub give_up: Span,
+    /// TLS to PostgreSQL, where its address asks for it.
+    pub tls: Option<Tls>,
+    /// Whether somebody else prepares, and says when to start.
+    pub gate: bool,
+    /// The settings of the search, if there is one.
+    pub search: Search,
+}
+
+/// Connections of each process, and calls under way on each.
+fn connections(
+    flags: &BenchFlags,
+    shape: &Shape,
+    database: &Database,
+    processes: u32,
+) -> (u32, u32) {
+    let slots = shape.managed.map(|managed| managed.slots);
+    match database {
+        Database::Volt(address) => {
+            let hosts = address.hosts.len() as u32;
+            let each = flags.connections.unwrap_or(1).saturating_mul(flags.cores.max(1));
+            (hosts.saturating_mul(each), slots.unwrap_or(VOLT_DEPTH))
+        }
+        Database::Postgres(_) => {
+            let all = match shape.rhythm {
+                Rhythm::Steady => SQL_CONNECTIONS.min(shape.size),
+                _ => SQL_CONNECTIONS,
+            };
+            // The sum over all processes is what the server sees.
+            let own = flags.connections.unwrap_or((all / processes).max(1));
+            let own = own.max(flags.cores);
+            let waiting = match shape.rhythm {
+                Rhythm::Steady => shape.size.div_ceil(own.saturating_mul(processes).max(1)),
+                _ => SQL_DEPTH,
+            };
+            (own, slots.unwrap_or(waiting).clamp(1, SQL_DEPTH))
+        }
+    }
+}
+
+/// The load as the engine runs it.
+fn load_of(shape: &Shape, in_all: u32, depth: u32) -> LoadModel {
+    match &shape.rhythm {
+        Rhythm::Steady => {
+            LoadModel::Closed { clients: shape.size, think: Think::None, cycle_ns: 0 }
+        }
+        Rhythm::Burst => LoadModel::PacedBurst {
+            size: shape.size,
+            delay_ns: shape.delay.unwrap_or_default().ns,
+            limit: shape.limit,
+        },
+        Rhythm::Open { rate_per_s, arrivals } => {
+            LoadModel::Open { rate_per_s: *rate_per_s, arrivals: *arrivals }
+        }
+        Rhythm::Tuned { .. } => {
+            let clients = TUNED_MAX.min(in_all.saturating_mul(depth));
+            LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 }
+        }
+        Rhythm::Sought { .. } => LoadModel::Open {
+            rate_per_s: super::seeking::START_PER_S,
+            arrivals: plimsoll_core::schedule::Arrivals::Poisson,
+        },
+    }
+}
+
+impl Task {
+    /// Makes it, and refuses what cannot be run.
+    ///
+    /// # Errors
+    /// Wrong flags, before anything is sent.
+    pub fn new(flags: &BenchFlags, shape: Shape, targets: &[String]) -> Result<Self> {
+        let (count, own_names) = flags.names()?;
+        let names =
+            own_names.unwrap_or_else(|| CONTESTANTS[..count].iter().map(|&n| n.into()).collect());
+        let database = Database::parse(targets)?;
+        let part = flags.part()?;
+        let tls = match &database {
+            Database::Volt(_) => None,
+            Database::Postgres(sql) => sql.tls()?,
+        };
+        let processes = if part.of > 1 { part.of } else { flags.processes.max(1) };
+        let (own, depth) = connections(flags, &shape, &database, processes);
+        let in_all = own.saturating_mul(processes);
+        let load = load_of(&shape, in_all, depth);
+        let settings = settings(flags, count as u32, &load, flags.slice()?)?;
+        let admission = match shape.managed {
+            None => AdmissionModel::Direct,
+            Some(managed) => AdmissionModel::Managed {
+                slots: managed.slots.saturating_mul(in_all),
+                queue_max: managed.queue.unwrap_or(u32::MAX),
+                queue_timeout_ns: flags.queue_timeout.ns,
+            },
+        };
+        let tuned = matches!(shape.rhythm, Rhythm::Tuned { .. });
+        let unlimited = if tuned { TUNED_LENGTH } else { LONGEST };
+        let duration = match shape.rhythm {
+            Rhythm::Sought { .. } => flags.budget,
+            _ => flags.duration.unwrap_or(if shape.calls.is_some() { LONGEST } else { unlimited }),
+        };
+        let scenario = Scenario {
+            job: shape.bench.name().to_owned(),
+            targets: database.shown(),
+            load,
+            duration: Some(duration),
+            requests: shape.calls,
+            connections: Some(in_all),
+            threads: flags.cores,
+            timeout: flags.timeout,
+            connect_timeout: flags.connect_timeout,
+            admission,
+            seed: flags.seed,
+            slo: if flags.seek.is_empty() { &flags.slo } else { &flags.seek }
+                .iter()
+                .copied()
+                .map(ClassSlo::from)
+                .collect(),
+            assertions: flags.assertions.clone(),
+            ..Scenario::default()
+        };
+        check_limits(&scenario)?;
+        Ok(Self {
+            shape,
+            database,
+            settings,
+            names,
+            scenario,
+            part,
+            depth,
+            sql: way(flags.sql),
+            isolation: isolation(flags.isolation),
+            affinity: flags.affinity == Switch::On,
+            give_up: flags.give_up,
+            tls,
+            gate: flags.gate,
+            search: Search::default(),
+        })
+    }
+
+    /// Settles what its address leaves open, before anything is measured.
+    ///
+    /// # Errors
+    /// As [`Database::settle`].
+    pub fn settle(&mut self) -> Result<()> {
+        self.database.settle(self.scenario.connect_timeout)?;
+        if let Database::Postgres(sql) = &self.database {
+            self.tls = sql.tls()?;
+        }
+        self.scenario.targets = self.database.shown();
+        Ok(())
+    }
+
+    /// Whether rows are written and counted.
+    #[must_use]
+    pub fn is_voter(&self) -> bool {
+        self.shape.bench == Bench::Voter
+    }
+
+    /// What the one class of requests is called.
+    #[must_use]
+    pub fn class(&self) -> String {
+        if self.is_voter() { "vote" } else { "select" }.to_owned()
+    }
+
+    /// This process's part of the plan.
+    #[must_use]
+    pub fn plan(&self) -> ShardPlan {
+        let whole = plan_of(&self.scenario, self.database.targets(), self.tls.clone(), 1);
+        whole.cut(self.part.index, self.part.of)
+    }
+
+    /// The key range whose rows are this client's.
+    #[must_use]
+    pub fn range(&self) -> KeyRange {
+        self.settings.game.range
+    }
+}
+
+/// How a vote is said where SQL is spoken.
+fn way(flag: Option<SqlFlag>) -> SqlWay {
+    match flag {
+        None | Some(SqlFlag::Function) => SqlWay::Function,
+        Some(SqlFlag::Statements) => SqlWay::Statements,
+    }
+}
+
+fn isolation(flag: Option<IsolationFlag>) -> Isolation {
+    match flag {
+        None | Some(IsolationFlag::ReadCommitted) => Isolation::ReadCommitted,
+        Some(IsolationFlag::RepeatableRead) => Isolation::RepeatableRead,
+        Some(IsolationFlag::Serializable) => Isolation::Serializable,
+    }
+}
+
+fn settings(
+    flags: &BenchFlags,
+    contestants: u32,
+    load: &LoadModel,
+    slice: Slice,
+) -> Result<Settings> {
+    let game = Game {
+        seed: flags.seed,
+        contestants,
+        max_votes: flags.max_votes,
+        range: KeyRange { index: slice.index, of: slice.of },
+        ..Game::default()
+    };
+    let tune = match &flags.auto_tune {
+        None => None,
+        Some(limit) => {
+            let goal = limit.to_string().parse::<TuneGoal>();
+            let latency = flags.tuned_latency();
+            Some(goal.map_err(|e| usage(format!("--auto-tune: {e}")))?.of(latency))
+        }
+    };
+    let retries = match flags.retries {
+        None => RETRIES_MAX,
+        Some(retries) => {
+            u8::try_from(retries).map_err(|_| usage("--retries: use a number from 0 to 255"))?
+        }
+    };
+    Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), held: None, retries })
+}
