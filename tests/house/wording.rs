@@ -5,7 +5,8 @@ use std::path::Path;
 use super::{read, root, sources};
 
 /// Folders of sources whose string literals and doc comments are free of the phrases. Add one when it is.
-const CLEARED: [&str; 0] = [];
+const CLEARED: [&str; 4] =
+    ["crates/sabotage/src", "crates/scan/src", "crates/servers", "crates/wire/src"];
 
 /// A phrase that does not come back.
 struct Phrase {

@@ -40,7 +40,7 @@ fn a_matrix_that_was_killed_goes_on_where_it_was() {
     assert!(told.contains("users was [1,2,3] and is [1,2]"), "{told}");
     // The same command finds it.
     let again = search(&place, &asked).expect(0).stderr;
-    assert!(again.contains("going on with"), "{again}");
+    assert!(again.contains("resuming"), "{again}");
     assert_eq!(records(&place).len(), 1, "no second record");
     let record = record(&place);
     let users: Vec<u64> =
@@ -126,7 +126,7 @@ fn one_process_at_a_time_is_at_a_matrix() {
     first.signal(Signal::KILL);
     first.wait(PATIENCE);
     let second = start(&place, &asked);
-    until("it goes on", PATIENCE, || second.stderr_so_far().contains("going on with"));
+    until("it goes on", PATIENCE, || second.stderr_so_far().contains("resuming"));
     second.signal(Signal::INT);
     second.wait(PATIENCE).expect(3);
 }

@@ -32,7 +32,7 @@ fn flags_that_make_no_run() {
         ),
         (&["--queue", "50"], "--queue goes with --mode managed"),
         (&["--limit", "5"], "--limit go with --rhythm burst"),
-        (&["VBM", "--auto-tune", "p99=5ms"], "take --mode direct"),
+        (&["VBM", "--auto-tune", "p99=5ms"], "use --mode direct"),
         (&["VSE"], "there is no preset 'VSE'; did you mean 'VSD'?"),
         (
             &["db1"],
@@ -57,7 +57,7 @@ fn flags_that_make_no_run() {
 fn nobody_and_somebody_else() {
     let place = Place::new();
     let closed = format!("volt://127.0.0.1:{}", crate::server::closed_port());
-    expect(&place, 4, &[&closed], "nobody listens");
+    expect(&place, 4, &[&closed], "nothing is listening");
     let web = place.serve(&["null", "--port", "0"]);
     let other = format!("volt://127.0.0.1:{}", web.port);
     expect(&place, 64, &[&other], "it looks like a web server (HTTP)");
@@ -66,7 +66,7 @@ fn nobody_and_somebody_else() {
     let ended = place.run(["hello", "--names", "a,b"]).expect(64);
     assert!(line(&ended).contains("are the election's"), "{}", ended.stderr);
     // A number of IPv6 is told as it is written.
-    expect(&place, 4, &["volt://[::1]:1"], "volt://[::1]:1: nobody listens");
+    expect(&place, 4, &["volt://[::1]:1"], "volt://[::1]:1: nothing is listening");
     // A listener that never says a word: told after its limits, and not hanging.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("volt://{}", silent.local_addr().unwrap());

@@ -1,8 +1,8 @@
 //! Admission: the only place that may refuse a request.
 //!
 //! *Direct*: a due request takes a free connection or waits for one, for as long as the run lasts.
-//! *Managed*: at most `slots` requests are under way; up to `queue_max` more wait, each no longer than
-//! `queue_timeout_ns`; what comes on top is refused and counted, by reason.
+//! *Managed*: at most `slots` requests are in flight; up to `queue_max` more wait, each no longer than
+//! `queue_timeout_ns`; further ones are refused and counted, by reason.
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ pub enum AdmissionModel {
     Direct,
     /// Slots and a bounded queue.
     Managed {
-        /// Most requests under way at once, over the whole run.
+        /// Largest number of requests in flight, over the whole run.
         slots: u32,
         /// Most requests waiting, over the whole run.
         queue_max: u32,
@@ -34,7 +34,7 @@ pub struct Due {
     pub client: u32,
 }
 
-/// What became of an offered request.
+/// The result of offering a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// It waits and will be handed out by [`ManagedQueue::take`].
@@ -59,7 +59,7 @@ impl ManagedQueue {
         Self { slots, queue_max: queue_max as usize, queue_timeout_ns, waiting: VecDeque::new() }
     }
 
-    /// Offers a due request while `in_flight` are under way. A request that finds a free slot is queued
+    /// Offers a due request while `in_flight` are in flight. A request that finds a free slot is queued
     /// even when the queue has no places: it will be taken at once.
     pub fn offer(&mut self, due: Due, in_flight: u32) -> Offer {
         let free = self.slots.saturating_sub(in_flight) as usize;
@@ -71,7 +71,7 @@ impl ManagedQueue {
         }
     }
 
-    /// Whether a slot is free while `in_flight` requests are under way.
+    /// Whether a slot is free while `in_flight` requests are in flight.
     #[must_use]
     pub const fn has_slot(&self, in_flight: u32) -> bool {
         in_flight < self.slots
@@ -110,7 +110,7 @@ impl ManagedQueue {
         self.waiting.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -29,7 +29,7 @@ pub struct SystemClock;
 
 static PROCESS_START_NS: LazyLock<u64> = LazyLock::new(reading_ns);
 
-/// What the monotonic clock shows. The library's `Instant` says the same, and takes twice as long to say it: engines
+/// Returns the monotonic time. The library's `Instant` returns the same, and takes twice as long: workers
 /// read the clock several times a request.
 #[inline]
 fn reading_ns() -> u64 {
@@ -62,7 +62,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until somebody moves it; clones share the same hands.
+/// A clock that stops until a test moves it; clones share the same time.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualClock {
     now_ns: Rc<Cell<u64>>,

@@ -1,4 +1,4 @@
-//! What a limit judges: every request that was scheduled in the measured stretch.
+//! The requests that a limit judges: every one that was scheduled in the measured stretch.
 //!
 //! This is the only definition, for `--slo`, assertions, searches, jobs and JUnit:
 //!

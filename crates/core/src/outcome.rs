@@ -59,7 +59,7 @@ impl Failure {
     }
 }
 
-/// What became of a request that was sent.
+/// The outcome of a request that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The target did what the workload calls success.

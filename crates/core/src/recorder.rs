@@ -1,4 +1,4 @@
-//! What a shard writes down while requests run: no allocation, no lock, no formatting.
+//! The counts of a worker thread while requests run: no allocation, no lock, no formatting.
 
 use crate::delays::NOTICED_NS;
 use crate::histogram::Run;
@@ -28,7 +28,7 @@ pub struct Ended {
     pub outcome: Outcome,
     /// The reply's status code; 0 when there was none.
     pub status: u16,
-    /// How many hits the reply told of, if it did.
+    /// The number of hits in the reply, if it has one.
     pub hits: Option<u64>,
     /// Body bytes as transferred.
     pub body_bytes: u64,
@@ -40,7 +40,7 @@ pub struct Recorder {
     interval: Interval,
     /// Replies by status code, 0..=999; a map would cost a search a request.
     statuses: Vec<u64>,
-    /// What enters the histograms when other times come, or the interval ends.
+    /// Values that enter the histograms when others come, or the interval ends.
     lag: Run,
     receive: Run,
     /// The same by class.
@@ -139,11 +139,11 @@ impl Recorder {
         &mut self.interval
     }
 
-    /// Ends the interval at `to_ns` (since the run's start) and hands it out; goes on with `spare`, which
-    /// must be empty, so that the memory of two intervals serves the whole run. Emptying them is left to
-    /// whoever hands them back, as it takes longer than a request.
+    /// Ends the interval at `to_ns` (since the run's start) and returns it; continues with `spare`, which
+    /// must be empty, so that the memory of two intervals serves the whole run. The collector empties them, because
+    /// that takes longer than a request.
     pub fn swap(&mut self, to_ns: u64, in_flight: u32, mut spare: Interval) -> Interval {
-        debug_assert!(spare.is_empty(), "what the spare holds would be counted twice");
+        debug_assert!(spare.is_empty(), "the content of the spare would be counted twice");
         self.lag.flush(&mut self.interval.lag);
         self.receive.flush(&mut self.interval.delays.receive);
         for (part, runs) in self.interval.classes.iter_mut().zip(&mut self.runs) {

@@ -49,7 +49,7 @@ pub fn permuted(index: u64, count: u64, seed: u64) -> u64 {
     }
 }
 
-/// Rounds of [`permuted`]; with so many, small orders are mixed too.
+/// Rounds of [`permuted`]; this number also mixes small orders.
 const FEISTEL_ROUNDS: u64 = 8;
 
 /// xoshiro256++: 256 bits of state, period 2^256 - 1.

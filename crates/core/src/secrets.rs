@@ -22,7 +22,7 @@ const SECRET_PARAMETERS: [&str; 18] = [
     "x-api-key",
 ];
 
-/// What stands in the place of a secret. It has no blank, so that an address stays one word.
+/// The replacement of a secret. It has no blank, so that an address stays one word.
 const LEFT_OUT: &str = "***";
 
 /// The text with users and passwords in addresses (`http://user:password@host`) and the values of parameters

@@ -16,7 +16,7 @@ use std::ops::Range;
 const MAX_PROBES: usize = 4;
 /// Bytes that are compared at each place, all parts together: they have to stay in registers.
 const MAX_COMPARED: usize = 16;
-/// What a byte of text costs at least, as fast as memory is, and for each byte that is compared with it, picoseconds. Measured
+/// Cost of a byte of text at least, as fast as memory is, and for each byte that is compared with it, picoseconds. Measured
 /// on a Zen 4, as everything here: it only decides what is tried first.
 const TEXT_PS: u64 = 55;
 const PROBE_PS: u64 = 8;
@@ -25,10 +25,10 @@ const PROBE_PS: u64 = 8;
 const AHEAD_BYTES: usize = 3072;
 /// Blocks of text between two looks at what was found.
 const BLOCKS: usize = 64;
-/// What a place costs that is looked at, and a byte that is compared with errors, picoseconds.
+/// Cost of a position that is tested, and of a byte that is compared with errors, picoseconds.
 const PLACE_PS: u64 = 20_000;
 const BYTE_PS: u64 = 3_000;
-/// What may be spent before anything is known.
+/// Budget before any measurement.
 const ADVANCE_PS: u64 = 100_000_000;
 
 /// More than anything costs for each byte of text: what was asked for by hand is not given up.
@@ -63,7 +63,7 @@ pub(crate) struct Anchors {
     fold: u8,
     /// The farthest of them behind the first.
     reach: usize,
-    /// What was looked at so far has cost so much, and may have.
+    /// The cost so far, and the budget.
     spent_ps: u64,
     allowed_ps: u64,
     allowed_a_byte_ps: u64,
@@ -108,7 +108,7 @@ impl Part {
 }
 
 impl Anchors {
-    /// The parts of a pattern, if there is hope that this is faster than something that costs so much for each byte of text.
+    /// The pieces of a pattern, if this is likely to be faster than a method with the given cost for each byte of text.
     pub(crate) fn new(pattern: &Pattern, otherwise_ps: u64) -> Option<Self> {
         let possible = (2..=MAX_PROBES).filter_map(|probes| Self::with_probes(pattern, probes));
         let expected = possible.map(|all| (all.expected_ps(), all));
@@ -117,7 +117,7 @@ impl Anchors {
         (least < 2 * otherwise_ps).then(|| all.instead_of(otherwise_ps))
     }
 
-    /// The same, to be given up when it costs more than so much for each byte of text.
+    /// The same, with the cost for each byte of text at which it is given up.
     fn instead_of(self, otherwise_ps: u64) -> Self {
         Self { allowed_a_byte_ps: otherwise_ps.saturating_sub(self.text_ps()), ..self }
     }
@@ -128,19 +128,19 @@ impl Anchors {
         (rarer.text_ps() < otherwise_ps).then(|| rarer.instead_of(otherwise_ps))
     }
 
-    /// What a byte of text costs as long as nothing is found.
+    /// Cost of a byte of text as long as nothing is found.
     fn text_ps(&self) -> u64 {
         TEXT_PS.max(PROBE_PS * (self.parts.len() * self.probes) as u64)
     }
 
-    /// What a byte of text is likely to cost.
+    /// Expected cost of a byte of text.
     fn expected_ps(&self) -> u64 {
         let chance: f64 = self.parts.iter().map(|part| 1.0 / part.rarity(self.probes)).sum();
         self.text_ps() + (chance * PLACE_PS as f64) as u64
     }
 
-    /// The parts of a pattern, of each of which so many bytes are compared at a time; nothing when they are shorter, or too
-    /// many.
+    /// The pieces of a pattern, with the number of bytes of each that are compared at a time; `None` if they are too
+    /// short, or too many.
     pub(crate) fn with_probes(pattern: &Pattern, probes: usize) -> Option<Self> {
         let (length, count) = (pattern.bytes.len(), pattern.distance as usize + 1);
         let few = count.saturating_mul(probes) <= MAX_COMPARED;
@@ -265,9 +265,9 @@ impl Anchors {
     }
 }
 
-/// What is compared of all parts stays in registers: so the numbers of parts and of bytes are known to the compiler.
+/// The compared bytes of all pieces stay in registers: so the numbers of pieces and of bytes are known to the compiler.
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::needless_range_loop, reason = "iterators may not be inlined")]
+#[allow(clippy::needless_range_loop, reason = "iterators are not always inlined")]
 mod x86 {
     use super::*;
     use std::arch::x86_64::*;

@@ -4,7 +4,7 @@
 //! match somewhere near their start, most of the text need not be read at all. Documents are taken by pieces that
 //! overlap as far as a match may reach: a lane whose piece had no match gives the next piece of its document back.
 
-#![allow(clippy::needless_range_loop, reason = "see `Vector`: iterators may not be inlined")]
+#![allow(clippy::needless_range_loop, reason = "see `Vector`: iterators are not always inlined")]
 
 use crate::corpus::{Corpus, Found};
 use crate::kernel::State;

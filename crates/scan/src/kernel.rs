@@ -1,6 +1,6 @@
 //! The kernels: a piece of a pattern against many streams of text at once.
 
-#![allow(clippy::needless_range_loop, reason = "see `Vector`: iterators may not be inlined")]
+#![allow(clippy::needless_range_loop, reason = "see `Vector`: iterators are not always inlined")]
 
 use crate::Metric;
 use crate::plan::{Class, HIGHS, MAX_ROWS, PAIRS, Plan, ROWS, TABLE};
@@ -63,12 +63,12 @@ struct Row<V, const G: usize> {
     down: [V; G],
 }
 
-/// What a kernel keeps from one block of its streams to the next.
+/// The state of a kernel from one block of its streams to the next.
 pub(crate) struct State<V, const G: usize> {
     bits: Bits<V, G>,
     even: Block<V, G>,
     odd: Block<V, G>,
-    /// What is before the first block.
+    /// The block before the first.
     nothing: Block<V, G>,
     rows: [Row<V, G>; ROWS],
     /// The distance of the last row there, in every byte.
@@ -149,7 +149,7 @@ impl<V: Vector, const G: usize> State<V, G> {
     }
 }
 
-/// What a block of text is turned into: which bits its bytes have, two at a time.
+/// The bits of a block of text, two at a time.
 struct Bits<V, const G: usize> {
     pairs: [[V; G]; PAIRS],
     highs: [[V; G]; HIGHS],

@@ -1,4 +1,4 @@
-//! What is looked for.
+//! Patterns.
 
 use crate::corpus::Corpus;
 use crate::distance::Checker;
@@ -7,7 +7,7 @@ use crate::search::Scan;
 /// The longest pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4096;
 
-/// What counts as an error.
+/// The errors that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Metric {
     /// A byte inserted, deleted or replaced (Levenshtein's distance).
@@ -91,7 +91,7 @@ impl Pattern {
         &self.bytes
     }
 
-    /// What counts as an error.
+    /// Returns the errors that are counted.
     pub fn metric(&self) -> Metric {
         self.metric
     }

@@ -44,7 +44,7 @@ pub(crate) struct Class {
 pub(crate) struct Plan {
     pub(crate) metric: Metric,
     pub(crate) distance: u32,
-    /// What of the pattern it is a piece of.
+    /// The part of the pattern that contains it.
     pub(crate) part: Range<usize>,
     /// Where in the pattern the piece starts, in bytes.
     pub(crate) offset: usize,
@@ -61,8 +61,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// What to look for first. Of disjoint parts of the pattern one has at most its share of the errors, rounded down:
-    /// there are as many parts as it takes to make pieces with so few errors rare.
+    /// The pieces to search first. Of disjoint parts of the pattern one has at most its share of the errors, rounded down:
+    /// there are as many parts as needed to make pieces with this number of errors rare.
     pub(crate) fn all(pattern: &Pattern) -> Vec<Self> {
         let (length, errors) = (pattern.bytes.len(), pattern.distance as usize);
         let parts = (1..=length).find(|parts| {
@@ -78,7 +78,7 @@ impl Plan {
         (0..parts).map(plan).collect()
     }
 
-    /// The rarest piece of so many rows of a part of the pattern; of fewer where there are not as many.
+    /// The rarest piece of `rows` rows of a part of the pattern; of fewer if there are not as many.
     pub(crate) fn new(pattern: &Pattern, part: Range<usize>, distance: u32, rows: usize) -> Self {
         let mut rows = rows.min(part.len()).min(most_rows(pattern.metric, distance));
         let mut offset = part.start + rarest(&pattern.bytes[part.clone()], rows);
@@ -120,7 +120,7 @@ impl Plan {
         plan
     }
 
-    /// What a byte of text costs in a kernel, about, picoseconds: measured on a Zen 4.
+    /// Approximate cost of a byte of text in a kernel, picoseconds: measured on a Zen 4.
     pub(crate) fn text_ps(&self) -> u64 {
         50 + 5 * self.rows as u64
     }
@@ -169,7 +169,7 @@ fn index_of<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> u8 {
     at as u8
 }
 
-/// Where the piece of so many bytes starts that is least likely in a text of English words.
+/// Returns the start of the piece of `rows` bytes that is least likely in a text of English words.
 fn rarest(pattern: &[u8], rows: usize) -> usize {
     let weights: Vec<u32> = pattern.iter().map(|&byte| rarity(byte)).collect();
     let mut sum: u32 = weights[..rows].iter().sum();

@@ -17,7 +17,7 @@ const STRETCH_BYTES: usize = 1 << 20;
 /// The same as long as nothing is known of how rare the pattern is.
 const TRIAL_BYTES: usize = 1 << 16;
 
-/// One byte in so many may be looked at in vain before the plan takes more rows.
+/// If more than one byte in this number is compared in vain, the plan takes more rows.
 const WASTE_ONE_IN: u64 = 200;
 
 /// Fewer documents than this are not worth lanes of their own.
@@ -97,7 +97,7 @@ impl<'p> Scan<'p> {
         self
     }
 
-    /// The same with a piece of so many bytes of the pattern to begin with, as tests and measurements want it.
+    /// The same with a piece of this many bytes of the pattern to begin with, for tests and measurements.
     /// The result is the same with any.
     #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
@@ -116,7 +116,7 @@ impl<'p> Scan<'p> {
         self
     }
 
-    /// The same with so many bytes of each part of the pattern that must be there as it is, 2 to 4, as tests and
+    /// The same with this many bytes of each piece of the pattern that must be exact, 2 to 4, for tests and
     /// measurements want it. The result is the same.
     #[must_use]
     pub fn with_anchors(mut self, probes: usize) -> Self {
@@ -134,8 +134,8 @@ impl<'p> Scan<'p> {
         self.plans.iter().map(|plan| plan.rows).sum()
     }
 
-    /// Puts the documents that contain a match into `found`, whose numbers are those of the corpus. What is
-    /// in there already stays.
+    /// Adds the documents that contain a match to `found`, whose numbers are those of the corpus. Earlier
+    /// entries are kept.
     ///
     /// # Panics
     ///

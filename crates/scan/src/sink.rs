@@ -1,5 +1,5 @@
-//! What happens where a kernel sees a match of the piece: the document is found, and the whole pattern is
-//! looked for around the place.
+//! The action at a match of the piece: the document is found, and the whole pattern is
+//! tested around the position.
 
 use crate::corpus::{Corpus, Found};
 use crate::pattern::{Metric, Pattern};
@@ -17,7 +17,7 @@ pub(crate) struct Sink<'a> {
     /// Bytes of the pattern before and behind the piece, with the errors allowed.
     before: usize,
     behind: usize,
-    /// Behind so many bytes of a document a match of the piece is one of the pattern; `None` when the piece is
+    /// After this many bytes of a document a match of the piece is one of the pattern; `None` if the piece is
     /// not the whole pattern.
     sure_behind: Option<usize>,
     /// For each stream, a document that none of its later places lies before.

@@ -1,10 +1,10 @@
-//! HTTP of either version as one protocol: which one is spoken is settled before a run, or by ALPN.
+//! HTTP of either version as one protocol: the version is known before a run, or negotiated by ALPN.
 
 use crate::http1::{self, Http1, Reply, Request};
 use crate::http2::{self, Http2};
 use crate::{Event, Fault, Protocol};
 
-/// The version that is spoken. Requests and replies are the same in both.
+/// The version in use. Requests and replies are the same in both.
 #[derive(Clone, Copy, Debug)]
 pub enum Http {
     /// HTTP/1.1: one request at a time on a connection.

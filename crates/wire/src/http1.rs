@@ -2,8 +2,8 @@
 //!
 //! The codec is built for one thing: to know, as cheaply as can be, where a reply ends and what its
 //! status was. A reply that lies in one read and of which nothing is kept is neither copied nor
-//! stored; a body is passed over by arithmetic. What a session wants to look at, it says in
-//! [`Request::keep`].
+//! stored; a body is skipped by arithmetic. A session says in [`Request::keep`] which bytes it
+//! needs.
 //!
 //! Where servers differ from the letter of the RFC and the meaning is plain, the codec is lenient:
 //! bare line feeds, folded header lines, blanks before the colon, empty lines between replies.
@@ -65,11 +65,11 @@ pub struct Request {
     pub bytes: Vec<u8>,
     /// Whether the method is HEAD, whose replies have no body whatever their headers say.
     pub head: bool,
-    /// What the session wants to see of the reply.
+    /// The parts of the reply that the session needs.
     pub keep: Keep,
 }
 
-/// What a session wants to see of a reply. Nothing, by default: that is the fast way.
+/// The parts of a reply that a session needs. Nothing, by default: that is the fast way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// The header lines.

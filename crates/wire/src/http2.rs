@@ -10,7 +10,7 @@
 //! Receive windows are so large that no peer has to wait for them, and are opened again in large steps. Header
 //! fields and bodies of requests go as far as the peer's tables and windows let them; the rest of a body waits.
 //!
-//! What breaks the framing of the connection ends it; a reply that is wrong in itself is given up alone. Frames
+//! An error in the framing of the connection ends it; a reply that is wrong in itself is given up alone. Frames
 //! that belong to a request that was given up are passed over. Priorities are ignored, pushes are refused.
 
 mod conn;
@@ -42,16 +42,16 @@ pub struct Http2 {
     /// Bounds on what a reply may hold. `head_bytes` counts names and values and 32 bytes a field; a body that
     /// is streamed may be of any length.
     pub limits: Limits,
-    /// How many requests may be under way on one connection, even if the peer would take more.
+    /// Largest number of requests in flight on one connection, even if the peer accepts more.
     pub streams_max: u32,
-    /// What the `:scheme` of requests is.
+    /// The `:scheme` of requests.
     pub scheme: Scheme,
 }
 
 /// The scheme of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
-    /// `http`: over TCP, with prior knowledge that HTTP/2 is spoken.
+    /// `http`: over TCP, with prior knowledge of HTTP/2.
     #[default]
     Http,
     /// `https`: over TLS.
@@ -96,8 +96,8 @@ impl Protocol for Http2 {
         self.streams_max
     }
 
-    /// What the peer and [`streams_max`](Http2::streams_max) leave; 0 once the peer has said that it goes. A peer
-    /// that has not yet said how many streams it takes is given up to 100.
+    /// The streams that the peer and [`streams_max`](Http2::streams_max) leave; 0 after the peer's GOAWAY. A peer
+    /// that has not yet sent its limit gets up to 100.
     fn capacity(&self, conn: &Conn) -> u32 {
         conn.capacity(self.streams_max)
     }
@@ -117,7 +117,7 @@ impl Protocol for Http2 {
         conn.receive(&self.limits, input, out)
     }
 
-    /// A reply never ends with its connection: always a fault, which holds for all requests under way.
+    /// A reply never ends with its connection: always a fault, which holds for all requests in flight.
     fn end<'a>(&self, conn: &'a mut Conn) -> Result<Event<'a, Reply<'a>>, Fault> {
         Err(conn.end())
     }

@@ -11,8 +11,8 @@
 //!
 //! TLS, where the engine wants it, is asked for in clear first; whether a server without it is put up with says
 //! [`Postgres::requires_tls`]. Authentication: trust, cleartext, MD5 and SCRAM-SHA-256 without channel binding. Not
-//! spoken: GSSAPI, Kerberos, replication.
-//! A request cannot be given up without its connection; since the server goes on with it all the same, runs set
+//! supported: GSSAPI, Kerberos, replication.
+//! A request cannot be given up without its connection; since the server continues it nevertheless, runs set
 //! `statement_timeout` among the settings of their [`Login`].
 //!
 //! Source: PostgreSQL's documentation, chapter "Frontend/Backend Protocol"; messages of the login are made by
@@ -69,7 +69,7 @@ impl Postgres {
         self
     }
 
-    /// The same with so many requests in flight on a connection.
+    /// The same with this many requests in flight on a connection.
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         self.depth = depth.max(1);
@@ -104,9 +104,7 @@ impl Protocol for Postgres {
             b'E' => {
                 Err("the server answered the request for TLS with an error: it is full, or too old")
             }
-            _ => Err(
-                "what answers there is no PostgreSQL server: it does not know the request for TLS",
-            ),
+            _ => Err("this is not a PostgreSQL server: it does not know the request for TLS"),
         }
     }
 

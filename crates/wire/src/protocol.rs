@@ -11,21 +11,21 @@ use plimsoll_core::outcome::Failure;
 pub trait Protocol {
     /// Codec state of one connection. Small: ten thousand of them must fit beside each other.
     type Conn;
-    /// What a session asks for.
+    /// The request of a session.
     type Request: Default;
-    /// What came back, borrowed from the input or from the connection's own buffer.
+    /// A reply, borrowed from the input or from the connection's own buffer.
     type Reply<'a>;
 
-    /// What must be asked in clear, as soon as the socket is up, before TLS may begin; nothing in most protocols.
-    /// It is asked only where TLS is wanted, and answered with one byte.
+    /// The request for TLS that is sent in clear, as soon as the socket is open; empty in most protocols.
+    /// It is sent only if TLS is wanted, and answered with one byte.
     fn preamble(&self) -> &[u8] {
         &[]
     }
 
-    /// What that byte comes to.
+    /// The layer that this byte grants.
     ///
     /// # Errors
-    /// Why the connection is of no use, for people: TLS is refused and must not be, or the byte is no answer.
+    /// Why the connection cannot be used, for people: TLS is refused but required, or the byte is not an answer.
     fn preamble_answered(&self, _answer: u8) -> Result<Layer, &'static str> {
         Ok(Layer::Tls)
     }
@@ -44,8 +44,8 @@ pub trait Protocol {
         1
     }
 
-    /// How many more requests this connection takes now; 0 while a handshake of the protocol is under way,
-    /// or when the connection may not be used again.
+    /// How many more requests this connection accepts now; 0 during a handshake of the protocol,
+    /// or when the connection cannot be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;
 
     /// Whether this connection is a good one for `request`, where another may be better: one to the host that leads the
@@ -91,7 +91,7 @@ pub trait Protocol {
     }
 }
 
-/// What carries a protocol once its preamble is answered.
+/// The carrier of a protocol once its preamble is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// TLS begins with the next byte.
@@ -100,7 +100,7 @@ pub enum Layer {
     Clear,
 }
 
-/// What the engine must know of a request, whatever its protocol.
+/// The engine's view of a request, whatever its protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Submission {
     /// Index of the request's class, `0..classes`.
@@ -121,8 +121,8 @@ pub enum Event<'a, R> {
         /// Bytes used from the front of the input.
         consumed: usize,
     },
-    /// A piece of the body of a successful reply whose session wants it as it arrives. What was given out so
-    /// is not in the reply that ends it.
+    /// A piece of the body of a successful reply whose session wants it as it arrives. Such pieces
+    /// are not in the reply that ends it.
     Part {
         /// The tag given to [`Protocol::submit`].
         tag: u32,
@@ -135,11 +135,11 @@ pub enum Event<'a, R> {
     Reply {
         /// The tag given to [`Protocol::submit`].
         tag: u32,
-        /// What came back.
+        /// The reply.
         reply: R,
         /// Bytes used from the front of the input.
         consumed: usize,
-        /// Whether the connection goes on: it may carry other requests, or others are under way on it.
+        /// Whether the connection can carry other requests, or has others in flight.
         reusable: bool,
     },
     /// The peer gave up the request with this tag; the connection goes on.
@@ -171,7 +171,7 @@ pub enum Fault {
     Reset {
         /// Whether any byte of a reply had arrived.
         began: bool,
-        /// What it said.
+        /// The server's message.
         why: &'static str,
     },
 }

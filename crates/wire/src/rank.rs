@@ -29,7 +29,7 @@ pub const REQUEST_HEADER_BYTES: usize = 24;
 pub const RESPONSE_HEADER_BYTES: usize = 32;
 /// The kind of a ranking request, and of the reply to one that was done.
 pub const KIND_RANK: u32 = 0;
-/// The kind of a reply to a request that was turned away because the server was full.
+/// The kind of a reply to a request that was refused because the server was full.
 pub const KIND_REFUSED: u32 = 1;
 /// The kind of a reply to a request that failed inside the server.
 pub const KIND_FAILED: u32 = 2;
@@ -37,7 +37,7 @@ pub const KIND_FAILED: u32 = 2;
 /// The header of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// What is asked: [`KIND_RANK`].
+    /// The kind of the request: [`KIND_RANK`].
     pub kind: u32,
     /// The asker's name for the request.
     pub request_id: u64,
@@ -147,7 +147,7 @@ pub struct Request {
     pub request_id: u64,
     /// The start time to write into the header, ns. The server only sends it back.
     pub start_time_ns: u64,
-    /// The payload, below 4 GiB. FeedSim's driver sends 3000 bytes that nobody reads.
+    /// The payload, below 4 GiB. FeedSim's driver sends 3000 bytes; the server does not use them.
     pub payload: Vec<u8>,
     /// Whether the session wants to see the reply's payload; passing over it is cheaper.
     pub keep: bool,

@@ -13,13 +13,13 @@ pub trait Sessions<P: Protocol> {
     /// Writes the next request of `client` (0 in models without clients) to the target with this index.
     fn next(&mut self, client: u32, target: u32, request: &mut P::Request) -> Turn;
 
-    /// Says whose request [`next`](Sessions::next) is asked for, and the how manieth of that user: called just before it
-    /// in models of users. `client` is the user's place, which another user takes after this one has left. Sessions
-    /// that wrap others hand it on.
+    /// Announces the user of the request that [`next`](Sessions::next) makes, and the index of the request within the user's
+    /// session: called just before it in the users model. `client` is the user's slot, which another user takes after this one has
+    /// left. Sessions that wrap others pass it on.
     fn user(&mut self, _client: u32, _turn: UserTurn) {}
 
-    /// When the request that [`next`](Sessions::next) has just written was due, ns, where that is not when its client
-    /// could ask: response times count from here.
+    /// Returns the intended start of the request that [`next`](Sessions::next) has just written, ns, if it differs from the
+    /// time at which its client became free: response times count from here.
     fn due_ns(&self) -> Option<u64> {
         None
     }
@@ -33,18 +33,18 @@ pub trait Sessions<P: Protocol> {
         times: Times,
     ) -> Judgement;
 
-    /// Learns that a request failed without a complete reply: nobody knows whether the target has done it.
+    /// Called when a request failed without a complete reply: the target may have done it.
     fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times);
 
-    /// Learns that a request failed which the target has surely not done: no byte of it was handed to a connection, or the
-    /// target itself vouched for it. Who makes no difference hears of [`lost`](Sessions::lost).
+    /// Called when a request failed that the target has certainly not done: no byte of it was passed to a connection, or the
+    /// target itself confirmed it. The default implementation calls [`lost`](Sessions::lost).
     fn undone(&mut self, client: u32, what: &Submission, failure: Failure, times: Times) {
         self.lost(client, what, failure, times);
     }
 
-    /// Whether a complete reply says that the target did nothing and shall be asked the same once more, as one request with
-    /// one response time. Asked before [`judge`](Sessions::judge), which hears only of the last reply; `tries` replies
-    /// were sent back so before. The request's time goes on.
+    /// Returns whether a complete reply says that the target did nothing and the request must be sent again, as one request with
+    /// one response time. Called before [`judge`](Sessions::judge), which is called for the last reply only; `tries` replies
+    /// were returned this way before. The request's time continues.
     fn again(
         &mut self,
         _client: u32,
@@ -55,7 +55,7 @@ pub trait Sessions<P: Protocol> {
         false
     }
 
-    /// Takes a piece of a reply's body as it arrives, where the request asked for that; `times.done_ns` is now.
+    /// Receives a piece of a reply's body as it arrives, if the request asked for that; `times.done_ns` is now.
     fn part(&mut self, _client: u32, _what: &Submission, _bytes: &[u8], _times: Times) {}
 
     /// Returns whether nothing should be received now, because the output is full. The engine leaves it to the kernel,
@@ -69,13 +69,13 @@ pub trait Sessions<P: Protocol> {
         0
     }
 
-    /// How many of the clients that rest until they are called may ask now. Asked after every batch of
-    /// completions, and when [`wake_ns`](Sessions::wake_ns) has come.
+    /// Returns the number of clients that may continue, of those that pause until they are called. Called after every batch of
+    /// completions, and at [`wake_ns`](Sessions::wake_ns).
     fn called(&mut self, _now_ns: u64) -> u32 {
         0
     }
 
-    /// When [`called`](Sessions::called) may have another answer although nothing arrives, ns.
+    /// Returns the time at which [`called`](Sessions::called) must be called although nothing arrives, ns.
     fn wake_ns(&self) -> u64 {
         u64::MAX
     }
@@ -92,31 +92,31 @@ pub trait Sessions<P: Protocol> {
     fn explain(&self, what: &Submission, reply: &P::Reply<'_>) -> (String, String);
 }
 
-/// A rest that ends when [`Sessions::called`] says so.
+/// A pause that ends when [`Sessions::called`] says so.
 pub const UNTIL_CALLED: u64 = u64::MAX;
 
-/// What a client does next.
+/// The next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It asks.
+    /// It sends this request.
     Ask(Submission),
-    /// It has nothing to ask before this time, ns; [`UNTIL_CALLED`] rests until the sessions call for more.
+    /// It has no request before this time, ns; [`UNTIL_CALLED`] pauses until the sessions call.
     Rest {
-        /// When it asks again.
+        /// The time of its next request.
         until_ns: u64,
     },
-    /// It has nothing left to ask.
+    /// It has no more requests.
     Exhausted,
 }
 
-/// What a workload makes of a reply.
+/// A workload's judgement of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// How it is counted.
     pub outcome: Outcome,
     /// The reply's status code; 0 where the protocol has none.
     pub status: u16,
-    /// How many hits the reply told of, if it did.
+    /// The number of hits in the reply, if it has one.
     pub hits: Option<u64>,
     /// Body bytes as transferred.
     pub body_bytes: u64,

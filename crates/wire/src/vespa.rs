@@ -1,4 +1,4 @@
-//! What a client and a server of Vespa's `/document/v1` have in common: document ids and their place
+//! Common parts of a client and a server of Vespa's `/document/v1`: document ids and their place
 //! in the bucket space, the tokens of visits, and the paths.
 //!
 //! All of it is pure. The exact forms were compared with the real handler, and the tests hold what

@@ -54,12 +54,12 @@ use std::sync::Arc;
 /// The client side of the protocol, with what it puts up with.
 #[derive(Clone, Debug)]
 pub struct Volt {
-    /// Who logs in.
+    /// The login.
     pub login: Arc<Login>,
-    /// Calls under way on one connection, at least 1. Those that were given up are not counted; when more than 65,536 of
+    /// Calls in flight on one connection, at least 1. Those that were given up are not counted; when more than 65,536 of
     /// them are unanswered, the connection is given up too.
     pub depth: u32,
-    /// Who leads which partition; calls that say their key go to the leader's connections where there is a free one. Without
+    /// The leader of each partition; calls with a key go to the leader's connections if one is free. Without
     /// it they go to any.
     pub topology: Option<Arc<Topology>>,
     /// Longest message of a server, bytes. Longer is a fault. At most 50 MiB by default.
@@ -78,7 +78,7 @@ impl Volt {
         }
     }
 
-    /// The same with so many calls under way on a connection.
+    /// The same with this many calls in flight on a connection.
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         self.depth = depth.max(1);

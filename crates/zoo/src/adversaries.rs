@@ -6,7 +6,7 @@ use plimsoll_core::seek::finding::{Finding, Verdict};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::search::seek;
 
-/// What the end must be.
+/// The expected end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum End {
     /// An estimate within this share of the line, or an interval that holds it.
@@ -32,7 +32,7 @@ pub struct Adversary {
     pub most_per_s: f64,
     /// The line where it has one, requests per second.
     pub line_per_s: Option<f64>,
-    /// What must come out.
+    /// The expected result.
     pub end: End,
 }
 
@@ -66,7 +66,7 @@ impl Adversary {
     }
 }
 
-/// M/M/4 of 20 ms with p95 of 100 ms unless told otherwise.
+/// M/M/4 of 20 ms with p95 of 100 ms by default.
 fn base(name: &'static str, quirk: Quirk, end: End) -> Adversary {
     let service = Draw::Exponential(0.02);
     let arrivals = Arrivals::Poisson;

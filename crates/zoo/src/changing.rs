@@ -27,7 +27,7 @@ pub struct Changing {
     pub lines_per_s: Vec<f64>,
 }
 
-/// What became of one search.
+/// The result of one search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// The verdict says that the target changed.

@@ -99,7 +99,7 @@ pub fn lognormal_tail(mean_s: f64, sigma: f64, t: f64) -> f64 {
 }
 
 /// Share of requests of M/G/1 that take longer than `t`, s. `tail` gives the probability that a service is longer than
-/// so many seconds, `own` that of the class that is asked about.
+/// this many seconds, `own` that of the class in question.
 ///
 /// The wait's tail solves Pollaczek's and Khinchine's renewal equation `W(t) = u E(t) + u (W * e)(t)` with the busy share u
 /// and the residual service E, here by the trapezoidal rule.
@@ -137,7 +137,7 @@ pub fn bisect(low: f64, high: f64, holds: impl FnMut(f64) -> bool) -> f64 {
     bisect_in(200, low, high, holds)
 }
 
-/// The same in so many halvings.
+/// The same in this many halvings.
 pub fn bisect_in(
     halvings: u32,
     mut low: f64,

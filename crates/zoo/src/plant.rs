@@ -15,7 +15,7 @@ pub enum Arrivals {
     Uniform,
 }
 
-/// What departs from a plain queue.
+/// The deviation from a plain queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quirk {
     /// Nothing.
@@ -100,9 +100,9 @@ pub enum Quirk {
         /// Their extra time, s.
         slow_s: f64,
     },
-    /// More than `cap` requests under way are turned away at once, as failures.
+    /// Requests above `cap` in flight are rejected at once, as failures.
     Cap {
-        /// Most requests under way.
+        /// Largest number of requests in flight.
         cap: usize,
     },
     /// A share of requests fails at every rate, without occupying a server.
@@ -130,7 +130,7 @@ pub enum Quirk {
         /// Its length, s.
         stall_s: f64,
     },
-    /// The generator sends at most so many requests per second.
+    /// The generator sends at most this many requests per second.
     Starved {
         /// Requests per second.
         most_per_s: f64,
@@ -148,7 +148,7 @@ pub struct Queue {
     pub delay_s: f64,
     /// Arrivals.
     pub arrivals: Arrivals,
-    /// What departs from this.
+    /// The deviation.
     pub quirk: Quirk,
 }
 
@@ -179,7 +179,7 @@ pub struct QueuePlant {
     now_s: f64,
     /// When each server is free, in the servers' own time.
     free: BinaryHeap<Free>,
-    /// Ends of requests under way, for the cap.
+    /// Ends of requests in flight, for the cap.
     under_way: BinaryHeap<Free>,
     batch: Vec<f64>,
     last_done_s: f64,
@@ -188,7 +188,7 @@ pub struct QueuePlant {
     changing: Changing,
 }
 
-/// What a plant that changes remembers.
+/// The state of a plant that changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Changing {
     /// Requests served so far, and the work that they were, s.

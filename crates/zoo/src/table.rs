@@ -7,7 +7,7 @@ use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::{self, RATIOS, Rival, Task};
 use plimsoll_core::seek::search::seek;
 
-/// What is kept of one search.
+/// The kept figures of one search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// The rate it names, over the line, less one; not a number if it names none.

@@ -30,7 +30,7 @@ pub struct Followed {
     restless_until_s: f64,
 }
 
-/// What became of one plant that was followed.
+/// The result of one plant that was followed.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Stretches, and those of them in which the plant did not change.

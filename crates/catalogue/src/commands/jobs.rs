@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 const LIST_EXAMPLES: &str = "\
 Examples:
   All jobs:                  plimsoll list
-  By what they are about:    plimsoll list --by-scope
+  By scope:                  plimsoll list --by-scope
   Those with a tag:          plimsoll list recommendation
   For programs:              plimsoll list --json";
 
@@ -33,13 +33,13 @@ pub struct ListArgs {
     /// Only jobs with this tag.
     #[arg(value_name = "TAG")]
     tag: Option<String>,
-    /// Group by scope: what kind of system a job is about.
+    /// Group by scope: the kind of system that a job measures.
     #[arg(short = 's', long)]
     by_scope: bool,
-    /// Group by component: what part of a machine it strains.
+    /// Group by component: the part of a machine that a job loads.
     #[arg(short = 'c', long, conflicts_with = "by_scope")]
     by_component: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -47,16 +47,16 @@ pub struct ListArgs {
 const INFO_EXAMPLES: &str = "\
 Examples:
   Roles, variables and hooks of a job:    plimsoll info fbench
-  The same of a file of your own:         plimsoll info my.toml --json";
+  The same for your own file:             plimsoll info my.toml --json";
 
-/// Tell what a job runs, and its roles, variables and hooks; or where an engine is.
+/// Show the commands, roles, variables and hooks of a job, or where an engine is.
 #[derive(Args, Debug)]
 #[command(after_help = INFO_EXAMPLES)]
 pub struct InfoArgs {
     /// A job, the path of a TOML file, or an engine.
     #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     job: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -64,23 +64,23 @@ pub struct InfoArgs {
 const INSTALL_EXAMPLES: &str = "\
 Examples:
   The files of all jobs:       plimsoll install
-  Those of one, made anew:     plimsoll install fbench --force
+  Those of one, created again: plimsoll install fbench --force
   A real engine as a target:   plimsoll install opensearch    (or elasticsearch, postgresql, voltdb)
 
-A run makes the files of its job too when they are missing. Engines are only installed when they are named, into
+A run also creates missing files of its job. Engines are only installed if they are named, into
 $PLIMSOLL_HOME/engines, or ~/.local/share/plimsoll/engines; that takes Java, Maven and the network.";
 
-/// Make the files that jobs need, before their first run; install a real engine.
+/// Create the files that jobs need, before their first run; install a real engine.
 #[derive(Args, Debug)]
 #[command(after_help = INSTALL_EXAMPLES)]
 pub struct InstallArgs {
-    /// Jobs, paths of TOML files, or engines; all jobs of the catalogue when left out.
+    /// Jobs, paths of TOML files, or engines [default: all jobs of the catalogue].
     #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     jobs: Vec<String>,
-    /// Make them anew.
+    /// Create them again.
     #[arg(short = 'f', long)]
     force: bool,
-    /// Folder of the files that jobs make for themselves.
+    /// Folder of the files that jobs create.
     #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
     data: PathBuf,
 }
@@ -93,14 +93,14 @@ Examples:
 
 Run records stay, and so do engines that are not named.";
 
-/// Remove the files that jobs have made for themselves, or an installed engine.
+/// Remove the files that jobs have created, or an installed engine.
 #[derive(Args, Debug)]
 #[command(after_help = CLEAN_EXAMPLES)]
 pub struct CleanArgs {
-    /// Jobs, paths of TOML files, or engines; all jobs of the catalogue when left out.
+    /// Jobs, paths of TOML files, or engines [default: all jobs of the catalogue].
     #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     jobs: Vec<String>,
-    /// Folder of the files that jobs make for themselves.
+    /// Folder of the files that jobs create.
     #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
     data: PathBuf,
 }

@@ -12,16 +12,16 @@ use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
-  What disturbs a measurement here, and the command that mends it:    plimsoll system-check
-  For programs:                                                       plimsoll system-check --json
+  Settings that disturb measurements, and how to fix them:    plimsoll system-check
+  For programs:                                           plimsoll system-check --json
 
 Exit codes: 0 nothing is bad, 2 something is bad.";
 
-/// Tell what in this machine's setting disturbs measurements, and how to mend it; takes a second.
+/// Check this machine for settings that disturb measurements, and say how to fix them; takes a second.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -317,7 +317,7 @@ fn lock(path: &Path) -> Result<File> {
             // A file system without locks has nobody else on it either, as far as can be known.
             Err(TryLockError::Error(_)) => return Ok(file),
         }
-        signals::go_on("while another installation was under way")?;
+        signals::go_on("while another installation was running")?;
     }
 }
 

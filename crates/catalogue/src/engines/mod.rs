@@ -162,7 +162,9 @@ fn engines_home() -> Result<PathBuf> {
         .or_else(|| given("XDG_DATA_HOME").map(|base| Path::new(&base).join("plimsoll")))
         .or_else(|| given("HOME").map(|home| Path::new(&home).join(".local/share/plimsoll")));
     let home = home.ok_or_else(|| {
-        usage(format!("nobody says where engines are kept; set {HOME} to a folder"))
+        usage(format!(
+            "no folder for engines: neither {HOME} nor HOME is set; set {HOME} to a folder"
+        ))
     })?;
     // Programs are started elsewhere than where the user stands.
     Ok(std::path::absolute(home)?.join("engines"))

@@ -55,7 +55,7 @@ pub struct NodeServe<'a> {
 /// Java or the engine is missing, the port is in use, or the engine ends by itself.
 pub fn serve_node(serve: &NodeServe<'_>) -> Result<u8> {
     let name = serve.engine.name();
-    let Some(engine) = serve.engine.jars() else { bail!("{name} is no engine in Java") };
+    let Some(engine) = serve.engine.jars() else { bail!("{name} is not a Java engine") };
     signals::stop_flag()?;
     check(serve)?;
     let folder = installed(engine)?;

@@ -205,7 +205,7 @@ fn password(method: Method) -> Result<Option<String>> {
     let given = std::env::var("PGPASSWORD").ok().filter(is_plain);
     let given = given.ok_or_else(|| {
         usage(format!(
-            "--auth {}: set PGPASSWORD to the password that role '{ROLE}' shall have",
+            "--auth {}: set PGPASSWORD to the password that role '{ROLE}' is to have",
             method.name()
         ))
     })?;

@@ -82,16 +82,15 @@ fn judge(before: &Reading, after: &Reading, passed_s: f64, average: &str) -> Vec
         Check::new(
             "steal time",
             steal.map(|steal| steal <= STEAL_MAX_PCT),
-            steal.map_or("not told".to_owned(), |steal| {
-                format!("{steal:.1} % over {passed_s:.1} s")
-            }),
-            "other virtual machines on the same hardware take processor time away, when nobody here can see it",
+            steal
+                .map_or("unknown".to_owned(), |steal| format!("{steal:.1} % over {passed_s:.1} s")),
+            "other virtual machines on the same hardware take processor time away, invisibly to this machine",
             "measure on a machine with processors of its own, or repeat when its neighbours are quiet",
         ),
         Check::new(
             "other load",
             other.map(|other| other <= OTHER_MAX_PCT),
-            other.map_or("not told".to_owned(), |other| {
+            other.map_or("unknown".to_owned(), |other| {
                 format!("{other:.1} % of the machine, load average {average}{named}")
             }),
             "other programs take processor time and cache from generator and target",

@@ -43,7 +43,7 @@ fn clock_source(root: &Root) -> Check {
     Check::new(
         "clock source",
         found.as_deref().map(|name| GOOD_CLOCKS.contains(&name)),
-        found.unwrap_or_else(|| "not told".to_owned()),
+        found.unwrap_or_else(|| "unknown".to_owned()),
         "a slow clock (hpet, acpi_pm) costs about a microsecond a reading, and every request reads it",
         "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
@@ -61,7 +61,7 @@ fn governor(root: &Root) -> Check {
     Check::new(
         "frequency governor",
         is_good,
-        if shown.is_empty() { "not told (a virtual machine, or fixed)".to_owned() } else { shown },
+        if shown.is_empty() { "unknown (a virtual machine, or fixed)".to_owned() } else { shown },
         "a governor that saves power slows the processor down between requests, so light load looks slow",
         "sudo cpupower frequency-set -g performance",
     )
@@ -78,7 +78,7 @@ fn boost(root: &Root) -> Check {
     let found = match is_good {
         Some(true) => "on",
         Some(false) => "off",
-        None => "not told (a virtual machine, or fixed)",
+        None => "unknown (a virtual machine, or fixed)",
     };
     Check::new(
         "frequency boost",
@@ -102,7 +102,7 @@ fn smt(root: &Root) -> Check {
         (Some(1), _) => format!("on, {} threads a core", sizes.first().copied().unwrap_or(2)),
         (Some(_), _) => "off".to_owned(),
         (None, 1) => format!("{} thread(s) a core", sizes.first().copied().unwrap_or(1)),
-        (None, _) => "not told".to_owned(),
+        (None, _) => "unknown".to_owned(),
     };
     let known = active.is_some() || !sizes.is_empty();
     Check::new(
@@ -145,7 +145,7 @@ fn ports(root: &Root) -> Check {
         Some((from, to, to - from + 1))
     });
     let found =
-        range.map_or("not told".to_owned(), |(from, to, n)| format!("{from} to {to}, {n} ports"));
+        range.map_or("unknown".to_owned(), |(from, to, n)| format!("{from} to {to}, {n} ports"));
     Check::new(
         "ephemeral ports",
         range.map(|(_, _, count)| count >= PORTS_MIN),
@@ -160,7 +160,7 @@ fn backlog(root: &Root) -> Check {
     Check::new(
         "somaxconn",
         found.map(|found| found >= BACKLOG_MIN),
-        found.map_or("not told".to_owned(), |found| found.to_string()),
+        found.map_or("unknown".to_owned(), |found| found.to_string()),
         "when many connections come at once, those beyond it wait a second for their next try",
         format!("sudo sysctl -w net.core.somaxconn={BACKLOG_MIN}"),
     )
@@ -173,7 +173,7 @@ fn time_wait(root: &Root) -> Check {
         Some(1) => "on".to_owned(),
         Some(2) => "on for loopback".to_owned(),
         Some(other) => other.to_string(),
-        None => "not told".to_owned(),
+        None => "unknown".to_owned(),
     };
     Check::new(
         "tcp_tw_reuse",
@@ -190,7 +190,7 @@ fn huge_pages(root: &Root) -> Check {
     Check::new(
         "transparent huge pages",
         chosen.map(|chosen| chosen != "always"),
-        chosen.unwrap_or("not told"),
+        chosen.unwrap_or("unknown"),
         "with 'always' the kernel stops programs now and then to join pages, which shows in the tail",
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     )
@@ -248,7 +248,7 @@ fn group_quota(root: &Root, group: &str) -> Option<Option<f64>> {
 fn quota(root: &Root) -> Check {
     let found = quota_cpus(root);
     let shown = match found {
-        None => "not told".to_owned(),
+        None => "unknown".to_owned(),
         Some(None) => "none".to_owned(),
         Some(Some(cpus)) => format!("{cpus:.2} CPUs"),
     };
@@ -270,7 +270,7 @@ fn kernel(root: &Root) -> Check {
     Check::new(
         "kernel",
         version.map(|version| version >= (5, 11)),
-        found.unwrap_or_else(|| "not told".to_owned()),
+        found.unwrap_or_else(|| "unknown".to_owned()),
         "epoll_pwait2, with which requests leave on time to the microsecond, came with Linux 5.11",
         "install Linux 5.11 or later",
     )

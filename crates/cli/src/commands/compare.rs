@@ -12,15 +12,15 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  A table that somebody printed, and your own:
+  A published table, and your own:
     plimsoll search --import published.md
     plimsoll compare runs/20261122T101500.000Z-search-1a2b3c4d runs/20261122T103000.000Z-search-5e6f7a8b
   Before and after a change, for a program:
     plimsoll compare runs/BEFORE runs/AFTER --format json
 
-Sizes that differ stand over each other where they have the same proportions (1, 5, 10 GB over 64, 320, 640 MB).";
+Different sizes are matched if they have the same proportions (1, 5, 10 GB over 64, 320, 640 MB).";
 
-/// Lay two run records side by side; so far records of 'search'.
+/// Compare two run records (only `search` so far).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
@@ -30,7 +30,7 @@ pub struct CompareArgs {
     /// Folder of the second.
     #[arg(value_name = "RUN")]
     b: PathBuf,
-    /// What to print.
+    /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }

@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  What the bundled text is, and under which licence:
+  The bundled text and its licence:
     plimsoll corpus info
-  A gigabyte of synthetic text with known typos, and the truth about it:
+  A gigabyte of synthetic text, and the counts of its planted typos:
     plimsoll corpus write --source synthetic --size 1GB --out corpus.ndjson --manifest truth.json
   Queries of six kinds with real words of the bundled text, for 'plimsoll load --queries':
     plimsoll corpus queries --each 200 --out queries.ndjson";
 
-/// Texts to search and queries that fit them: bundled, debian, ndjson:FILE or synthetic.
+/// Texts to search and queries that match them: bundled, debian, ndjson:FILE or synthetic.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CorpusArgs {
@@ -34,11 +34,11 @@ pub struct CorpusArgs {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Tell name, size, licence and origin.
+    /// Print name, size, licence and origin.
     Info(SourceArgs),
     /// Write the documents as NDJSON.
     Write(WriteArgs),
-    /// Write queries with words of the text, tagged by class.
+    /// Write queries made of words of the text, tagged by class.
     Queries(QueryArgs),
 }
 
@@ -51,10 +51,10 @@ pub struct SourceArgs {
     /// At most this many documents.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Synthetic: how much text, 100kB to 10GB.
+    /// Synthetic: size of the text, 100kB to 10GB.
     #[arg(long, value_name = "SIZE", default_value = "10MB")]
     size: Size,
-    /// Seed of everything random.
+    /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -63,13 +63,13 @@ pub struct SourceArgs {
 struct WriteArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Where to; '-' is stdout.
+    /// Output file; '-' is stdout.
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
-    /// documents, or feed: requests that write them to Vespa's document API, for 'plimsoll load --queries'.
+    /// documents, or feed: requests that ingest them through Vespa's document API, for 'plimsoll load --queries'.
     #[arg(long, value_name = "FORMAT", default_value = "documents")]
     format: String,
-    /// Synthetic: write what is planted in the text, as JSON.
+    /// Synthetic: write the planted words and their counts, as JSON.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
 }
@@ -84,7 +84,7 @@ struct QueryArgs {
     /// ndjson (tagged by class), get or post (vespa-fbench's query files).
     #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
     format: String,
-    /// Where to; '-' is stdout.
+    /// Output file; '-' is stdout.
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
 }

@@ -34,9 +34,9 @@ use plimsoll_job::job::{Job, Program};
 
 const EXAMPLES: &str = "\
 Examples:
-  The fastest honest reply, to calibrate the generator:
+  A minimal server, to find the generator's own limit:
     plimsoll serve null --port 8080
-  Four servers, exponential service of 5 ms, and what the mathematics says at 600 requests a second:
+  Four servers, exponential service of 5 ms, and the predicted response times at 600 requests per second:
     plimsoll serve queue --port 8080 --servers 4 --service exponential:5ms --rate 600
   A search engine that keeps its documents:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data
@@ -44,7 +44,7 @@ Examples:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data --containers 4
   A ranking server for two processors; frames and HTTP on one port:
     plimsoll serve rank --port 11222
-  A voter database that keeps what it acknowledged; VoltDB's protocol:
+  A voter database that keeps acknowledged votes; VoltDB's protocol:
     plimsoll serve voter --port 21212 --data /tmp/plimsoll-votes --durability sync
   The real OpenSearch with a heap of 1 GiB, its data kept:
     plimsoll serve opensearch --port 9200 --heap 1GiB --data /var/tmp/opensearch
@@ -53,8 +53,8 @@ Examples:
   The real VoltDB with the schema of voter, four partitions:
     plimsoll serve voltdb --port 21212 --partitions 4
 
-Each prints one line when it answers, such as 'ready null http://127.0.0.1:8080'.
-Ctrl-C stops it in order.";
+Each prints one line when it is ready, such as 'ready null http://127.0.0.1:8080'.
+Ctrl-C stops it cleanly.";
 
 /// Serve a target: null, queue, search, rank or voter, or a real engine.
 #[derive(Args, Debug)]
@@ -67,31 +67,31 @@ pub struct ServeArgs {
 #[derive(Subcommand, Debug)]
 #[cfg_attr(not(feature = "servers"), allow(clippy::large_enum_variant))]
 enum Kind {
-    /// The fastest honest HTTP reply.
+    /// A minimal HTTP server, to find the generator's own limit.
     #[cfg(feature = "stations")]
     Null(stations::NullArgs),
     /// Not in this build, which lacks the feature `stations`.
     #[cfg(not(feature = "stations"))]
     Null(absent::AbsentArgs),
-    /// A station with servers, a queue and a service time, whose truth is known.
+    /// A queueing model (M/M/k and others) with known response times.
     #[cfg(feature = "stations")]
     Queue(stations::QueueArgs),
     /// Not in this build, which lacks the feature `stations`.
     #[cfg(not(feature = "stations"))]
     Queue(absent::AbsentArgs),
-    /// A real search engine that speaks Vespa's query and document APIs and Elasticsearch's.
+    /// A real search engine with Vespa's query and document APIs and Elasticsearch's.
     #[cfg(any(feature = "vespa", feature = "elastic"))]
     Search(search::SearchArgs),
     /// Not in this build, which lacks the features `vespa` and `elastic`.
     #[cfg(not(any(feature = "vespa", feature = "elastic")))]
     Search(absent::AbsentArgs),
-    /// FeedSim's leaf server, written afresh: eight stages a request, by frames and by HTTP.
+    /// FeedSim's leaf server, rewritten: eight stages per request, by frames and by HTTP.
     #[cfg(feature = "ranker")]
     Rank(rank::RankArgs),
     /// Not in this build, which lacks the feature `ranker`.
     #[cfg(not(feature = "ranker"))]
     Rank(absent::AbsentArgs),
-    /// A partitioned database that speaks VoltDB's protocol and runs the voter application.
+    /// A partitioned database with VoltDB's protocol and the voter application.
     #[cfg(feature = "voterdb")]
     Voter(voter::VoterArgs),
     /// Not in this build, which lacks the feature `voterdb`.

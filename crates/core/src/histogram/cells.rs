@@ -1,8 +1,8 @@
 //! The cells of a histogram: HdrHistogram's layout for one pair of bounds, and a note of which parts are in use.
 //!
-//! A histogram has room for any time from a microsecond to an hour, and a second of one class fills little of it. Whatever
-//! goes through all of a histogram (emptying, adding, writing) costs what was recorded, not what could have been:
-//! with 60 classes a second would else move a hundred megabytes.
+//! A histogram has room for any time from a microsecond to an hour, and a second of one class fills little of it. The cost of
+//! passes over a histogram (emptying, adding, writing) depends on the recorded values, not on the possible ones:
+//! with 60 classes a second would otherwise move a hundred megabytes.
 
 use super::{LARGEST_NS, SMALLEST_NS};
 

@@ -61,7 +61,7 @@ impl PacedSchedule {
         self.slice.global(self.made) / self.size
     }
 
-    /// Makes `burst` the one to be handed out, so many delays after `from_ns` as bursts lie between.
+    /// Makes `burst` the next one, as many delays after `from_ns` as bursts lie between.
     fn move_to(&mut self, burst: u64, from_ns: u64) {
         let delays_ns = (burst - self.burst).saturating_mul(self.delay_ns);
         self.due_ns = from_ns.saturating_add(delays_ns);
@@ -72,7 +72,7 @@ impl PacedSchedule {
         self.slice.global(self.made) >= self.requests
     }
 
-    /// Learns how many requests are behind: waiting in the queue, or under way where there is none.
+    /// Updates the backlog: requests waiting in the queue, or in flight without one.
     #[inline]
     pub(super) fn see_backlog(&mut self, backlog: u64, now_ns: u64) {
         let burst = self.upcoming_burst();
@@ -231,8 +231,8 @@ mod tests {
             prop_assert_eq!(sum, u64::from(limit));
         }
 
-        /// Whatever the backlog does and whenever it is looked at: a burst is whole, has one intended start, and comes a
-        /// delay or more after a look that found no more than the limit.
+        /// For every backlog and all times of reading it: a burst is whole, has one intended start, and comes a
+        /// delay or more after a reading that found no more than the limit.
         #[test]
         fn bursts_keep_their_distance(
             size in 1u32..9,

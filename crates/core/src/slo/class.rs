@@ -15,7 +15,7 @@ use std::str::FromStr;
 /// them as late for every limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassSlo {
-    /// What is bounded.
+    /// The limit.
     pub slo: Slo,
     /// The class; `None` for all requests.
     pub class: Option<String>,

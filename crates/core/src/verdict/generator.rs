@@ -7,7 +7,7 @@ use super::effects::{
 use super::{ConnectionLimit, Evidence, Health};
 use crate::histogram::Histogram;
 
-/// What the judgement of the generator comes to.
+/// The judgement of the generator.
 #[derive(Debug, Default)]
 pub(super) struct Judgement {
     /// Why the figures are not the target's, whatever they are; nothing where they are.
@@ -28,7 +28,7 @@ const LEFT: f64 = 0.03;
 const SHORTEST_S: f64 = 0.1;
 /// Share of the stretch for which the process may be kept from a processor before the result is no longer the target's.
 const WITHHELD: f64 = 0.2;
-/// Smaller shares of the stretch are told in milliseconds, and only where they explain a delay.
+/// Share of the stretch below which a cause is reported in milliseconds, and only if it explains a delay.
 const SAID: f64 = 0.005;
 /// Share of p50 or p95 that may be the generator's own.
 const OWN_SHARE: f64 = 0.5;
@@ -60,7 +60,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     judgement
 }
 
-/// What makes a rate not the target's, and how far it may be too low.
+/// Returns the reasons for which a rate does not describe the target, and how far it may be too low.
 pub(super) fn judge_rate(evidence: &Evidence<'_>) -> (Vec<String>, Option<String>) {
     let all = evidence.totals.all_classes();
     let limits = limits(evidence, &all.response);
@@ -173,7 +173,7 @@ fn is_saturated(evidence: &Evidence<'_>) -> bool {
     evidence.health.left() < LEFT && evidence.measured_s >= SHORTEST_S
 }
 
-/// What makes the figures not the target's, whatever they are.
+/// Returns the reasons for which no figure describes the target.
 fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
     let (health, totals) = (&evidence.health, evidence.totals);
     let percent = |share: f64| share * 100.0;
@@ -255,8 +255,8 @@ fn who_withheld(health: &Health, measured_s: f64, least_s: f64) -> Vec<String> {
         .collect()
 }
 
-/// Whether the bulk of the response times is the generator's own. One hiccup in the tail is not: it is an effect. Nor is
-/// the wait for a connection where their number is limited: that has a kind of its own.
+/// Whether the bulk of the response times is the generator's own. One short stall in the tail is not: it is an effect. Nor is
+/// the wait for a connection if their number is limited: it has its own verdict.
 fn late(evidence: &Evidence<'_>, times: (&Histogram, &Histogram)) -> Option<String> {
     let delays = own_delays(evidence.totals, evidence.connections == ConnectionLimit::Grown);
     let count = times.0.count() as f64;

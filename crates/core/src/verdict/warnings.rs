@@ -1,4 +1,4 @@
-//! What a careful reader should know, although the result may be believed.
+//! Warnings that a careful reader should know, although the verdict is valid.
 
 use super::Evidence;
 

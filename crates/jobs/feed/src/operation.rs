@@ -73,7 +73,7 @@ pub enum Problem {
     #[error("the operation is longer than {} MiB", super::OPERATION_MAX_BYTES >> 20)]
     TooLong,
     /// The text is not JSON at this place.
-    #[error("the text is no JSON: {expected} is missing at byte {at} of the operation")]
+    #[error("the text is not JSON: {expected} is missing at byte {at} of the operation")]
     Json {
         /// What should stand there.
         expected: &'static str,

@@ -214,7 +214,7 @@ impl<R: BufRead> BulkSessions<R> {
         batch.turned_away += 1;
         if batch.turned_away > TURNED_AWAY_MAX {
             self.tally.failed.fetch_add(batch.starts.len() as u64, Ordering::Relaxed);
-            self.tally.note(|| format!("turned away with 429 {TURNED_AWAY_MAX} times"));
+            self.tally.note(|| format!("rejected with 429 {TURNED_AWAY_MAX} times"));
             batch.clear();
             return;
         }

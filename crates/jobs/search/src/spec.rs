@@ -224,7 +224,7 @@ impl EngineFile {
             (None, Some(kind), []) => {
                 let known = KINDS.iter().find(|(known, _, _)| known == kind).ok_or_else(|| {
                     SearchError::new(format!(
-                        "'{kind}' is no engine; there are {}, or NAME=http://HOST:PORT,DIALECT",
+                        "'{kind}' is not an engine; expected {}, or NAME=http://HOST:PORT,DIALECT",
                         KINDS.map(|(kind, _, _)| kind).join(", ")
                     ))
                 })?;
@@ -261,7 +261,7 @@ fn parse_size(text: &str) -> Result<u64, SearchError> {
         .parse()
         .map_err(|error| SearchError::new(format!("sizes: {error}, or 'all'")))?;
     if size.bytes == 0 {
-        return Err(SearchError::new("sizes: 0 is no size; write 64MB, or 'all'"));
+        return Err(SearchError::new("sizes: 0 is not a size; write 64MB, or 'all'"));
     }
     Ok(size.bytes)
 }

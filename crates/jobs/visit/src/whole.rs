@@ -32,7 +32,7 @@ pub enum VisitError {
     },
     /// The resume file belongs to something else.
     #[error(
-        "{path}: {what}; give the flags of the interrupted visit, or remove the file to begin anew"
+        "{path}: {what}; give the flags of the interrupted visit, or remove the file to start again"
     )]
     OtherVisit {
         /// The resume file.
@@ -107,7 +107,7 @@ impl VisitTotals {
 pub struct Written {
     /// Where to.
     pub destination: Destination,
-    /// What a line is.
+    /// Format of a line.
     pub format: DocumentFormat,
     /// How files are packed.
     pub packing: Packing,

@@ -33,22 +33,22 @@ pub use task::VOLT_DEPTH;
 
 const EXAMPLES: &str = "\
 Examples:
-  A database of plimsoll's own, started and ended by the command; 200 workers, 100,000 votes:
+  plimsoll's own database, started and stopped by the command; 200 workers, 100,000 votes:
     plimsoll voter
   Erlvolt's bursts against a cluster, and its own words:
     plimsoll voter VBD volt://db1,db2:21212
     plimsoll voter run VSD voter 100000 steady 200 x direct x x x nonverbose 500
-  PostgreSQL, one function call a vote:
+  PostgreSQL, one function call per vote:
     PGPASSWORD=... plimsoll voter postgres://me@db/votes --workers 64
-  Two processes with telephone numbers of their own, started on the same full minute:
+  Two processes with separate telephone numbers, started on the same full minute:
     plimsoll voter --processes 2 --start-delay 60s volt://db1
-  The best load by itself, and the certified answer:
+  The tuned load, and the certified rate:
     plimsoll voter --auto-tune p99=10ms
     plimsoll voter --seek p99=10ms --budget 2m
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid (writes wrong, partial), 4 the target failed, 64 wrong usage.";
 
-/// Run the voter benchmark: votes as transactions, counted to the last row.
+/// Run the voter benchmark: votes as transactions, every write verified.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct VoterArgs {

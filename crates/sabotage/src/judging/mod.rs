@@ -1,11 +1,11 @@
-//! The harness's own judgement: what a run said about itself, held against the truth.
+//! The harness's own judgement: the statements of a run about itself, compared with the truth.
 
 pub mod record;
 pub mod table;
 
 /// The headline figures, as a record's `verdict.bounds` names them.
 pub const FIGURES: [&str; 4] = ["p50_ms", "p95_ms", "p99_ms", "ok_per_s"];
-/// Requests below which the page shows a dash instead of the percentile; nobody is misled by a dash.
+/// Requests below which the page shows a dash instead of the percentile; a dash misleads no reader.
 pub const SAMPLES_NEEDED: [u64; 4] = [2, 100, 100, 1];
 
 /// One value for each of [`FIGURES`].
@@ -33,13 +33,13 @@ impl Range {
 pub struct Tolerance {
     /// Share of the truth.
     pub share: f64,
-    /// What a time may be off besides, ms.
+    /// Additional tolerance of a time, ms.
     pub time_ms: f64,
-    /// What a rate may be off besides, per second.
+    /// Additional tolerance of a rate, per second.
     pub rate_per_s: f64,
 }
 
-/// What a run said.
+/// The statements of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
     /// `verdict.kind`.
@@ -81,7 +81,7 @@ impl Reported {
     }
 }
 
-/// What would have been right.
+/// The expected statements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truth {
     /// The figures of an ideal generator; `None` where nothing can be said.
@@ -94,7 +94,7 @@ pub struct Truth {
     pub limits: Vec<(String, bool)>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The grade of its verdict.

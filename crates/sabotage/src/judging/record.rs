@@ -1,4 +1,4 @@
-//! What a record says of itself.
+//! The statements of a record about its own run.
 
 use super::{FIGURES, Four, Range, Reported};
 use serde_json::Value;

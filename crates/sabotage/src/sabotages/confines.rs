@@ -1,9 +1,9 @@
-//! What a process is given less of from its start.
+//! Limits of a process from its start.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What the generator is given less of.
+/// The resources that the generator lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Confine {
     /// Nothing less.
@@ -11,11 +11,11 @@ pub enum Confine {
     Free,
     /// The target's core instead of one of its own.
     OnTargetsCore,
-    /// So many file descriptors.
+    /// This many file descriptors.
     Files(u32),
     /// The lowest priority.
     Nice,
-    /// So many local ports, in a network of its own. The target runs there, too.
+    /// This many local ports, in a separate network. The target runs there, too.
     Ports(u32),
     /// A small file system under its record, in kB.
     Disk(u32),

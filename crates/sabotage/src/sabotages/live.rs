@@ -1,4 +1,4 @@
-//! What is done to a process while it runs.
+//! Disturbances of a process while it runs.
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
@@ -21,9 +21,9 @@ pub enum Live {
         /// From one stop to the next.
         every: Duration,
     },
-    /// So many busy threads on its core.
+    /// This many busy threads on its core.
     Neighbours(u32),
-    /// So many percent of a core, by a quota of its control group.
+    /// This percentage of a core, by a quota of its control group.
     Quota(u32),
     /// SIGINT after this time.
     Interrupt(Duration),
@@ -34,7 +34,7 @@ pub enum Live {
         /// From one freeze to the next.
         every: Duration,
     },
-    /// What it writes to `FOLDER/out` is read slowly.
+    /// Its output `FOLDER/out` is read slowly.
     SlowReader,
     /// The wall clock is set forward by this after each second, and back after the next. Root may do that.
     ClockSteps(Duration),
@@ -99,7 +99,7 @@ pub fn interrupt(pid: Pid, after: Duration) -> Doing {
 /// Sets the wall clock forward and back again.
 ///
 /// # Errors
-/// When this process may not set it.
+/// When this process is not allowed to set it.
 pub fn clock_steps(by: Duration) -> Result<Doing, String> {
     let step = move |forward: bool| {
         let now = clock_gettime(ClockId::Realtime);
@@ -180,7 +180,7 @@ pub struct Quota {
 const PERIOD_US: u32 = 100_000;
 
 impl Quota {
-    /// Makes a group that may use so many percent of a core, and puts a process into it.
+    /// Makes a group with a quota of this percentage of a core, and puts a process into it.
     ///
     /// # Errors
     /// When control groups cannot be made here.
@@ -227,7 +227,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// One in memory that holds so many kB.
+    /// One in memory with this many kB.
     ///
     /// # Errors
     /// When nothing can be mounted here.

@@ -1,4 +1,4 @@
-//! What is done to the generator.
+//! Disturbances of the generator.
 
 pub mod absences;
 pub mod confines;

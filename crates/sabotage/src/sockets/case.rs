@@ -1,4 +1,4 @@
-//! One run on real sockets: whom it asks, what is wrong, and what would be right.
+//! One run on real sockets: its target, its disturbance, and the expected result.
 
 use crate::judging::{Four, Range, Tolerance};
 use crate::sabotages::confines::Confine;
@@ -6,7 +6,7 @@ use crate::sabotages::live::Live;
 use crate::targets::server::Script;
 use std::time::Duration;
 
-/// Who is asked.
+/// The target.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// `plimsoll serve` with these words.
@@ -17,15 +17,15 @@ pub enum Target {
     Scripted(Script),
 }
 
-/// What must be done before the run: nothing, or documents for `serve search`.
+/// The preparation of a run: nothing, or documents for `serve search`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Before {
     /// Nothing.
     #[default]
     Nothing,
-    /// So many documents are fed.
+    /// This many documents are fed.
     Fed(u64),
-    /// A file of so many operations is written, for the run to feed.
+    /// A file of this many operations is written, for the run to feed.
     Written(u64),
 }
 
@@ -45,17 +45,17 @@ pub enum Source {
 pub struct Case {
     /// Its line in the table.
     pub kind: &'static str,
-    /// Who is asked.
+    /// The target.
     pub target: Target,
-    /// What must be done before.
+    /// The preparation.
     pub before: Before,
     /// The command line; `URL` stands for the target's address, `FOLDER` for a folder of its own.
     pub words: String,
-    /// What the generator is given less of.
+    /// The resources that the generator lacks.
     pub confine: Confine,
-    /// What is done to it while it runs.
+    /// The disturbances while it runs.
     pub live: Vec<Live>,
-    /// What is true.
+    /// The source of the truth.
     pub source: Source,
     /// Whether nothing but the target is wrong.
     pub healthy: bool,
@@ -76,7 +76,7 @@ pub const TOLERANCE: Tolerance = Tolerance { share: 0.05, time_ms: 0.3, rate_per
 const STARTING: Duration = Duration::from_millis(1_500);
 
 impl Case {
-    /// A healthy run of `words` for `seconds`, with a timeout of so many more.
+    /// A healthy run of `words` for `seconds`, with a timeout of `more` seconds in addition.
     #[must_use]
     pub fn new(
         kind: &'static str,
@@ -102,7 +102,7 @@ impl Case {
         }
     }
 
-    /// All response times are `ms`, and so many succeed a second.
+    /// All response times are `ms`, with this rate of successes per second.
     #[must_use]
     pub fn all_take(mut self, ms: f64, ok_per_s: Range) -> Self {
         let time = Some(Range::exact(ms));

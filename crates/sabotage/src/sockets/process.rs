@@ -22,7 +22,7 @@ impl Process {
     /// Starts a command on a core. Its output goes to files in `folder`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn start(mut command: Command, core: usize, folder: &Path) -> Result<Self, String> {
         let said = |error: std::io::Error| format!("{}: {error}", folder.display());
         let file = |name: &str| File::create(folder.join(name)).map_err(said);
@@ -33,7 +33,7 @@ impl Process {
     /// Starts a target on a core and waits until it answers; gives its address, too.
     ///
     /// # Errors
-    /// What the system says, or that no ready line came.
+    /// The error of the system, or that no ready line came.
     pub fn serve(mut command: Command, core: usize) -> Result<(Self, String), String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = Self { child: spawn(command, core)? };
@@ -56,10 +56,10 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// Waits for its end, at most so long; `None` when it has not ended by then.
+    /// Waits for its end, at most this long; `None` if it has not ended by then.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn wait(&mut self, longest: Duration) -> Result<Option<ExitStatus>, String> {
         let until_ns = now_ns() + longest.as_nanos() as u64;
         loop {

@@ -1,4 +1,4 @@
-//! Whether anybody else used the machine: then neither the target's truth nor the machine's health is known.
+//! Whether other programs used the machine: then neither the target's truth nor the machine's health is known.
 
 use plimsoll_core::clock::now_ns;
 
@@ -9,7 +9,7 @@ pub const OTHERS_MAX: f64 = 0.10;
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
     at_ns: u64,
-    /// By everybody, and what a host took away.
+    /// CPU time of all processes, and time that a host took away.
     all_s: f64,
     /// By this process and its children that have ended.
     own_s: f64,

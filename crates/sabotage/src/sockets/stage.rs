@@ -45,7 +45,7 @@ struct Held {
     _proxy: Option<Proxy>,
 }
 
-/// What is done to the run, undone when dropped.
+/// The disturbance of the run, undone when dropped.
 #[derive(Default)]
 struct Done {
     _doings: Vec<Doing>,

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is spoken.
+/// The protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
     /// HTTP/1.1.
@@ -29,7 +29,7 @@ pub enum Language {
 /// How the server behaves; a count of 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Script {
-    /// What is spoken.
+    /// The protocol.
     pub language: Language,
     /// Service time.
     pub service: Duration,
@@ -47,9 +47,9 @@ pub struct Script {
     pub late_every: u64,
     /// How much later.
     pub late: Duration,
-    /// A connection is closed behind so many answers, without a word about it before.
+    /// A connection is closed after this many replies, without notice.
     pub close_after: u64,
-    /// The server closes and takes nobody any more when it is this old.
+    /// The server closes and accepts no more connections at this age.
     pub dies_after: Option<Duration>,
 }
 
@@ -57,13 +57,13 @@ pub struct Script {
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
-    /// What it saw.
+    /// Its log.
     pub log: Log,
     over: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// What one request comes to.
+/// The reply to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// A good answer.
@@ -130,7 +130,7 @@ impl Drop for Server {
     }
 }
 
-/// A certificate that nobody has signed.
+/// A self-signed certificate.
 fn certificate() -> std::io::Result<Arc<ServerConfig>> {
     let other = std::io::Error::other::<String>;
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])

@@ -17,7 +17,7 @@ pub enum Service {
     Exponential(u64),
 }
 
-/// What goes wrong with requests; per mille, at most one thing with each.
+/// Faults of requests; per mille, at most one fault per request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ills {
     /// Answered with status 500.
@@ -43,11 +43,11 @@ pub struct Behaviour {
     pub service: Service,
     /// Requests served at once, others wait in order of arrival; 0: all that come.
     pub servers: u32,
-    /// What goes wrong.
+    /// The faults.
     pub ills: Ills,
     /// How late a late answer is, ns.
     pub late_ns: u64,
-    /// From when on nothing is answered and nobody is let in, ns on the clock.
+    /// Time from which no request is answered and no connection accepted, ns on the clock.
     pub dies_ns: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ const FAILED: &[u8] = b"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno";
 const CUT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\nhalf";
 
 impl Station {
-    /// A station that nobody has asked.
+    /// A station without requests.
     #[must_use]
     pub fn new(behaviour: Behaviour) -> Self {
         let free_ns = vec![0; behaviour.servers as usize];

@@ -1,4 +1,4 @@
-//! What the simulated clients ask: each request has a number that says who asks it and which of its requests it is, so
+//! The requests of the simulated clients: each has a number that gives its client and its index, so
 //! that the same request is asked again in the run with the ideal generator.
 
 use plimsoll_core::outcome::{Failure, Outcome};
@@ -15,7 +15,7 @@ pub struct Asker {
     asked: Vec<u64>,
     /// The request of the user that is asked for next.
     of_user: Option<u64>,
-    /// How many of a thousand requests may not be repeated.
+    /// Requests in a thousand that must not be repeated.
     posts: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct Asker {
 const OF_ONE: u64 = 1 << 24;
 
 impl Asker {
-    /// Sessions of which so many of a thousand requests are not idempotent.
+    /// Sessions with this many of a thousand requests that are not idempotent.
     #[must_use]
     pub fn new(posts: u64) -> Self {
         Self { posts, ..Self::default() }

@@ -39,9 +39,9 @@ pub struct Scene {
     pub healthy: bool,
     /// The kinds of which the verdict must be one; empty: any.
     pub kinds: &'static [&'static str],
-    /// What is asked.
+    /// The load.
     pub model: LoadModel,
-    /// Who is asked.
+    /// The target.
     pub behaviour: Behaviour,
     /// Length of the load, its warm-up included, ns.
     pub duration_ns: u64,
@@ -49,23 +49,23 @@ pub struct Scene {
     pub warmup_ns: u64,
     /// Longest time of a request and of a connect, ns.
     pub timeout_ns: u64,
-    /// Who waits, who is refused.
+    /// The admission.
     pub admission: AdmissionModel,
     /// Connections that the user asked for; `None` lets plimsoll choose.
     pub asked: Option<u32>,
-    /// Connections that nobody ever has to wait for.
+    /// Number of connections at which no request ever waits for one.
     pub enough: u32,
-    /// Whether all connections that anybody may need are there from the start.
+    /// Whether all connections that can be needed exist from the start.
     pub is_ideal: bool,
     /// The thread of the generator.
     pub thread: Thread,
-    /// When somebody stops the run, ns on the clock.
+    /// Time at which the user stops the run, ns on the clock.
     pub stop_ns: Option<u64>,
-    /// How many of a thousand requests may not be repeated.
+    /// Requests in a thousand that must not be repeated.
     pub posts: u64,
 }
 
-/// What a run left behind.
+/// The results of a run.
 pub struct Ended {
     /// The measured part.
     pub totals: Interval,
@@ -184,7 +184,7 @@ impl Scene {
         Ended { totals, end, over_ns: clock.now_ns() }
     }
 
-    /// What the run says of itself.
+    /// The statements of the run about itself.
     #[must_use]
     pub fn reported(&self, ended: &Ended) -> Reported {
         let end = &ended.end;
@@ -232,7 +232,7 @@ impl Scene {
         by_host.map(within).sum::<f64>() / to_ns.saturating_sub(from_ns).max(1) as f64
     }
 
-    /// What would have been right, from the run of the ideal generator. `others` are runs of it that began a moment
+    /// The expected statements, from the run of the ideal generator. `others` are runs of it that began a moment
     /// earlier or later: clients that ask again fall into step with a target whose times are fixed, and into which step
     /// is a matter of microseconds.
     #[must_use]
@@ -305,7 +305,7 @@ impl Scene {
         limits.map(|(name, slo)| (name, held(&slo))).collect()
     }
 
-    /// What the truth is not sure of: the histogram's three digits, a round trip for connections that the two runs open
+    /// The uncertainty of the truth: the histogram's three digits, a round trip for connections that the two runs open
     /// at different moments, one more where the peer closes them, and the requests at the edges of the stretch.
     #[must_use]
     pub fn tolerance(&self) -> Tolerance {
@@ -351,7 +351,7 @@ pub fn figures(ended: &Ended) -> Four<f64> {
     [ms(0.50), ms(0.95), ms(0.99), rates(ended).ok_per_s]
 }
 
-/// Where a quantile lies, by the binomial error of so many samples.
+/// The range of a quantile, by the binomial error of this many samples.
 fn sampled(histogram: &Histogram, quantile: f64) -> Range {
     let count = histogram.count().max(1) as f64;
     let error = SIGMAS * (quantile * (1.0 - quantile) / count).sqrt();

@@ -12,7 +12,7 @@ pub(crate) mod portable;
 /// The bytes of text that a word stands for, and the bits of a word.
 pub(crate) const BLOCK: usize = 64;
 
-/// How far ahead of its place a stream is fetched: the processor's own prefetching starts anew on every page.
+/// Distance at which a stream is prefetched: the processor's own prefetching restarts on every page.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const AHEAD_BYTES: usize = 512;
 

@@ -3,7 +3,7 @@
 use super::schema::Schema;
 use super::value::Value;
 
-/// The values of a document of one type, by field. What is not there is no value.
+/// The values of a document of one type, by field. Missing fields have no value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     document_type: u16,

@@ -1,4 +1,4 @@
-//! What visits and conditions ask of a document.
+//! The filter of visits and conditions.
 
 use super::document::Values;
 use super::schema::{Schema, Schemas};
@@ -10,7 +10,7 @@ use plimsoll_wire::vespa::DocumentId;
 /// A selection or a condition, ready to be asked.
 pub struct Filter {
     selection: Selection,
-    /// What `now()` is, in seconds since 1970: the same for all documents.
+    /// The value of `now()`, in seconds since 1970: the same for all documents.
     now_s: i64,
 }
 
@@ -51,7 +51,7 @@ impl Filter {
     /// Reads a selection.
     ///
     /// # Errors
-    /// What is wrong with it, in words for the client.
+    /// The error, as a message for the client.
     pub fn parse(text: &str, schemas: &Schemas) -> Result<Self, String> {
         let selection = Selection::parse(text, schemas)
             .map_err(|error| format!("Exception parsing document selector '{text}': {error}"))?;

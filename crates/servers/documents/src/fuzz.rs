@@ -1,4 +1,4 @@
-//! What the fuzz targets in `fuzz/` call: each takes any bytes, and must neither panic nor take memory without bound.
+//! The functions of the fuzz targets in `fuzz/`: each takes any bytes, and must neither panic nor take memory without bound.
 
 use super::operation::{apply, parse_put, parse_update};
 use super::schema::{self, Schema, Schemas};

@@ -55,8 +55,8 @@ type Outcome<T> = Result<T, DecodeError>;
 /// Appends the object with the fields of stored values that the set shows.
 ///
 /// # Errors
-/// When the bytes are not those of a document, or no schema describes its type. What was appended
-/// by then is to be cut off.
+/// When the bytes are not those of a document, or no schema describes its type. The caller then cuts off the
+/// appended bytes.
 pub fn push_stored(
     out: &mut Vec<u8>,
     schemas: &Schemas,

@@ -27,7 +27,7 @@ pub enum FieldType {
     WeightedSet(Box<FieldType>),
     /// `map<..., ...>`
     Map(Box<FieldType>, Box<FieldType>),
-    /// `tensor<float>(x[n])`: so many cells.
+    /// `tensor<float>(x[n])`: this many cells.
     Tensor {
         /// The dimension's name.
         dimension: String,

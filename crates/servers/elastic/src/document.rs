@@ -26,7 +26,7 @@ pub(crate) struct Read {
 /// Reads the source of the document with this id.
 ///
 /// # Errors
-/// When it is no JSON object, or a value does not go with the mapping.
+/// When it is not a JSON object, or a value does not fit the mapping.
 pub(crate) fn read(mapping: &Mapping, source: &[u8], id: &str) -> Result<Read, ElasticError> {
     read_as(mapping, source, id, false)
 }
@@ -35,7 +35,7 @@ pub(crate) fn read(mapping: &Mapping, source: &[u8], id: &str) -> Result<Read, E
 /// left out: what is kept must stay readable, whatever the mapping becomes.
 ///
 /// # Errors
-/// When it is no JSON object.
+/// When it is not a JSON object.
 pub(crate) fn read_again(mapping: &Mapping, source: &[u8], id: &str) -> Result<Read, ElasticError> {
     read_as(mapping, source, id, true)
 }

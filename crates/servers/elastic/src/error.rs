@@ -164,7 +164,7 @@ impl ElasticError {
         Self::new(400, "mapper_parsing_exception", reason)
     }
 
-    /// What Elasticsearch can and this server cannot.
+    /// The error for a feature of Elasticsearch that this server does not support.
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::argument(format!("plimsoll does not implement {what}"))
     }

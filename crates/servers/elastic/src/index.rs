@@ -21,7 +21,7 @@ const META: &str = "index.json";
 /// How often a document may be read again because fields came to the mapping.
 const MAX_READS: usize = 4;
 
-/// What requests and shards of an index share.
+/// State that requests and shards of an index share.
 pub(crate) struct State {
     pub(crate) name: String,
     pub(crate) uuid: String,
@@ -49,7 +49,7 @@ impl State {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).refresh
     }
 
-    /// Whether nothing is refreshed while nobody looks into the index.
+    /// Whether the index is refreshed only after a search.
     pub(crate) fn refreshes_when_looked_at(&self) -> bool {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).refreshes_when_looked_at
     }
@@ -57,7 +57,7 @@ impl State {
     /// Changes settings; when it comes back the change is on the disk.
     ///
     /// # Errors
-    /// What the change says, or that the folder cannot be written.
+    /// The error of the change, or that the folder cannot be written.
     pub(crate) fn change_settings(
         &self,
         change: impl FnOnce(&mut Settings) -> Result<(), ElasticError>,
@@ -74,7 +74,7 @@ impl State {
     /// Changes the mapping; when it comes back the change is on the disk.
     ///
     /// # Errors
-    /// What the change says, or that the folder cannot be written.
+    /// The error of the change, or that the folder cannot be written.
     pub(crate) fn change_mapping(
         &self,
         change: impl FnOnce(&mut Mapping) -> Result<(), ElasticError>,
@@ -257,7 +257,7 @@ impl Index {
         self.shards.iter().map(|shard| shard.documents()).sum()
     }
 
-    /// Somebody looks into the index: what was written while nobody did is made searchable first.
+    /// Marks the index as searched: pending writes are made searchable first.
     pub(crate) async fn looked_at(&self) {
         if !self.state.refreshes_when_looked_at() {
             return;

@@ -1,6 +1,6 @@
-//! A search server that speaks Elasticsearch's API: indices of several shards, documents, searches. Replies and errors have
-//! the shape of version 7; `docs/elasticsearch.md` says what is spoken and where the differences are. It can stand
-//! beside another API on the same port.
+//! A search server with Elasticsearch's API: indices of several shards, documents, searches. Replies and errors have
+//! the format of version 7; `docs/elasticsearch.md` lists the supported features and the differences. It can share
+//! a port with another API.
 //!
 //! ```no_run
 //! use plimsoll_serving::stop::Stop;
@@ -43,7 +43,7 @@ use std::sync::Arc;
 const SCAN_QUEUE: usize = 1000;
 /// The name of the one node.
 const NODE: &str = "plimsoll";
-/// The version that clients are told.
+/// The version that clients see.
 const VERSION: &str = "7.10.2";
 
 /// Folder and limits of the server.

@@ -27,14 +27,14 @@ const ACCEPTED: [&str; 17] = [
     "highlight.",
 ];
 
-/// What an index is made with.
+/// The settings of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) shards: usize,
     pub(crate) replicas: u64,
     /// Nothing when only requests refresh.
     pub(crate) refresh: Option<Duration>,
-    /// Nobody asked for an interval: while nobody looks into the index, nothing is refreshed.
+    /// Without a configured interval: the index is refreshed only after a search.
     pub(crate) refreshes_when_looked_at: bool,
     /// As they are shown, without the prefix `index.`, flat.
     pub(crate) shown: Map<String, Json>,

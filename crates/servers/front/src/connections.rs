@@ -28,16 +28,16 @@ use tokio::sync::Semaphore;
 
 /// How long a connection may stay silent before it is closed.
 const IDLE: Duration = Duration::from_secs(300);
-/// How long requests under way may take to end when the server stops.
+/// Time for requests in flight when the server stops.
 const DRAIN: Duration = Duration::from_millis(500);
-/// What an HTTP/2 client with prior knowledge sends first.
+/// The first bytes of an HTTP/2 client with prior knowledge.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Requests under way on one HTTP/2 connection.
+/// Requests in flight on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 1024;
-/// What a stream, and a connection, may have sent that was not read yet.
+/// Unread bytes that a stream, and a connection, may have sent.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
-/// What may wait to be sent on one stream.
+/// Bytes that can wait to be sent on one stream.
 const SEND_BUFFER_BYTES: usize = 512 << 10;
 
 /// The APIs of a server, and what their requests share.
@@ -63,13 +63,13 @@ impl Served {
         self.apis.iter().for_each(|api| api.close());
     }
 
-    /// The API of a path; the first one answers for paths that nobody owns.
+    /// The API of a path; the first one answers unowned paths.
     fn api(&self, path: &str) -> Option<&Arc<dyn Api>> {
         self.apis.iter().find(|api| api.owns(path)).or_else(|| self.apis.first())
     }
 }
 
-/// Serves on all ports until the stop is requested, then lets the requests under way end.
+/// Serves on all ports until the stop is requested, then lets the requests in flight end.
 ///
 /// # Errors
 /// When the system has no socket to give.

@@ -112,7 +112,7 @@ impl Joiner {
         self.crc.is_some()
     }
 
-    /// What comes before the first piece.
+    /// The bytes before the first piece.
     pub fn head(&self) -> &'static [u8] {
         if self.crc.is_some() { &HEAD } else { &[] }
     }

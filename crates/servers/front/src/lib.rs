@@ -168,7 +168,7 @@ pub struct Pools {
 }
 
 impl Pools {
-    /// Starts the threads for so many ports.
+    /// Starts the threads for this many ports.
     ///
     /// # Errors
     /// When the system has no thread to give.
@@ -194,8 +194,8 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Serves APIs on bound listeners until the stop is requested, and closes them. The first API also answers paths that
-/// nobody owns.
+/// Serves APIs on bound listeners until the stop is requested, and closes them. The first API also answers unowned
+/// paths.
 ///
 /// Returns within about a second of the request to stop, with everything acknowledged on the disk.
 ///

@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The kinds of request that are told apart.
+/// The kinds of request that are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A search.
@@ -60,7 +60,7 @@ pub struct Metrics {
     pub rejected: AtomicU64,
 }
 
-/// What the metrics page shows besides the counters.
+/// The figures of the metrics page besides the counters.
 pub struct Gauges {
     /// Documents stored.
     pub documents: u64,
@@ -131,7 +131,7 @@ impl Metrics {
             ("documents", "gauge", "Documents stored.", gauges.documents),
             ("tombstones", "gauge", "Removed documents remembered.", gauges.tombstones),
             ("operations_under_way", "gauge", "Document operations accepted.", gauges.under_way),
-            ("visits", "gauge", "Visits under way.", gauges.visits),
+            ("visits", "gauge", "Visits in progress.", gauges.visits),
             (
                 "searchable_documents",
                 "gauge",

@@ -81,7 +81,7 @@ impl Pool {
         self.shared.lock().jobs.len()
     }
 
-    /// Drops the jobs that wait, and returns when those under way have ended.
+    /// Drops the jobs that wait, and returns when the running ones have ended.
     pub fn stop(&self) {
         {
             let mut queue = self.shared.lock();

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, watch};
 /// How long the reply to the request to stop has to leave before everything is cut.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
-/// What the handlers of one port share.
+/// State that the handlers of one port share.
 pub struct Port {
     /// From 0, in the order of the ports.
     pub number: usize,
@@ -23,7 +23,7 @@ pub struct Port {
     cut: watch::Sender<bool>,
 }
 
-/// The place of an operation among those under way; given back when it is dropped.
+/// The slot of an operation in flight; returned when it is dropped.
 pub struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -33,7 +33,7 @@ impl Drop for Place {
 }
 
 impl Port {
-    /// A port with room for so many connections.
+    /// A port with room for this many connections.
     #[must_use]
     pub fn new(number: usize, max_connections: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -45,7 +45,7 @@ impl Port {
         })
     }
 
-    /// Takes a place for an operation, unless `limit` of them are under way.
+    /// Takes a slot for an operation, unless `limit` of them are in flight.
     #[must_use]
     pub fn enter(&self, limit: usize) -> Option<Place> {
         let place = Place(Arc::clone(&self.under_way));

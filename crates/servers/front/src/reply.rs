@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What handlers answer with.
+/// The reply of a handler.
 pub type Reply = Response<ReplyBody>;
 
 /// Pieces of a streamed reply that wait for the connection.
@@ -74,7 +74,7 @@ impl Body for ReplyBody {
     }
 }
 
-/// Nobody takes the reply any more: the client went away, or takes too long.
+/// The reply is no longer wanted: the client has left, or takes too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 

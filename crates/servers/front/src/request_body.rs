@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long the body of a request may take to arrive.
 const BODY: Duration = Duration::from_secs(60);
-/// How much of a body that nobody wants is taken, and for how long.
+/// Limits of size and time for an unwanted body.
 const MAX_DISCARDED_BYTES: usize = 128 << 20;
 const DISCARD: Duration = Duration::from_secs(10);
 /// Bytes of request bodies that all ports together hold at a time.
@@ -53,7 +53,7 @@ pub fn budget() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(BUDGET_BYTES / STEP_BYTES))
 }
 
-/// A whole body. What it took of the budget is given back when it is dropped.
+/// A whole body. Its share of the budget is returned when it is dropped.
 pub struct WholeBody {
     /// The body, unpacked.
     pub bytes: Bytes,
@@ -73,7 +73,7 @@ impl Held {
         Self { budget, permit: None, bytes: 0 }
     }
 
-    /// Takes what a body of so many bytes needs.
+    /// Reserves the budget for a body of this many bytes.
     fn cover(&mut self, bytes: usize) -> Result<(), BodyError> {
         let steps = bytes.div_ceil(STEP_BYTES) - self.bytes.div_ceil(STEP_BYTES);
         self.bytes = bytes;

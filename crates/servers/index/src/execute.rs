@@ -24,7 +24,7 @@ const DOCUMENTS_PER_LOOK: u32 = 2048;
 /// Why a search gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
-    /// The deadline passed, or nobody waits any more.
+    /// The deadline passed, or the client has left.
     #[error("the search was abandoned")]
     Abandoned,
     /// The index cannot be read.
@@ -54,7 +54,7 @@ pub struct Found {
     pub sorted_by: Vec<Vec<SortValue>>,
 }
 
-/// What of the matches is wanted.
+/// The part of the matches that is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Score of matches.
@@ -67,11 +67,11 @@ pub struct Wanted {
     pub min_relevance: Option<f32>,
 }
 
-/// What can end a search early.
+/// Conditions that end a search early.
 pub struct Limits<'a> {
     /// On the scale of [`now_ns`].
     pub deadline_ns: u64,
-    /// Set when nobody waits for the answer.
+    /// Set when the search is abandoned.
     pub abandoned: &'a AtomicBool,
 }
 

@@ -48,7 +48,7 @@ impl FuzzyMode {
 /// The query for similar words of one field.
 ///
 /// # Errors
-/// What to tell the client.
+/// The message for the client.
 pub(crate) fn query(
     similar: &Similar,
     mapped: &Mapped,

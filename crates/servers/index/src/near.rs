@@ -1,7 +1,7 @@
 //! Words within a few edits of a word, as a machine of many states at a time.
 //!
 //! For each number of edits a word of memory says how many characters of the wanted word may have been passed with at most
-//! so many edits (Wu and Manber 1992). Nothing is built but a table of where each character is, so that a query
+//! as many edits (Wu and Manber 1992). Only a table of the position of each character is built, so that a query
 //! costs what its walk over the dictionary costs. A step takes a few operations for each edit.
 
 mod lanes;

@@ -27,7 +27,7 @@ pub const MAX_ORDER_FIELDS: usize = 4;
 /// The longest text of a fuzzy term, in characters: its automaton grows with it.
 pub(crate) const MAX_FUZZY_CHARS: usize = 100;
 
-/// What the shape of the query allows the executor to leave out.
+/// The work that the executor can leave out because of the shape of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// One scored term: the number of matches is known without a walk, and blocks of documents that
@@ -45,7 +45,7 @@ pub(crate) enum Shape {
     General,
 }
 
-/// What a sort criterion looks at.
+/// The source of a sort criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SortBy {
     /// A column with values of this kind.

@@ -1,4 +1,4 @@
-//! What a search asks for, independent of the language that it was written in.
+//! The query of a search, independent of the language that it was written in.
 //!
 //! A query language is a parser that ends in a [`Search`]; the planner and the executor know
 //! nothing of languages. Field names are checked by the planner, so that every language has the
@@ -83,7 +83,7 @@ pub enum Node {
         /// The values.
         values: Vec<Literal>,
     },
-    /// All of the first, and so many of the others; each that matches adds to the relevance.
+    /// All of the first, and at least this many of the others; each that matches adds to the relevance.
     AtLeast(Box<AtLeast>),
     /// The same documents with their relevance multiplied.
     Boost(Box<Node>, f32),
@@ -96,7 +96,7 @@ pub enum Node {
         /// The term.
         term: String,
     },
-    /// Words that follow one another within so many moves of a word.
+    /// Words that follow one another within this many moves of a word.
     Near {
         /// The field.
         field: String,
@@ -197,10 +197,10 @@ pub struct Similar {
     pub expansion: Expansion,
 }
 
-/// What is done with the words found.
+/// The use of the words found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expansion {
-    /// Lucene's way: the words nearest to the term, at most so many in one index, scored as if all
+    /// As in Lucene: the words nearest to the term, at most this many in one index, scored as if all
     /// were as frequent as the most frequent of them.
     Nearest(usize),
     /// All words, with the same relevance.

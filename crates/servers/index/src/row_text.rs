@@ -6,8 +6,8 @@ use tantivy::query::Query;
 
 /// Finds approximate matches in the text of one index partition.
 pub trait Scan: Send + Sync {
-    /// A query for the documents whose text in a field holds the pattern with at most so many
-    /// errors: edits, or replacements only. The documents are told by the column [`ROW`]; the scan may run when the query's
+    /// A query for the documents whose text in a field contains the pattern with at most `k`
+    /// errors: edits, or replacements only. The column [`ROW`] identifies the documents; the scan may run when the query's
     /// weight is made.
     ///
     /// # Errors
@@ -23,9 +23,9 @@ pub trait Scan: Send + Sync {
 
 /// Takes the text of documents for a [`Scan`], on the thread that indexes them.
 pub trait RowText: Send {
-    /// The text of a field of the document version with this row number; a field with several
-    /// values comes several times. Rows come in rising order; those that are there already may come
-    /// again when an index is made anew.
+    /// Stores the text of a field of the document version with this row number; a field with several
+    /// values is stored several times. Rows come in rising order; existing ones may be stored
+    /// again when an index is rebuilt.
     ///
     /// # Errors
     /// When the text cannot be kept.

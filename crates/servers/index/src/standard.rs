@@ -14,7 +14,7 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 /// Longer words are cut into pieces of this many UTF-16 units.
 pub(crate) const MAX_WORD: usize = 255;
 
-/// What an ASCII character does at a word boundary.
+/// The role of an ASCII character at a word boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// Always a boundary on both sides.
@@ -194,13 +194,13 @@ const COMPLEX: &str = concat!(
     r"\x{a9fa}-\x{a9fe}\x{aa60}-\x{aac2}\x{aadb}-\x{aadf}\x{11700}-\x{1171a}",
     r"\x{1171d}-\x{1172b}\x{1173a}\x{1173b}\x{1173f}",
 );
-/// What clung to the character before it (WB4) in Unicode 12.1 and does not any more.
+/// Characters that clung to the character before them (WB4) in Unicode 12.1 and no longer do.
 macro_rules! clung {
     () => {
         r"\x{600}-\x{605}\x{6dd}\x{70f}\x{8e2}\x{110bd}\x{110cd}"
     };
 }
-/// What clings to the character before it.
+/// Characters that cling to the character before them.
 const CLINGING: &str =
     concat!(r"[[\p{wb=Format}\p{wb=Extend}\p{wb=ZWJ}", clung!(), r"]&&\p{age=12.1}]");
 /// Letters that were none in Unicode 12.1.

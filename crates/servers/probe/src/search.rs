@@ -18,7 +18,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Starts a server on so many free ports, and returns it with their addresses.
+    /// Starts a server on this many free ports, and returns it with their addresses.
     pub fn start<E: Display>(
         ports: usize,
         run: impl FnOnce(Vec<TcpListener>, Stop) -> Result<(), E> + Send + 'static,

@@ -34,7 +34,7 @@ const NAMES: [&str; 12] = [
 const ASKED: &str = "x-yahoo-vespa-benchmarkdata";
 const COVERAGE_ASKED: &str = "x-yahoo-vespa-benchmarkdata-coverage";
 
-/// What the headers tell.
+/// The content of the headers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Benchmark {
     pub(crate) fill_ns: u64,

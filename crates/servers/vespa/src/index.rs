@@ -15,12 +15,12 @@ use tantivy::indexer::IndexWriterOptions;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyError, Term};
 use tokio::sync::watch;
 
-/// What one segment in the making may take up in memory.
+/// Memory for a segment that is being made.
 const WRITER_BYTES: usize = 64 << 20;
 /// After this long without writes the index is merged into one segment, so that searches are as
 /// fast, and as evenly fast, as they can be.
 const IDLE: Duration = Duration::from_secs(1);
-/// The form of the files: an index of another one is made anew.
+/// The format of the files: an index of another one is rebuilt.
 const FORM: u64 = 2;
 /// Larger indexes are left as they are: the merge would take minutes.
 const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
@@ -124,7 +124,7 @@ impl Indexer {
         self.searchable.subscribe()
     }
 
-    /// Follows the store until it is told to stop, then commits.
+    /// Follows the store until a stop is requested, then commits.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -214,7 +214,7 @@ fn as_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
-/// What a commit of the index covers: which store, and up to which change; and in which form it is.
+/// The state that a commit of the index covers: the store, the last change, and the format.
 fn payload(store: u64, sequence: u64) -> String {
     format!("{store}:{sequence}:{FORM}")
 }

@@ -66,7 +66,7 @@ use tokio::sync::watch;
 
 /// How many changes may wait for the index before writes wait for it too.
 const INDEX_QUEUE: usize = 8192;
-/// Visits that may be under way at a time.
+/// Largest number of visits at a time.
 const MAX_VISITS: usize = 128;
 /// Writes of operations on selections that may wait besides those of clients.
 const REWRITE_QUEUE: usize = 1024;
@@ -97,7 +97,7 @@ pub struct VespaConfig {
 }
 
 impl VespaConfig {
-    /// The usual settings: 100 ms between index commits, 1024 operations under way and 256 waiting
+    /// The usual settings: 100 ms between index commits, 1024 operations in flight and 256 waiting
     /// behind them, synchronised commits, 256 buckets, and those of the front.
     #[must_use]
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
@@ -160,7 +160,7 @@ pub fn run(
     Ok(())
 }
 
-/// What the handlers share.
+/// State that the handlers share.
 struct App {
     config: VespaConfig,
     schema: IndexSchema,
@@ -220,8 +220,8 @@ struct Threads {
 }
 
 impl Vespa {
-    /// Opens the data folder for so many containers; catches up with what was written before a
-    /// crash.
+    /// Opens the data folder for this many containers; applies the writes that a crash left
+    /// unindexed.
     ///
     /// # Errors
     /// When a schema or the data folder cannot be used, or the system has no thread to give.

@@ -32,7 +32,7 @@ pub(crate) struct QueryType {
     linguistics: bool,
 }
 
-/// The parts of a query type as the client names them. What is absent stays as it is.
+/// The properties of a query type as the client names them. Missing ones are not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueryTypeParts {
     /// The name of a type, which sets all parts.

@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     benchmark: Benchmark,
 }
 
-/// Tells the query thread that nobody waits any more, also when the client has gone away.
+/// Tells the query thread that the query is abandoned, also when the client has left.
 struct AbandonOnDrop(Arc<AtomicBool>);
 
 impl Drop for AbandonOnDrop {

@@ -1,4 +1,4 @@
-//! What `/search/` was asked: parameters and query text become a [`Search`].
+//! The request to `/search/`: parameters and query text become a [`Search`].
 
 use super::order_parameter;
 use super::query_type::{QueryType, QueryTypeParts};
@@ -52,7 +52,7 @@ pub(crate) struct SearchRequest {
     pub(crate) timing: bool,
 }
 
-/// What a statement may refer to outside of itself.
+/// The names outside a statement that it can refer to.
 struct RequestScope<'a> {
     parameters: &'a Parameters,
     /// How the parameter `query` is read.

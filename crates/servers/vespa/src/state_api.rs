@@ -22,7 +22,7 @@ const REFRESH: Duration = Duration::from_secs(10);
 /// How long a refresh may wait.
 const MAX_REFRESH: Duration = Duration::from_secs(600);
 
-/// What listens where, in the form that Vespa's command line looks for.
+/// The list of handlers, in the format that Vespa's command line expects.
 pub const HANDLERS: &str = concat!(
     r#"{"handlers":[{"id":"com.yahoo.search.handler.SearchHandler","#,
     r#""class":"com.yahoo.search.handler.SearchHandler","#,

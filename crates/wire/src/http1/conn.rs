@@ -9,12 +9,12 @@ use crate::{Event, Fault};
 /// connections at rest stay within 80 MB whatever they have kept before.
 pub(crate) const RETAINED_BYTES: usize = 8 << 10;
 
-/// How much room is made at once for a body of declared length. What a server declares is not
-/// believed beyond this until it has sent it.
+/// Bytes that are reserved at once for a body of declared length. Beyond this a declaration is not
+/// trusted until the bytes arrive.
 const RESERVED_BYTES: usize = 256 << 10;
 
-/// How much of the body of a reply that is no success (not 2xx) is kept even when nobody asked for it: what a
-/// server says about its refusal is the first thing that people want to see.
+/// Bytes of the body of a reply that is not a success (not 2xx) that are kept by default: the text of a
+/// refusal is the first thing that people want to see.
 pub(crate) const REFUSAL_BYTES: usize = 512;
 
 /// How many bytes of empty lines are passed over between two replies.
@@ -34,7 +34,7 @@ pub struct Conn {
     keep: Keep,
     /// The request was HEAD.
     to_head: bool,
-    /// The connection may not be used again after the reply at hand.
+    /// The connection cannot be used again after the current reply.
     closing: bool,
     /// An interim reply has arrived for the request in flight.
     interim: bool,
@@ -215,7 +215,7 @@ impl Conn {
         Ok(Step::More)
     }
 
-    /// Goes on with a head whose beginning is in the buffer.
+    /// Continues with a head whose beginning is in the buffer.
     fn resume_head(&mut self, limits: &Limits, input: &[u8]) -> Result<Step, Fault> {
         let end = head_end(&self.kept.buffer, input);
         let part = &input[..end.unwrap_or(input.len())];
@@ -436,7 +436,7 @@ pub(crate) const fn is_refusal(status: u16) -> bool {
 
 const HEAD_TOO_LONG: Fault = Fault::Protocol("the reply's head exceeds the limit");
 
-/// What one look at the input came to. The reply itself is made afterwards, because it borrows.
+/// The result of one step over the input. The reply itself is made afterwards, because it borrows.
 enum Step {
     More,
     Progress(usize),
@@ -447,7 +447,7 @@ enum Step {
         from: usize,
         to: usize,
     },
-    /// The reply is complete behind so many bytes of the input.
+    /// The reply is complete after this many bytes of the input.
     Assembled(usize),
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// What the framing fields of one head say, gathered line by line.
+/// The framing fields of one head, gathered line by line.
 #[derive(Default)]
 pub(crate) struct Fields {
     pub(crate) length: Length,
@@ -53,7 +53,7 @@ pub(super) struct Transfer {
     pub(super) chunked: bool,
     /// `chunked` was named and something came behind it, which no recipient can undo.
     pub(super) tangled: bool,
-    /// What lies below the chunks.
+    /// The coding below the chunks.
     pub(super) below: Encoding,
 }
 

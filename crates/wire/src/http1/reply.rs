@@ -1,4 +1,4 @@
-//! What came back, as a session sees it.
+//! A reply, as a session sees it.
 
 use super::fields;
 

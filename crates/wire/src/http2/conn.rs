@@ -12,7 +12,7 @@ use crate::{Event, Fault};
 const STREAMS_BEFORE_SETTINGS: u32 = 100;
 
 /// The state of one connection. Around 700 bytes; tables and buffers come into being as they are used, and are
-/// bounded: two tables of 8 KiB, eight buffers of 8 KiB at rest, and what is kept of replies under way.
+/// bounded: two tables of 8 KiB, eight buffers of 8 KiB when idle, and the kept bytes of unfinished replies.
 #[derive(Debug)]
 pub struct Conn {
     pub(super) place: Place,
@@ -36,10 +36,10 @@ pub struct Conn {
     pub(super) leaving: bool,
     /// The last stream that the peer takes, and why it goes.
     pub(super) goaway: Option<(u32, u32)>,
-    /// Streams above the last one have still to be told of.
+    /// Streams above the last one still have to be reported.
     pub(super) sweeping: bool,
     pub(super) idle_frames: u32,
-    /// What the reply that was last given out borrows.
+    /// The bytes that the last reply borrows.
     pub(super) shown: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Place {
     Dead,
 }
 
-/// What is to come of a DATA frame.
+/// The use of a DATA frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub(super) id: u32,
@@ -66,7 +66,7 @@ pub(super) struct Data {
     pub(super) end: bool,
 }
 
-/// A header block under way.
+/// An unfinished header block.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     /// Its stream, 0 when there is none.
@@ -84,7 +84,7 @@ pub(super) const fn broken(code: u32, why: &'static str) -> Broken {
     (code, Fault::Protocol(why))
 }
 
-/// What one look at the input came to; positions count in it.
+/// The result of one step over the input; positions count in it.
 pub(super) enum Step {
     More,
     Part { tag: u32, from: usize, to: usize },
@@ -167,7 +167,7 @@ impl Conn {
         !self.is_finished()
     }
 
-    /// Whether nothing is under way and nothing may be.
+    /// Whether nothing is in flight and nothing can be.
     pub(super) fn is_finished(&self) -> bool {
         self.leaving && self.streams.active() == 0
     }
@@ -242,7 +242,7 @@ impl Conn {
         self.streams.iter().find(|stream| stream.tag == tag).map(|stream| stream.begun)
     }
 
-    /// What the end of the connection means for what is under way.
+    /// The fault of requests in flight when the connection ends.
     pub(super) const fn closed(&self, began: bool) -> Fault {
         match self.goaway {
             Some((_, code)) if code != code::NO_ERROR => {

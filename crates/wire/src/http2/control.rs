@@ -85,7 +85,7 @@ impl Conn {
                 self.sender.payload_bytes_max = value;
             }
             setting::ENABLE_PUSH if value != 0 => {
-                let why = "a server may not set SETTINGS_ENABLE_PUSH";
+                let why = "a server must not set SETTINGS_ENABLE_PUSH";
                 return Err(broken(code::PROTOCOL_ERROR, why));
             }
             _ => {}
@@ -198,7 +198,7 @@ pub(super) fn is_foreign(first: &[u8]) -> bool {
     !first.is_empty() && (http1 || matches!(first, [0x15 | 0x16, 3, ..]))
 }
 
-/// What is wrong when these are the first bytes of a connection.
+/// Returns the fault for these first bytes of a connection.
 pub(super) fn foreign(first: &[u8]) -> Fault {
     Fault::Protocol(match first {
         [b'H', ..] if is_foreign(first) => "the peer speaks HTTP/1.1, not HTTP/2",

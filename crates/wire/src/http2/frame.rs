@@ -8,7 +8,7 @@ pub(super) const PAYLOAD_BYTES_MAX: u32 = 16_384;
 pub(super) const FIRST_WINDOW_BYTES: u32 = 65_535;
 /// The largest window, and the largest stream identifier.
 pub(super) const MOST: u32 = 0x7fff_ffff;
-/// What a client says first (RFC 9113 3.4).
+/// The first bytes of a client (RFC 9113 3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(super) mod kind {

@@ -4,7 +4,7 @@ use super::hpack::Meaning;
 use crate::Fault;
 use crate::http1::{Encoding, Fields, Length, is_refusal};
 
-/// What is gathered from the fields of one header block.
+/// The fields of one header block.
 pub(super) struct Gathered<'a> {
     /// Where the header lines go, and whether they are kept even when the status is a success.
     lines: &'a mut Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct Gathered<'a> {
     size: usize,
     pub(super) status: u16,
     fields: Fields,
-    /// An ordinary field has come: pseudo fields may not follow.
+    /// An ordinary field has come: pseudo fields must not follow.
     ordinary: bool,
     bad: Option<&'static str>,
 }
@@ -49,7 +49,7 @@ impl<'a> Gathered<'a> {
             Meaning::Hop => return,
             Meaning::Pseudo => return self.spoil("the reply has a pseudo-header of requests"),
             Meaning::Malformed => {
-                return self.spoil("a header of the reply holds bytes that it may not hold");
+                return self.spoil("a header of the reply has invalid bytes");
             }
         }
         self.ordinary = true;

@@ -36,7 +36,7 @@ pub mod vectors {
         /// The fields of one header block, in their order.
         ///
         /// # Errors
-        /// What is wrong with the block, in words.
+        /// The error of the block, in words.
         #[expect(clippy::type_complexity, reason = "pairs of names and values")]
         pub fn read(&mut self, block: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, &'static str> {
             let mut fields = Vec::new();
@@ -87,7 +87,7 @@ pub mod vectors {
         out
     }
 
-    /// `number` with a prefix of so many bits (1 to 8).
+    /// `number` with a prefix of `bits` bits (1 to 8).
     #[must_use]
     pub fn integer(number: u32, prefix_bits: u8) -> Vec<u8> {
         let mut out = Vec::new();

@@ -69,8 +69,8 @@ impl Conn {
         step
     }
 
-    /// Decodes a header block: a final or interim head, or trailers. It is decoded even if nobody wants it
-    /// any more, for the table must stay the same as the peer's.
+    /// Decodes a header block: a final or interim head, or trailers. It is decoded even if it is no longer wanted,
+    /// because the table must stay the same as the peer's.
     fn whole_block(
         &mut self,
         limits: &Limits,
@@ -153,8 +153,8 @@ impl Conn {
         if too_long && !stream.streams() { Err(BODY_TOO_LONG) } else { Ok(()) }
     }
 
-    /// Behind the head of a DATA frame: all of it counts at once. What is taken is given back long before a
-    /// window is used up, so that there is nothing to hold against the peer: it never has less than half.
+    /// Behind the head of a DATA frame: all of it counts at once. The window is refilled long before it is
+    /// used up, so that the peer always has at least half of it.
     #[inline]
     pub(super) fn enter_data(
         &mut self,

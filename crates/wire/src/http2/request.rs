@@ -16,9 +16,9 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Takes a request apart. Whatever is not there is empty; the path is then `/`. Nothing is refused, for
-    /// requests are checked where they are made: what is wrong with one, its peer will say. Header lines that are
-    /// the same as `before`, those of another request, are not looked through for their end.
+    /// Splits a request. Missing fields are empty; the path is then `/`. Nothing is rejected, because
+    /// requests are checked where they are made: the peer reports an error. Header lines that are
+    /// the same as `before`, those of another request, are not searched for their end.
     pub(super) fn of(text: &'a [u8], before: &[u8]) -> Self {
         let (line, rest) = split_line(text);
         let (method, rest_of_line) = split_at_blank(line);

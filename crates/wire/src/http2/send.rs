@@ -8,7 +8,7 @@ use super::hpack::Encoder;
 use super::request::{self, Parts};
 use super::streams::{Stream, Streams};
 
-/// Header lines beyond this length are encoded anew for each request.
+/// Header lines beyond this length are encoded for each request.
 const SAME_BYTES_MAX: usize = 2 << 10;
 
 /// The sending side of one connection.
@@ -17,7 +17,7 @@ pub(super) struct Sender {
     pub(super) encoder: Encoder,
     /// How much may still be sent on the whole connection.
     pub(super) window: i64,
-    /// What a new stream may send.
+    /// Bytes that a new stream may send.
     pub(super) stream_window: u32,
     /// The longest payload that the peer takes.
     pub(super) payload_bytes_max: u32,
@@ -32,7 +32,7 @@ pub(super) struct Sender {
 struct Same {
     lines: Vec<u8>,
     encoded: Vec<u8>,
-    /// What the encoder's count of changes was, if this may be used at all.
+    /// The encoder's count of changes, if this can be used at all.
     changes: Option<u64>,
 }
 
@@ -169,7 +169,7 @@ impl Sender {
         sent
     }
 
-    /// Goes on with one body; whether all of it is sent now.
+    /// Continues with one body; returns whether all of it is sent now.
     fn go_on(&mut self, stream: &mut Stream, out: &mut Vec<u8>) -> bool {
         let mut window = stream.window;
         stream.sent += self.put_body(&stream.unsent[stream.sent..], stream.id, &mut window, out);
@@ -182,7 +182,7 @@ impl Sender {
         all
     }
 
-    /// A window has opened: goes on with all bodies that wait, the oldest first.
+    /// A window has opened: continues with all bodies that wait, the oldest first.
     pub(super) fn flush(&mut self, streams: &mut Streams, out: &mut Vec<u8>) {
         let mut place = 0;
         while self.window > 0

@@ -1,4 +1,4 @@
-//! The requests under way on one connection, found by their stream's number.
+//! The requests in flight on one connection, found by their stream's number.
 
 use crate::Fault;
 use crate::http1::{Encoding, Keep, Limits, REFUSAL_BYTES, RETAINED_BYTES, is_refusal};
@@ -7,7 +7,7 @@ use crate::http1::{Encoding, Keep, Limits, REFUSAL_BYTES, RETAINED_BYTES, is_ref
 /// than one is used only where replies that are kept arrive in turns.
 const SPARE_BUFFERS: usize = 8;
 
-/// One request under way.
+/// One request in flight.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     /// Its number; 0 in a slot that is free.
@@ -28,7 +28,7 @@ pub(super) struct Stream {
     pub(super) received: u32,
     /// How much may be sent; below 0 when the peer has made its windows smaller.
     pub(super) window: i64,
-    /// What of the request's body is still to be sent, from `sent` on.
+    /// The unsent bytes of the request's body, from `sent` on.
     pub(super) unsent: Vec<u8>,
     pub(super) sent: usize,
     /// The header lines that are kept, then what is kept of the body.
@@ -90,19 +90,19 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// How many are under way.
+    /// Number of requests in flight.
     #[inline]
     pub(super) fn active(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// All that are under way, with their slots.
+    /// All requests in flight, with their slots.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Stream)> {
         let slots = self.slots.iter_mut().enumerate().map(|(slot, stream)| (slot as u32, stream));
         slots.filter(|(_, stream)| stream.id != 0)
     }
 
-    /// All that are under way.
+    /// All requests in flight.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
         self.slots.iter().filter(|stream| stream.id != 0)
     }
@@ -127,7 +127,7 @@ impl Streams {
         slot
     }
 
-    /// The slot of the stream with this number, if it is under way.
+    /// The slot of the stream with this number, if it is in flight.
     #[inline]
     pub(super) fn find(&self, id: u32) -> Option<u32> {
         let mask = self.index.len().checked_sub(1)?;

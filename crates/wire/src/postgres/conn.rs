@@ -55,9 +55,9 @@ struct InFlight {
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Before or inside a message's header, of which so many bytes are here.
+    /// Before or inside a message's header, of which `len` bytes are here.
     Header { bytes: [u8; HEADER_BYTES], len: usize },
-    /// Inside a message of this kind, with so much to come, of which the first bytes go somewhere.
+    /// Inside a message of this kind, with `left` bytes to come, of which the first `keep` are kept.
     Body { kind: u8, left: usize, keep: usize, to: Keep },
 }
 
@@ -118,7 +118,7 @@ impl Default for Conn {
     }
 }
 
-/// What one look at the input came to. The reply itself is made afterwards, because it borrows.
+/// The result of one step over the input. The reply itself is made afterwards, because it borrows.
 enum Step {
     More,
     Progress(usize),

@@ -1,4 +1,4 @@
-//! Who logs in, and how the server is satisfied.
+//! The login of a user.
 
 use crate::Fault;
 use bytes::BytesMut;
@@ -157,11 +157,13 @@ impl Authentication {
 pub(super) fn refusal(code: &[u8]) -> &'static str {
     match code {
         b"28P01" => "PostgreSQL refused the login: wrong password",
-        b"28000" => "PostgreSQL refused the login: this user may not connect from here",
+        b"28000" => "PostgreSQL refused the login: this user is not allowed to connect from here",
         b"3D000" => "PostgreSQL refused the login: there is no such database",
         b"53300" => "PostgreSQL has no connection left (max_connections)",
         b"57P03" => "PostgreSQL is starting up or shutting down",
-        b"57P01" | b"57P02" => "PostgreSQL ended the connection: it was told to",
+        b"57P01" | b"57P02" => {
+            "PostgreSQL ended the connection: the server is being shut down or restarted"
+        }
         _ => "PostgreSQL refused or ended the connection",
     }
 }

@@ -1,4 +1,4 @@
-//! What came back.
+//! Replies.
 
 use std::borrow::Cow;
 
@@ -19,9 +19,9 @@ pub enum Transaction {
 pub struct Reply<'a> {
     /// Rows of all results; of a COPY to the client, its messages of data (one a row).
     pub rows: u64,
-    /// What the last command that was done says of itself, such as `SELECT 12`; empty when none was.
+    /// The tag of the last command that was done, such as `SELECT 12`; empty without one.
     pub tag: &'a [u8],
-    /// The first error. What came before it in the same request may have been done.
+    /// The first error. Commands before it in the same request may have been done.
     pub error: Option<ServerError<'a>>,
     /// Whether the connection is in a transaction now.
     pub transaction: Transaction,
@@ -61,7 +61,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// What a server says is wrong, in its own fields.
+/// An error of a server, in its own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerError<'a> {
     pub(super) fields: &'a [u8],
@@ -80,7 +80,7 @@ impl<'a> ServerError<'a> {
         self.field(b'V').or_else(|| self.field(b'S')).unwrap_or_default()
     }
 
-    /// What is wrong, in one line of the server's language. At most about 4 KiB.
+    /// The error, in one line of the server's language. At most about 4 KiB.
     #[must_use]
     pub fn message(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.field(b'M').unwrap_or_default())

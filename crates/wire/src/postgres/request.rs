@@ -1,4 +1,4 @@
-//! What a client asks: messages written once or for each request, and prepared statements.
+//! Messages of a client, written once or for each request, and prepared statements.
 
 use thiserror::Error;
 

@@ -12,7 +12,7 @@ pub enum FrameError {
     /// The payload is longer than the server reads.
     #[error("a rank request with a payload of {bytes} bytes; at most {most} are read")]
     PayloadTooLong {
-        /// What the header declares.
+        /// The length in the header.
         bytes: u32,
         /// The most that is accepted.
         most: u32,
@@ -45,7 +45,7 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// A reader at the start of a connection that accepts payloads of so many bytes.
+    /// A reader at the start of a connection that accepts payloads of up to this many bytes.
     #[must_use]
     pub fn new(payload_bytes_max: u32) -> Self {
         Self { payload_bytes_max, header: [0; REQUEST_HEADER_BYTES], filled: 0, left: 0 }

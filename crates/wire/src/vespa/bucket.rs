@@ -24,7 +24,7 @@ pub const fn key(location: u64) -> u64 {
     location.reverse_bits()
 }
 
-/// The bits of a location that count for a bucket of so many bits.
+/// The bits of a location that count for a bucket of this many bits.
 const fn mask(used_bits: u8) -> u64 {
     u64::MAX >> (64 - used_bits as u32)
 }
@@ -102,7 +102,7 @@ impl Bucket {
         first..=first | !0 >> bits
     }
 
-    /// What tokens are sorted by: the reversed bits, then the smaller number of bits.
+    /// The sort key of tokens: the reversed bits, then the smaller number of bits.
     pub(super) const fn sort_key(self) -> u64 {
         self.id.reverse_bits() | self.used_bits as u64
     }

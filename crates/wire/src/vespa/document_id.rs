@@ -10,7 +10,7 @@ pub const MAX_ID_BYTES: usize = 65_536;
 /// The most of an id that a message quotes.
 const QUOTED_CHARS: usize = 100;
 
-/// What decides where a document lies, besides its name.
+/// The location of a document, besides its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope<'a> {
     /// Nothing: the hash of the name does.
@@ -61,11 +61,11 @@ impl Display for Scope<'_> {
 pub struct IdError {
     /// The text, shortened.
     pub id: String,
-    /// What is wrong with it.
+    /// The error.
     pub problem: IdProblem,
 }
 
-/// What is wrong with a document id.
+/// An error of a document id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdProblem {
     /// More than [`MAX_ID_BYTES`].
@@ -204,14 +204,14 @@ impl DocumentId {
         &self.text[self.name_at as usize..]
     }
 
-    /// Where the document lies. Hashed anew by each call, unless the id has a number.
+    /// The location of the document. Hashed at each call, unless the id has a number.
     #[must_use]
     pub fn location(&self) -> u64 {
         self.scope().location().unwrap_or_else(|| hash_location(self.name().as_bytes()))
     }
 
     /// The global id: the MD5 of the whole id, beginning with the low half of the location. Hashed
-    /// anew by each call.
+    /// at each call.
     #[must_use]
     pub fn gid(&self) -> [u8; 12] {
         let digest: [u8; 16] = Md5::digest(self.text.as_bytes()).into();

@@ -8,11 +8,11 @@ use std::fmt::{self, Display, Formatter};
 /// The collection of all documents.
 pub const ROOT_PATH: &str = "/document/v1/";
 
-/// What stays as it is in a path. `+` does not: servers read it as a space. Nor does `/`, so that
+/// Characters that are not encoded in a path. `+` is: servers read it as a space. So is `/`, so that
 /// the name is one segment and no proxy can take a part of it for a step upwards.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a path names.
+/// The object of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocumentPath {
     /// All documents.

@@ -43,7 +43,7 @@ pub enum ProgressError {
     Token {
         /// The token, shortened.
         token: String,
-        /// What is wrong with it.
+        /// The error of the token.
         reason: String,
     },
     /// The token is of a visit with an explicit list of buckets, or was changed.
@@ -106,8 +106,8 @@ struct Pending {
 /// How far a visit has come.
 ///
 /// [`ProgressToken::next_bucket`] gives out superbuckets, [`ProgressToken::finish_bucket`] takes
-/// them back. One that is out is written as pending, so a token never loses what was not finished.
-/// Who visits several at a time but answers in order keeps two tokens: one to give out, and one
+/// them back. One that is out is written as pending, so a token never loses an unfinished bucket.
+/// To visit several at a time but answer in order, keep two tokens: one to give out, and one
 /// that takes the same steps when their turn has come, and so never has anything pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressToken {

@@ -14,11 +14,11 @@ pub struct Answer<'a> {
     pub handle: i64,
     /// One of [`Status`].
     pub status: i8,
-    /// What there is to say to it.
+    /// The text of the status.
     pub status_text: Option<&'a str>,
-    /// What the procedure set, -128 if nothing.
+    /// The status set by the procedure, -128 without one.
     pub app_status: i8,
-    /// What the procedure said to that.
+    /// The text of the procedure's status.
     pub app_text: Option<&'a str>,
     /// How long the call took, in whole ms.
     pub round_trip_ms: i32,

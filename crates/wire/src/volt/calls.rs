@@ -1,9 +1,9 @@
-//! The calls under way on a connection, found by their handles at once.
+//! The calls in flight on a connection, found by their handles at once.
 
-/// How many calls that were given up a connection waits for. A server with so many unanswered ones is stuck.
+/// Largest number of abandoned calls that a connection waits for. A server with this many unanswered ones is stuck.
 const GIVEN_UP_MAX: u32 = 1 << 16;
 
-/// Calls under way. A handle is the place of a call, in its lower half, and how often that place was taken.
+/// Calls in flight. A handle is the place of a call, in its lower half, and how often that place was taken.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     places: Vec<Place>,
@@ -34,7 +34,7 @@ pub(super) enum Asked {
 }
 
 impl Calls {
-    /// How many are under way, those not counted that were given up.
+    /// Number of calls in flight, without those that were given up.
     #[inline]
     pub fn len(&self) -> u32 {
         (self.places.len() - self.free.len()) as u32

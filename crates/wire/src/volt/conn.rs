@@ -27,15 +27,15 @@ pub struct Conn {
     calls: Calls,
     /// A message that is not whole; or the one that the last event was made of.
     partial: Vec<u8>,
-    /// What is in the buffer was handed out.
+    /// The bytes in the buffer were handed out.
     is_given: bool,
     host: Option<Host>,
 }
 
-/// Whom a connection leads to.
+/// The host that a connection leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its number in the cluster, as partition leaders are told by.
+    /// Its number in the cluster, by which partition leaders are named.
     pub id: i32,
     /// When the cluster was started, ms since 1970.
     pub cluster_start_ms: i64,
@@ -198,7 +198,7 @@ impl Conn {
     }
 }
 
-/// Reads a response, and finds whose it is. `None` when nobody waits for it any more.
+/// Reads a response, and finds its call. `None` if the call was given up.
 #[inline]
 fn answered<'a>(calls: &mut Calls, body: &'a [u8]) -> Result<Option<(u32, Response<'a>)>, Fault> {
     let response = Response::read(body).map_err(unreadable)?;
@@ -209,7 +209,7 @@ fn answered<'a>(calls: &mut Calls, body: &'a [u8]) -> Result<Option<(u32, Respon
             Err(Fault::Protocol("VoltDB could not read a call, and does not say which"))
         }
         Asked::Never => {
-            Err(Fault::Protocol("VoltDB's response has the handle of no call under way"))
+            Err(Fault::Protocol("VoltDB's response has the handle of no call in flight"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who logs in, what a server makes of it, and what it answers.
+//! The login: the client's message, its check by a server, and the answer.
 
 use super::frame::FRAME_HEAD_BYTES;
 use super::scan::{DecodeError, Scan, patch_length, put_counted};
@@ -64,7 +64,7 @@ impl fmt::Debug for Login {
 }
 
 impl Default for Login {
-    /// Nobody: what servers without security take.
+    /// No user: accepted by servers without security.
     fn default() -> Self {
         Self::new("", "")
     }
@@ -96,7 +96,7 @@ impl Login {
         Self { user: user.to_owned(), message }
     }
 
-    /// Who logs in.
+    /// The user.
     #[must_use]
     pub fn user(&self) -> &str {
         &self.user
@@ -168,9 +168,9 @@ pub struct LoginCall<'a> {
     pub version: i8,
     /// How the password is hashed.
     pub scheme: Scheme,
-    /// What is logged in to: `database`.
+    /// The service: `database`.
     pub service: &'a str,
-    /// Who logs in.
+    /// The user.
     pub user: &'a str,
     digest: &'a [u8],
 }
@@ -249,7 +249,7 @@ impl LoginCode {
     /// There is no such service.
     pub const NO_SERVICE: i8 = 5;
 
-    /// What the code means, in a sentence.
+    /// The meaning of the code, in a sentence.
     #[must_use]
     pub const fn text(code: i8) -> &'static str {
         match code {
@@ -267,7 +267,7 @@ impl LoginCode {
     }
 }
 
-/// What a server says of itself to whom it lets in.
+/// The data of a server in its answer to a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome<'a> {
     /// The host's number in its cluster.

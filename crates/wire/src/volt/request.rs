@@ -138,7 +138,7 @@ impl Request {
         self.counted(1)
     }
 
-    /// So many parameters more are there now.
+    /// Adds this number of parameters.
     #[inline]
     fn counted(&mut self, more: usize) -> &mut Self {
         let most = i16::MAX as usize;

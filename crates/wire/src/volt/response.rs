@@ -22,15 +22,15 @@ pub struct Response<'a> {
     pub handle: i64,
     /// How it ended: one of [`Status`].
     pub status: i8,
-    /// What the server says to that. Every failure should have one.
+    /// The text of the status. Every failure should have one.
     pub status_text: Option<&'a str>,
-    /// What the procedure set, -128 if nothing.
+    /// The status set by the procedure, -128 without one.
     pub app_status: i8,
-    /// What the procedure said to that.
+    /// The text of the procedure's status.
     pub app_text: Option<&'a str>,
     /// How long the call took inside the cluster, in whole ms.
     pub round_trip_ms: i32,
-    /// What came back; a failed call has none.
+    /// The resulting tables; a failed call has none.
     pub tables: Tables<'a>,
     /// Bytes of the message, its length not counted.
     pub bytes: usize,

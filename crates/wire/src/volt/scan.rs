@@ -18,7 +18,7 @@ pub enum DecodeError {
     /// Texts are UTF-8.
     #[error("a text that is not UTF-8")]
     Utf8,
-    /// A text that may not be null is.
+    /// A text that must not be null is.
     #[error("a text is missing")]
     NoText,
     /// Values of this type do not stand in arrays.
@@ -47,7 +47,7 @@ impl<'a> Scan<'a> {
         Self { rest: bytes }
     }
 
-    /// What was not read.
+    /// The unread bytes.
     #[inline]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest

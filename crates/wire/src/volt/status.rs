@@ -21,7 +21,7 @@ impl Status {
     pub const CONNECTION_TIMEOUT: i8 = -6;
     /// A server was lost while it answered: the transaction may be committed or not.
     pub const RESPONSE_UNKNOWN: i8 = -7;
-    /// The transaction began anew elsewhere.
+    /// The transaction was restarted elsewhere.
     pub const TXN_RESTART: i8 = -8;
     /// An operation on the database failed.
     pub const OPERATIONAL_FAILURE: i8 = -9;
@@ -36,7 +36,7 @@ impl Status {
     /// The answer took too long.
     pub const CLIENT_RESPONSE_TIMEOUT: i8 = -16;
 
-    /// What the number means, in a few words.
+    /// The meaning of the number, in a few words.
     #[must_use]
     pub const fn name(status: i8) -> &'static str {
         match status {

@@ -6,7 +6,7 @@ use super::value::{Kind, Value};
 
 /// Where the types of the columns begin: behind the header's length, the status and the count of columns.
 const KINDS_AT: usize = 7;
-/// The status of a table that nobody gave one.
+/// The status of a table without one.
 const NO_STATUS: i8 = i8::MIN;
 /// The table without a message around it.
 const NO_FRAME: usize = usize::MAX;

@@ -1,4 +1,4 @@
-//! Who leads which partition: what `@Statistics TOPO` tells.
+//! The leader of each partition, from `@Statistics TOPO`.
 
 use super::request::Request;
 use super::response::Response;

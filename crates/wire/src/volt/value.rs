@@ -118,7 +118,7 @@ impl Kind {
 
 /// One value, borrowed from the message it came in.
 ///
-/// A value that stands for null in its type (the least whole number, say) cannot be told from null on the wire
+/// A value that means null in its type (the least whole number, say) looks the same on the wire
 /// and is read as [`Value::Null`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {

@@ -15,13 +15,13 @@ struct EngineFlags {
     /// Port on 127.0.0.1; 0 takes any free one and prints it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// Folder of its data, kept across restarts; without it a temporary one.
+    /// Folder of its data, kept across restarts [default: a temporary one].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Also write the ready line to this file.
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// File for what the engine says, up to 16 MiB; without it engine.log in the folder of its data.
+    /// File for the engine's output, up to 16 MiB [default: engine.log in the folder of its data].
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }
@@ -45,14 +45,14 @@ pub struct ClusterArgs {
     /// A setting of the engine's own; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     setting: Vec<String>,
-    /// When a transaction is acknowledged: on the disk (sync), on the disk some tenths of a second later (async), or whenever
-    /// the system writes it, which a crash of the machine may damage (none).
+    /// When a transaction is acknowledged: once on the disk (sync), on the disk some tenths of a second later (async), or
+    /// whenever the system writes it; then a crash of the machine may damage it (none).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
     durability: Durability,
-    /// How role 'plimsoll' logs in; with any but trust its password comes from PGPASSWORD.
+    /// How role 'plimsoll' logs in; except with trust, its password comes from PGPASSWORD.
     #[arg(long, value_enum, value_name = "HOW", default_value = "trust")]
     auth: Method,
-    /// Also speak TLS, with a certificate for localhost and 127.0.0.1 whose authority is made for it and named on
+    /// Also accept TLS, with a certificate for localhost and 127.0.0.1; its authority is created for it and named on
     /// stderr.
     #[arg(long)]
     tls: bool,
@@ -62,16 +62,16 @@ pub struct ClusterArgs {
 pub struct DatabaseArgs {
     #[command(flatten)]
     engine: EngineFlags,
-    /// Port of its HTTP and JSON on 127.0.0.1; 0 takes any free one, which engine.log tells.
+    /// Port of its HTTP JSON API on 127.0.0.1; 0 takes any free one and writes it to engine.log.
     #[arg(long, value_name = "N", default_value_t = 0)]
     http_port: u16,
     /// Java's heap; tables are outside it, and the process takes about 600 MB more.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     heap: Size,
-    /// Partitions, each with a thread of its own.
+    /// Partitions, one thread each.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=24))]
     partitions: u16,
-    /// Lets only this user log in, whose password is what VOLTDB_PASSWORD holds; without, everybody on this machine.
+    /// Only this user may log in, with the password in VOLTDB_PASSWORD [default: every user of this machine].
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }

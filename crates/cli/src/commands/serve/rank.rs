@@ -11,7 +11,7 @@ use plimsoll_ranker::{RankConfig, RankError, ReplySize, Server};
 /// Which numbers the flags start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
-    /// Two processors, about 60 MB, about 13 ms of CPU and 20 ms of wait a request.
+    /// Two processors, about 60 MB, about 13 ms of CPU and 20 ms of wait per request.
     Mini,
     /// FeedSim's own: its sizes, and its formulas for threads on this machine.
     Feedsim,
@@ -21,16 +21,16 @@ enum Preset {
 pub struct RankArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// The numbers that the other flags change.
+    /// Set of defaults that the other flags override.
     #[arg(long, value_enum, default_value = "mini")]
     preset: Preset,
-    /// Seed of the data and of what each request draws.
+    /// Seed of the data and of each request's random choices.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// The graph has 2^N nodes; a request computes the same share of it.
     #[arg(long, value_name = "N")]
     scale: Option<u32>,
-    /// Edges a node, on average.
+    /// Edges per node, on average.
     #[arg(long, value_name = "N")]
     degree: Option<u32>,
     /// Nodes whose PageRank a request computes.
@@ -81,10 +81,10 @@ pub struct RankArgs {
     /// Steps of the pointer chase.
     #[arg(long, value_name = "N")]
     chase_steps: Option<u64>,
-    /// Requests that may be in the server; more are refused at once.
+    /// Largest number of requests in the server; more are refused at once.
     #[arg(long, value_name = "N")]
     in_flight_max: Option<usize>,
-    /// Longest payload of a request; a longer one ends its connection.
+    /// Longest payload of a request; a longer one closes its connection.
     #[arg(long, value_name = "SIZE")]
     request_max: Option<Size>,
 }

@@ -25,31 +25,30 @@ use std::time::Duration;
 pub struct SearchArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Folder of documents and index, kept across restarts; without it a temporary one.
+    /// Folder of documents and index, kept across restarts [default: a temporary one].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[cfg(feature = "vespa")]
-    /// Pause between two commits of the index: until then a write cannot be found.
+    /// Pause between two commits of the index; a write can be found after the next commit.
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     refresh: Span,
-    /// Threads that run queries; 0 is one a processor.
+    /// Threads that run queries; 0 is one per processor.
     #[arg(long, value_name = "N", default_value_t = 0)]
     query_threads: usize,
     #[cfg(feature = "vespa")]
-    /// Vespa schema of a document type; repeat it for more types. Without any, the built-in type
-    /// 'doc' is served.
+    /// Vespa schema of a document type; may be repeated [default: the built-in type 'doc'].
     #[arg(long, value_name = "FILE")]
     schema: Vec<PathBuf>,
     #[cfg(feature = "vespa")]
     /// Name of the content cluster.
     #[arg(long, value_name = "NAME", default_value = "plimsoll")]
     cluster: String,
-    /// Ports over the same documents, --port and those after it: each with limits of its own, as the containers of
-    /// a Vespa application.
+    /// Ports over the same documents, --port and the following ones, each with its own limits, as the containers of a
+    /// Vespa application.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     containers: u16,
-    /// When a write is acknowledged: on the disk (sync), when it can be read and on the disk 100 ms later (async),
-    /// or when it can be read and on the disk when the server stops (none).
+    /// When a write is acknowledged: once on the disk (sync), once readable and on the disk 100 ms later (async), or once
+    /// readable and on the disk when the server stops (none).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
     durability: DurabilityFlag,
     #[cfg(feature = "vespa")]
@@ -57,17 +56,16 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
     distribution_bits: u8,
     #[cfg(feature = "vespa")]
-    /// Document operations of a container that are under way at a time; further ones wait.
+    /// Document operations in flight per container; further ones wait.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     operations: u32,
     #[cfg(feature = "vespa")]
-    /// Document operations of a container that wait; still further ones are answered with 429 at once.
+    /// Waiting document operations per container; further ones get 429 at once.
     #[arg(long, value_name = "N", default_value_t = 256)]
     throttled: u32,
     #[cfg(feature = "elastic")]
-    /// Search for approximate words of Elasticsearch's queries: like Lucene, to 2 edits and by the 50 nearest
-    /// words (index); to 4 edits by every word that is as near (automaton); or by reading the text itself, to any
-    /// number of edits (scan).
+    /// Fuzzy search of Elasticsearch's queries: as in Lucene, up to 2 edits and the 50 nearest words (index); up to 4
+    /// edits and every word within the distance (automaton); or by reading the text itself, any number of edits (scan).
     #[arg(long, value_enum, value_name = "MODE", default_value = "index")]
     fuzzy: FuzzyFlag,
     #[cfg(feature = "elastic")]

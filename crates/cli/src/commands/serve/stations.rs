@@ -23,7 +23,7 @@ pub struct NullArgs {
     /// Threads.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Never sleep: takes a whole core a thread.
+    /// Never sleep: takes a whole core per thread.
     #[arg(long)]
     busy_poll: bool,
 }
@@ -32,7 +32,7 @@ pub struct NullArgs {
 pub struct QueueArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Servers; 0 means that nobody ever waits for one.
+    /// Servers; 0: unlimited, no request waits.
     #[arg(long, value_name = "N", default_value_t = 1)]
     servers: u32,
     /// Service time: fixed:5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, gamma:SHAPE,MEAN, bimodal:SHARE,A,B.
@@ -48,13 +48,13 @@ pub struct QueueArgs {
     /// request.
     #[arg(long, value_name = "TIME")]
     stall_every: Option<Span>,
-    /// Every N-th request ends in status 503, after its service time like any other; 0: none.
+    /// Every N-th request ends in status 503, after its normal service time; 0: none.
     #[arg(long, value_name = "N", default_value_t = 0)]
     error_every: u64,
-    /// Requests in the station above which an arrival is turned away at once.
+    /// Requests in the station above which an arrival is rejected at once.
     #[arg(long, value_name = "N")]
     cap: Option<u64>,
-    /// Status of a request that is turned away: 429 or 503.
+    /// Status of a rejected request: 429 or 503.
     #[arg(long, value_name = "CODE", default_value_t = 503)]
     reject_status: u16,
     /// Bytes of body in each reply.
@@ -63,14 +63,14 @@ pub struct QueueArgs {
     /// Seed of the service times.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Print what the mathematics says at this rate, requests per second.
+    /// Print the response times that queueing theory predicts at this rate, requests per second.
     #[arg(long, value_name = "PER_S")]
     rate: Option<f64>,
-    /// The arrivals that --rate is about: poisson or uniform.
+    /// Arrivals for --rate: poisson or uniform.
     #[arg(long, value_enum, value_name = "KIND", default_value = "poisson")]
     arrivals: ArrivalsFlag,
-    /// Spin this long before a reply is due instead of sleeping, so that waking up does not add to the
-    /// service time; 0s spares the CPU.
+    /// Polling time before a reply is due, instead of sleeping, so that the wake-up does not add to the service time; 0s
+    /// saves CPU.
     #[arg(long, value_name = "TIME", default_value = "100us")]
     spin: Span,
 }

@@ -21,35 +21,35 @@ const USERS_BYTES_MAX: u64 = 16 << 20;
 pub struct VoterArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Folder of the command log and the snapshots, kept across restarts; without it nothing is kept.
+    /// Folder of the command log and the snapshots, kept across restarts [default: no data is kept].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Partitions, each with a thread; without the flag one a processor.
+    /// Partitions, one thread each [default: one per processor].
     #[arg(long, value_name = "N")]
     partitions: Option<usize>,
     /// When a vote is acknowledged: once it is in memory (none), the same and in the command log some milliseconds later
     /// (async), or once it is in the command log on the disk (sync). The last two need --data.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "none")]
     durability: DurabilityFlag,
-    /// A user who may log in; repeat it for more. Without any user everybody may.
+    /// A user who may log in; may be repeated [default: every user].
     #[arg(long, value_name = "NAME:PASSWORD")]
     user: Vec<String>,
-    /// File with further users, one NAME:PASSWORD a line.
+    /// File with further users, one NAME:PASSWORD per line.
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
     /// Threads that read and write sockets.
     #[arg(long, value_name = "N", default_value_t = 1)]
     network_threads: usize,
-    /// Port of the HTTP JSON API, on the same address; 0 takes any free one and prints it. Without the flag there is none.
+    /// Port of the HTTP JSON API, on the same address; 0 takes any free one and prints it [default: no API].
     #[arg(long, value_name = "N")]
     http_port: Option<u16>,
-    /// Calls of a network thread that may be under way; above it no socket is read until 80 % are left.
+    /// Calls in flight per network thread; above it no socket is read until 80 % are left.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pending_calls: usize,
-    /// Bytes of the calls under way, with the same effect.
+    /// Bytes of the calls in flight, with the same effect.
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pending_bytes: Size,
-    /// Length of the command log above which a snapshot takes its place.
+    /// Length of the command log above which a snapshot replaces it.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     log_max: Size,
 }

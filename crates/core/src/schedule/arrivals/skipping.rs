@@ -1,5 +1,5 @@
-//! Arrivals that nobody will send, made many at a time: behind a run that was asked for far more than it could send,
-//! a walk from one to the next would last longer than the run.
+//! Arrivals that will never be sent, generated many at a time: after a run that was far beyond its capacity,
+//! a step for each would last longer than the run.
 
 use super::{ArrivalSchedule, Curve, Shape};
 

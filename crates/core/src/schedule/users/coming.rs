@@ -77,7 +77,7 @@ impl Coming {
         coming
     }
 
-    /// Has the profile begun so much earlier than the run, ns; nobody has been taken yet.
+    /// Moves the start of the profile this far before the run, ns; no user has been taken yet.
     pub fn begin_before(&mut self, before_ns: u64) {
         self.before_ns = before_ns;
         self.upcoming = self.upcoming.map(|Arrival { user, at_ns }| Arrival {
@@ -99,7 +99,7 @@ impl Coming {
         Some(arrival)
     }
 
-    /// Lets nobody come any more.
+    /// Ends the arrivals of users.
     pub fn stop(&mut self) {
         self.upcoming = None;
         self.stretches.clear();
@@ -127,8 +127,8 @@ impl Coming {
     }
 }
 
-/// When the user at `place` of a stretch comes, ns after the stretch's start. `share` is the part of the stretch's users
-/// who came before it, where that is not `place` of all.
+/// Time at which the user at `place` of a stretch arrives, ns after the stretch's start. `share` is the part of the stretch's users
+/// who arrived earlier, if that differs from `place` of all.
 fn offset_ns(stretch: &Stretch, place: u64, share: Option<f64>) -> u64 {
     let duration = stretch.duration_ns as f64;
     let within = |part: f64| ((part * duration).round() as u64).min(stretch.duration_ns);

@@ -3,9 +3,9 @@
 //! Users come by themselves (open steps), or there is always the number of them that the profile says (closed steps). The
 //! first request of a user is due when it comes; each later one when its answer before is there and its think time is
 //! over, or with a pace, one period after the one before was due. All moments and all random draws follow from the seed
-//! and the number of the user, so that slices of the users are the whole, whoever carries them out.
+//! and the number of the user, so that slices of the users are the whole, on any number of threads.
 //!
-//! Who has left takes no memory, and who has not come yet neither: a user costs [`USER_BYTES`] while it is there.
+//! A user who has left takes no memory, nor does one who has not arrived: a user costs [`USER_BYTES`] while active.
 
 mod coming;
 mod pause;
@@ -26,10 +26,10 @@ use seats::Seats;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a user costs while it is there, bytes.
+/// Memory of an active user, bytes.
 pub const USER_BYTES: usize = size_of::<Place>() + size_of::<(u64, u32)>() + size_of::<u32>();
 
-/// Which user asks, and for the how manieth time.
+/// A user, and the index of the request within the user's session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UserTurn {
     /// The number of the user in the whole run, from 0, in the order in which users come.
@@ -79,14 +79,14 @@ pub struct UserSchedule {
     free: Vec<u32>,
     /// When users ask next, soonest first.
     waiting: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Users whose request is under way.
+    /// Users whose request is in flight.
     away: u32,
     /// Whose request was made due last.
     last: u32,
 }
 
 impl UserSchedule {
-    /// `model` must be one of users; of any other nobody comes.
+    /// `model` must be one of users; with any other no users arrive.
     pub(super) fn new(
         model: &LoadModel,
         slice: Slice,
@@ -123,8 +123,8 @@ impl UserSchedule {
         }
     }
 
-    /// Has the profile begun so much earlier than the run: who came before the start is there, as far as it would have got
-    /// had each answer taken `answer_ns`. Makes no difference to users whose number is held.
+    /// Moves the start of the profile this far before the run: earlier users are active, at the request that they would have reached
+    /// had each reply taken `answer_ns`. No effect on users whose number is held.
     pub(super) fn begin_before(&mut self, before_ns: u64, answer_ns: u64) {
         let Source::Coming(coming) = &mut self.source else { return };
         coming.begin_before(before_ns);
@@ -160,7 +160,7 @@ impl UserSchedule {
         }
     }
 
-    /// Who has this place, and the how manieth request was made due for it last.
+    /// The user of this place, and the index of the request that was made due for it last.
     pub(super) fn turn(&self, client: u32) -> Option<UserTurn> {
         let place = self.places.get(client as usize)?;
         let step = place.asked.saturating_sub(1);
@@ -261,7 +261,7 @@ impl UserSchedule {
         Next::Send { intended_ns, client }
     }
 
-    /// What to answer when nobody will ask before the end, as far as is known now.
+    /// Returns the answer if no further request will be due before the end, as far as is known now.
     fn nobody_waits(&self, now_ns: u64) -> Next {
         if now_ns >= self.end_ns {
             return Next::Done;
@@ -294,7 +294,7 @@ impl UserSchedule {
         self.waiting.push(Reverse((due_ns, client)));
     }
 
-    /// The user whose request was made due last has nothing to ask: it leaves, and nobody comes any more.
+    /// The user whose request was made due last has no more requests: it leaves, and no more users arrive.
     pub(super) fn withdraw(&mut self) {
         self.left = self.left.saturating_add(1);
         self.away = self.away.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What a user does between an answer and the next request: thinks, for a time drawn from its own seed.
+//! The pause of a user between a reply and the next request: a think time drawn from its own seed.
 
 use crate::normal::quantile;
 use crate::rng::{Rng, splitmix64};
@@ -24,11 +24,11 @@ pub enum Pause {
     Normal(Span, Span),
 }
 
-/// An exponential draw is cut at so many means: one in 5e8 is longer, and no wait is without a limit.
+/// Number of means at which an exponential draw is cut: one in 5e8 is longer, and every wait has a limit.
 const EXPONENTIAL_MAX: f64 = 20.0;
 /// Parts over which the mean of a normal draw is taken: it comes out to three digits.
 const NORMAL_PARTS: u32 = 1000;
-/// A normal draw is cut at so many standard deviations from the mean.
+/// Number of standard deviations from the mean at which a normal draw is cut.
 const NORMAL_MAX: f64 = 6.0;
 
 /// A think time that cannot be read.

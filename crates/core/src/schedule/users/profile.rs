@@ -17,7 +17,7 @@ pub const PROFILE_MAX_NS: u64 = 30 * 24 * 3_600_000_000_000;
 /// One step of a profile. The names in brackets are Gatling's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UserStep {
-    /// Nobody comes (`nothingFor`).
+    /// No users arrive (`nothingFor`).
     Nothing {
         /// Its length.
         during: Span,
@@ -120,11 +120,11 @@ pub struct UserProfile {
 pub struct ProfileError {
     /// Where in the text, counted in characters from 1.
     pub column: usize,
-    /// What is wrong, and what to write.
+    /// The error, and how to fix it.
     pub problem: String,
 }
 
-/// Part of an open profile: so many users over so long, in this shape.
+/// A part of an open profile: this many users over this time, in this shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub start_ns: u64,
@@ -145,7 +145,7 @@ pub(super) enum Shape {
     Peak,
 }
 
-/// Part of a closed profile: how many users there shall be.
+/// A part of a closed profile: the number of users to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {
     pub start_ns: u64,
@@ -183,7 +183,7 @@ impl UserStep {
         }
     }
 
-    /// What is wrong with its numbers.
+    /// Checks the numbers of a step.
     pub(super) fn check(&self) -> Result<(), String> {
         let users = |users: u64| {
             if (1..=STEP_USERS_MAX).contains(&users) {
@@ -305,7 +305,7 @@ impl UserProfile {
             false => profile.users() == 0,
         };
         if nobody {
-            let problem = "nobody comes; write a step such as 'ramp 100 during 10s'";
+            let problem = "no users arrive; write a step such as 'ramp 100 during 10s'";
             return Err(wrong(0, problem.to_owned()));
         }
         Ok(profile)

@@ -1,9 +1,9 @@
-//! How many users there shall be at the same time, as moments at which the number changes.
+//! The number of concurrent users, as the times at which it changes.
 
 use super::profile::{Level, UserProfile};
 use crate::schedule::Slice;
 
-/// The number of users that a slice shall have, over time. On a ramp it is the line, rounded.
+/// The number of users of a slice, over time. On a ramp it is the line, rounded.
 #[derive(Clone, Debug)]
 pub(super) struct Seats {
     levels: Vec<Level>,

@@ -144,7 +144,7 @@ fn stairs_are_gatlings() {
     assert_eq!(profile(gatling), profile("increment 10/s times 2 lasting 1s ramps 1s"));
     assert_eq!(profile(gatling).own_duration_ns(), 4 * SECOND_NS);
     let alone = "increment 5/s times 1 lasting 1s".parse::<UserProfile>().unwrap_err();
-    assert!(alone.problem.contains("nobody comes"), "{alone}");
+    assert!(alone.problem.contains("no users arrive"), "{alone}");
 }
 
 #[test]
@@ -319,8 +319,8 @@ fn mistakes_are_told_with_their_place() {
         ("ramp 1 to 2 during 3s", 8, "may mean two things"),
         ("at once 5 at once 6", 11, "part steps by commas"),
         ("at once 5, concurrent 5 during 1s", 12, "do not mix"),
-        ("nothing for 5s", 1, "nobody comes"),
-        ("concurrent 0 during 5s", 1, "nobody comes"),
+        ("nothing for 5s", 1, "no users arrive"),
+        ("concurrent 0 during 5s", 1, "no users arrive"),
         ("at once 0", 1, "0 users"),
         ("constant 5/s during 0s", 1, "takes no time"),
         ("constant 1e9/s during 1s", 1, "users per second"),

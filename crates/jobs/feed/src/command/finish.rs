@@ -26,7 +26,8 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
     let (tally, position) = (&ended.tally, feed.input.position());
     let mut warnings = Vec::new();
     if let Err(error) = feed.failed.finish() {
-        warnings.push(format!("what was not accepted could not be written down: {error}"));
+        warnings
+            .push(format!("the operations that were not accepted could not be written: {error}"));
     }
     let operations = position.operations - position.skipped - tally.left;
     // Where nothing was settled, all the time passed in vain.

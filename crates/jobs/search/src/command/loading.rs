@@ -218,7 +218,7 @@ fn write(
     load.documents_per_s = load.documents as f64 / seconds;
     load.mb_per_s = load.bytes as f64 / 1e6 / seconds;
     let first = tally.first_trouble().or(end.refused.map(str::to_owned));
-    let first = first.unwrap_or_else(|| "no reason was told".to_owned());
+    let first = first.unwrap_or_else(|| "no reason was given".to_owned());
     let missing = order.text.documents.saturating_sub(load.documents);
     Ok((missing > 0).then(|| {
         format!("{missing} of {} documents were not taken; first: {first}", order.text.documents)

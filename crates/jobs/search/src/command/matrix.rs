@@ -83,10 +83,8 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
     let shown = Shown::new(planned, state.cells.len(), output.quiet);
     if let (true, Some(folder)) = (state.resumed, &state.folder) {
         let folder = folder.path().display();
-        shown.line(&format!(
-            "going on with {folder}: {} of {planned} cells are there",
-            state.cells.len()
-        ));
+        shown
+            .line(&format!("resuming {folder}: {} of {planned} cells are done", state.cells.len()));
     }
     let engines = record::engines(spec, &state.engines);
     let mut matrix = Matrix {
@@ -187,7 +185,7 @@ impl Matrix<'_> {
         };
         let Some(load) = self.state.loads.iter().find(differs) else { return Ok(()) };
         Err(usage(format!(
-            "--corpus {}: the text of {} is another one than before, when it had {} documents; begin anew with --fresh",
+            "--corpus {}: the text of {} has changed (it had {} documents); start again with --fresh",
             self.spec.corpus, load.size, load.documents
         )))
     }

@@ -104,7 +104,7 @@ impl State {
         let changed = spec.differences(&before);
         if !changed.is_empty() {
             return Err(usage(format!(
-                "--resume {shown}: the matrix is another one: {}; ask for the same, or begin anew without --resume",
+                "--resume {shown}: this folder belongs to a different matrix ({} differs); use the same settings, or start a new one without --resume",
                 changed.join("; ")
             )));
         }

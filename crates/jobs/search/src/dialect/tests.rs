@@ -143,7 +143,7 @@ fn clauses_together() {
     assert!(yql(&two_of_three, 1).is_err());
     let two_of_three =
         two_of_three.replace("kind = \"exists\", field = \"title\"", "kind = \"all\"");
-    assert!(yql(&two_of_three, 1).unwrap_err().contains("at least so many"));
+    assert!(yql(&two_of_three, 1).unwrap_err().contains("at least N"));
     assert!(sql(&two_of_three, 1).unwrap().0.contains(")::int) >= 2"));
     let only_not = "kind = \"bool\"\nmust-not = [{ kind = \"all\" }]";
     assert_eq!(yql(only_not, 0).unwrap(), "(true and !(true))");
@@ -282,7 +282,7 @@ fn a_reply_that_was_cut_tells_its_hits_all_the_same() {
         Dialect::Elasticsearch.read_found(text.as_bytes())
     };
     assert_eq!((es("eq").hits, es("eq").ids.len()), (Some(12), 0));
-    assert_eq!(es("gte").hits, None, "at least so many");
+    assert_eq!(es("gte").hits, None, "at least N");
     let vespa = br#"{"root":{"fields":{"totalCount":9},"children":[{"id":"x"#;
     assert_eq!(Dialect::Vespa.read_found(vespa).hits, Some(9));
     assert_eq!(Dialect::Vespa.read_found(b"<html>").hits, None);

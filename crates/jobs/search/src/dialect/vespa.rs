@@ -113,7 +113,7 @@ fn several(
         0 => {}
         1 => parts.push(joined(&should, " or ")),
         every if every == should.len() => parts.extend(should),
-        _ => return Err("YQL cannot say 'at least so many of these'".to_owned()),
+        _ => return Err("YQL cannot express 'at least N of these'".to_owned()),
     }
     if parts.is_empty() {
         parts.push("true".to_owned());

@@ -73,7 +73,7 @@ fn what_is_wrong_is_told_with_its_query() {
         ("kind = \"bool\"\nshould = [{ kind = \"all\" }]\nminimum = 2", "more than the 1"),
         ("kind = \"bool\"\nshould = [{ kind = \"all\" }]\nminimum = 0", "leave it out"),
         ("kind = \"bool\"\nmust = [{ kind = \"all\", size = 3 }]", "belong to the query"),
-        ("kind = \"raw\"\nelasticsearch = \"{\"", "is no JSON"),
+        ("kind = \"raw\"\nelasticsearch = \"{\"", "is not JSON"),
         ("kind = \"match\"\ntext = \"...\"", "no word"),
         ("kind = \"all\"\nrepeat = 0", "repeat is 1"),
         ("kind = \"all\"\nsize = 20000", "size is 0 to 10000"),

@@ -278,7 +278,7 @@ impl Written {
         }
         if let Some(text) = texts.get("elasticsearch") {
             serde_json::from_str::<serde_json::Value>(&text.replace("{distance}", "1"))
-                .map_err(|error| SearchError::new(format!("elasticsearch is no JSON: {error}")))?;
+                .map_err(|error| SearchError::new(format!("elasticsearch is not JSON: {error}")))?;
         }
         Ok(Clause::Raw(texts))
     }

@@ -51,7 +51,7 @@ fn lists_multiply() {
 fn what_is_wrong_is_told_in_one_line() {
     for (text, part) in [
         ("", "no engine"),
-        ("engines = [\"lucene\"]", "'lucene' is no engine; there are index"),
+        ("engines = [\"lucene\"]", "'lucene' is not an engine; expected index"),
         ("engines = [\"http://h:1\"]", "give it a name"),
         ("engines = [\"a=http://h:1,mysql\"]", "dialect 'mysql' is not known"),
         ("engines = [\"index\", \"index\"]", "the same name"),

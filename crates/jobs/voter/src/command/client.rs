@@ -143,11 +143,11 @@ fn gate(rows: Option<u64>) -> Result<u64> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     if line.is_empty() {
-        return Err(Stopped { during: "before the start was told".to_owned() }.into());
+        return Err(Stopped { during: "before the start time was received".to_owned() }.into());
     }
     match line.trim().strip_prefix("start ").and_then(|us| us.parse().ok()) {
         Some(start_us) => Ok(start_us),
-        None => bail!("instead of a start this process was told '{}'", line.trim()),
+        None => bail!("expected a start time, got '{}'", line.trim()),
     }
 }
 

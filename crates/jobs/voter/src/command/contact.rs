@@ -168,7 +168,7 @@ pub fn routes(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<
 fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> anyhow::Error {
     match error {
         ExchangeError::Unresolved(_) | ExchangeError::Connect { .. } => unreachable(format!(
-            "{shown}: nobody listens ({error}); start the database or check the port; plimsoll serve voter starts one of plimsoll's own"
+            "{shown}: nothing is listening ({error}); start the database or check the port; plimsoll serve voter starts one of plimsoll's own"
         )),
         ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))

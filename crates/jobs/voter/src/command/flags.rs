@@ -16,9 +16,9 @@ const WHOLE: &str = "1/1";
 /// How calls follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RhythmFlag {
-    /// Workers that call one at a time.
+    /// Workers; each sends its next call after the reply.
     Steady,
-    /// So many calls at once, and a pause.
+    /// A burst of calls, and a pause.
     #[value(alias = "bursts")]
     Burst,
 }
@@ -26,7 +26,7 @@ pub enum RhythmFlag {
 /// Limit of the calls in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeFlag {
-    /// No limit: a call goes out when it is due.
+    /// No limit: a call is sent when it is due.
     Direct,
     /// Slots, and a bounded queue in front of them.
     Managed,
@@ -73,40 +73,41 @@ pub enum IsolationFlag {
 /// Arguments of `plimsoll voter` and `plimsoll hello`.
 #[derive(Args, Debug)]
 pub struct BenchFlags {
-    /// Targets (volt://HOST:PORT or volt://USER@HOST:PORT, several hosts with commas; postgres://USER@HOST:PORT/DATABASE),
-    /// a preset (VSD), or Erlvolt's words: run CLIENT voter|hello CALLS steady|burst SIZE DELAY direct|managed QUEUE SLOTS
-    /// LIMIT VERBOSITY DUMP_MS. Without a target a database of plimsoll's own is started, and ended afterwards.
+    /// Targets (volt://HOST:PORT or volt://USER@HOST:PORT, several hosts with commas;
+    /// postgres://USER@HOST:PORT/DATABASE), a preset (VSD), or Erlvolt's words: run CLIENT voter|hello CALLS steady|burst
+    /// SIZE DELAY direct|managed QUEUE SLOTS LIMIT VERBOSITY DUMP_MS. Without a target, plimsoll starts its own database
+    /// and stops it afterwards.
     #[arg(value_name = "TARGET|PRESET|run WORDS")]
     pub words: Vec<String>,
     /// The same as a positional TARGET; may be repeated. The password comes from VOLTDB_PASSWORD or PGPASSWORD.
     #[arg(long, value_name = "URL", help_heading = "Target")]
     pub target: Vec<String>,
-    /// Connections to each host; to PostgreSQL one a worker, at most 32.
+    /// Connections to each host [default for PostgreSQL: one per worker, at most 32].
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub connections: Option<u32>,
-    /// VoltDB: send each vote to the host that leads its partition, where there are several hosts.
+    /// VoltDB with several hosts: send each vote to the host that leads its partition.
     #[arg(long, value_enum, default_value = "on", help_heading = "Target")]
     pub affinity: Switch,
-    /// PostgreSQL: how a vote is said.
+    /// PostgreSQL: call a function, or send separate statements.
     #[arg(long, value_enum, help_heading = "Target")]
     pub sql: Option<SqlFlag>,
     /// PostgreSQL: isolation of a vote's transaction.
     #[arg(long, value_enum, help_heading = "Target")]
     pub isolation: Option<IsolationFlag>,
-    /// PostgreSQL: how often a vote is tried again after a serialisation failure.
+    /// PostgreSQL: retries of a vote after a serialisation failure.
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub retries: Option<u32>,
 
-    /// A run as Erlvolt's Makefile has it: VSD, VSM, VBM, VBD or HSD. Other flags change parts of it.
+    /// A preset of Erlvolt's Makefile: VSD, VSM, VBM, VBD or HSD. Other flags override it.
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     pub preset: Option<String>,
-    /// What the client is called in every line.
+    /// Name of the client in every line.
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     pub client: Option<String>,
-    /// Calls in all; each process has its share. All are made: none is rounded away to whole bursts.
+    /// Number of calls, divided among the processes; not rounded down to whole bursts.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub calls: Option<u64>,
-    /// Workers that call one at a time, or bursts.
+    /// Steady workers, or bursts.
     #[arg(long, value_enum, help_heading = "Load")]
     pub rhythm: Option<RhythmFlag>,
     /// Workers of the steady rhythm.
@@ -118,40 +119,40 @@ pub struct BenchFlags {
     /// Pause after a burst.
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub delay: Option<Span>,
-    /// Bursts: the next one waits while more calls than this are queued (managed) or under way (direct).
+    /// Bursts: the next one waits while more calls than this are queued (managed) or in flight (direct).
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub limit: Option<u32>,
     /// Direct calls, or slots with a bounded queue in front of them.
     #[arg(long, value_enum, help_heading = "Load")]
     pub mode: Option<ModeFlag>,
-    /// Managed: most calls that wait; what comes on top is refused and counted.
+    /// Managed: largest number of waiting calls; further ones are refused and counted.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub queue: Option<u32>,
-    /// Managed: most calls under way on each connection.
+    /// Managed: largest number of calls in flight on each connection.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub slots: Option<u32>,
     /// Managed: longest wait in the queue.
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Load")]
     pub queue_timeout: Span,
-    /// Calls at this rate, whatever the answers do.
+    /// Calls per second, whether or not earlier ones were answered (open model).
     #[arg(long, value_name = "PER_S", help_heading = "Load")]
     pub rate: Option<f64>,
-    /// How calls at a rate follow each other.
+    /// With --rate: gaps between calls, equal or random.
     #[arg(long, value_enum, default_value = "uniform", help_heading = "Load")]
     pub arrivals: ArrivalsFlag,
-    /// Measure for this long; without --calls as many calls as fit.
+    /// Length of the run; without --calls as many calls as fit.
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub duration: Option<Span>,
-    /// Find the best load by itself, then check it: as many calls at a time as hold a limit, such as p99=10ms.
+    /// Find the largest number of calls in flight at which a limit holds, such as p99=10ms, then check it.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub auto_tune: Option<Slo>,
-    /// Whose latency is tuned by: this client's, from the intended start, or what the server reports.
+    /// Latency for --auto-tune: the client's, from the intended start, or the server's.
     #[arg(long, value_enum, default_value = "client", help_heading = "Load")]
     pub tune_by: TuneByFlag,
-    /// Search for the highest rate that holds a limit, with an interval and a certified answer; may be repeated.
+    /// Search for the highest rate at which a limit holds, with an interval and a certified rate; may be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub seek: Vec<Slo>,
-    /// Time for the search.
+    /// Time budget for the search.
     #[arg(long, value_name = "TIME", default_value = "2m", help_heading = "Load")]
     pub budget: Span,
 
@@ -161,18 +162,17 @@ pub struct BenchFlags {
     /// Names of the contestants instead, separated by commas.
     #[arg(long, value_name = "LIST", help_heading = "Election")]
     pub names: Option<String>,
-    /// Votes that one telephone may give.
+    /// Largest number of votes per telephone.
     #[arg(long, value_name = "N", default_value_t = MAX_VOTES, help_heading = "Election")]
     pub max_votes: u32,
-    /// Seed of every random choice; the same seed gives the same votes.
+    /// Seed of all random choices; the same seed gives the same votes.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Election")]
     pub seed: u64,
-    /// This client's share of the telephone numbers, I/N from 1/N to N/N: clients that share a database each count
-    /// their own.
+    /// This client's share of the telephone numbers, 1/N to N/N: clients that share a database each count their own.
     #[arg(long, value_name = "I/N", default_value = WHOLE, help_heading = "Election")]
     pub slice: String,
 
-    /// Client processes, each with connections and telephone numbers of its own.
+    /// Client processes, each with its own connections and telephone numbers.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub processes: u32,
     /// Threads of each process.
@@ -184,31 +184,31 @@ pub struct BenchFlags {
         help_heading = "Run"
     )]
     pub cores: u32,
-    /// Begin at this time, UTC, such as 2026-01-31T12:00:00Z.
+    /// Start time, UTC, such as 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub start_at: Option<String>,
-    /// Begin on a boundary of the wall clock: the first multiple of this that leaves at least as much time before it.
+    /// Start at the first multiple of this time on the wall clock that is at least this far away.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub start_delay: Option<Span>,
-    /// Longest time of a call.
+    /// Timeout of a call.
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Run")]
     pub timeout: Span,
-    /// Longest time for a connection and its login.
+    /// Timeout for opening a connection, login included.
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
     pub connect_timeout: Span,
-    /// End the run when connections fail and nothing has been answered for so long.
+    /// End the run if connections fail and nothing was answered for this long.
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
     pub give_up: Span,
     /// Time between two rolling lines.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub dump_interval: Option<Span>,
-    /// How much is printed: quiet, nonverbose, verbose or veryverbose.
+    /// Amount of output: quiet, nonverbose, verbose or veryverbose.
     #[arg(long, value_name = "WORD", help_heading = "Run")]
     pub verbosity: Option<String>,
-    /// A limit the run must hold, or exit code 2: p99=10ms, errors=0.1%, rate=10000.
+    /// A limit on the result; exit code 2 if it is missed: p99=10ms, errors=0.1%, rate=10000.
     #[arg(long, value_name = "LIMIT", help_heading = "Run")]
     pub slo: Vec<Slo>,
-    /// What the record must say, or exit code 2: 'global p95 < 500ms'; may be repeated.
+    /// Assertion on the result; exit code 2 if it fails: 'global p95 < 500ms'; may be repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Run")]
     pub assertions: Vec<Assertion>,
     #[command(flatten)]

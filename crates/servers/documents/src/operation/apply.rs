@@ -1,4 +1,4 @@
-//! What edits make of the values of a document.
+//! The effects of edits on the values of a document.
 
 use super::super::document::Values;
 use super::super::encoding::value_bytes;

@@ -19,7 +19,7 @@ use std::fmt;
 
 pub use apply::apply;
 
-/// What is wrong with a body; said to the client as it is.
+/// The error of a body; sent to the client unchanged.
 pub(crate) type BodyError = String;
 
 /// The body of a put.
@@ -66,7 +66,7 @@ pub enum Step {
     Key(Value),
 }
 
-/// What an edit does to a value.
+/// The effect of an edit on a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Replaces the value, or takes it away.
@@ -97,7 +97,7 @@ pub(crate) enum Operator {
     Divide,
 }
 
-/// What `modify` does with the cells that it names.
+/// The effect of `modify` on the cells that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellOperation {
     /// Puts the operand in its place.
@@ -148,9 +148,9 @@ where
 
 const NO_ROOT: &str = "expected start of root object, got null";
 
-/// Stands before every message of ours inside an error of the JSON reader, which puts its own words
-/// around: "invalid type: ..., expected" in front and the place behind. What it quotes from the
-/// body has control characters escaped, so that the first mark is ours.
+/// Precedes every message of this crate inside an error of the JSON reader, which adds its own words:
+/// "invalid type: ..., expected" in front and the position after it. Its quotes from the
+/// body have control characters escaped, so that the first mark is this crate's.
 const MARK: char = '\u{1}';
 
 /// The message for the client.
@@ -163,7 +163,7 @@ fn said(error: &serde_json::Error) -> BodyError {
     message.strip_suffix(&place).unwrap_or(message).to_owned()
 }
 
-/// An error with a message of ours.
+/// An error with a message of this crate.
 fn refused<E: Error>(message: impl fmt::Display) -> E {
     E::custom(format_args!("{MARK}{message}"))
 }

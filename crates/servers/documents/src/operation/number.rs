@@ -1,6 +1,6 @@
 //! Numbers written as text, as Java reads them.
 
-/// A real number. Infinities and what is no number have one spelling each, and a number may end
+/// A real number. Infinities and not-a-number have one spelling each, and a number may end
 /// with the letter of its type.
 pub(super) fn real(text: &str) -> Option<f64> {
     plain(text)?.parse().ok()

@@ -62,7 +62,7 @@ pub(super) fn known<E: Error>(schema: &Schema, name: &str) -> Result<usize, E> {
 /// A value of a type; nothing for `null`.
 #[derive(Clone, Copy)]
 pub(super) struct ValueSeed<'a> {
-    /// What messages call the value.
+    /// The name of the value in messages.
     pub(super) label: &'a str,
     pub(super) kind: &'a FieldType,
 }
@@ -128,7 +128,7 @@ impl ValueSeed<'_> {
     }
 }
 
-/// What is wanted in place of a value of another kind.
+/// The kind of value that is expected.
 fn expected(kind: &FieldType) -> &'static str {
     match kind {
         FieldType::String => "expected a string",
@@ -388,7 +388,7 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
-/// What another seed reads, or nothing for `null`: to Vespa that is the same as not being there.
+/// The result of another seed, or `None` for `null`, which Vespa treats as missing.
 #[derive(Clone, Copy)]
 pub(super) struct Maybe<S>(pub(super) S);
 

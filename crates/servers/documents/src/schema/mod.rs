@@ -109,7 +109,7 @@ pub enum SchemaError {
         line: usize,
         /// Counted from 1, in characters.
         column: usize,
-        /// What is wrong, and what to do about it.
+        /// The error, and how to fix it.
         message: String,
     },
     /// A file cannot be read.
@@ -117,7 +117,7 @@ pub enum SchemaError {
     File {
         /// The file's name.
         file: String,
-        /// What the system said.
+        /// The message of the system.
         message: String,
     },
     /// The schemas do not go together.

@@ -1,6 +1,6 @@
 //! Reads the part of Vespa's schema language that decides what documents look like and how they
-//! are found. What only concerns ranking and presentation is skipped with balanced braces; what
-//! would change the documents and is not supported is an error with its place.
+//! are found. Statements that only concern ranking and presentation are skipped with balanced braces; unsupported statements
+//! that would change the documents are an error with its position.
 
 mod types;
 
@@ -374,7 +374,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What may stand between two steps of an indexing statement.
+    /// The separator between two steps of an indexing statement.
     fn step(&mut self) -> Outcome<()> {
         if self.accept('|') {
             return match self.peek() {

@@ -7,7 +7,7 @@ use super::{EvaluationError, MAX_BINDINGS, MAX_TEXT_BYTES, Subject};
 use plimsoll_wire::vespa::{Scope, hash_location};
 use std::borrow::Cow;
 
-/// What a node says of a document.
+/// Evaluates a node for a document.
 pub(super) fn evaluate<S: Subject + ?Sized>(
     node: &Node,
     subject: &S,
@@ -16,8 +16,8 @@ pub(super) fn evaluate<S: Subject + ?Sized>(
     Ok(Evaluator { subject, now_s }.node(node)?.combined())
 }
 
-/// What a condition says for each way of binding its variables. A condition without variables may
-/// say several things too: one for each kind of element of a collection.
+/// The results of a condition for each way of binding its variables. A condition without variables can
+/// have several results too: one for each kind of element of a collection.
 #[derive(Clone, Default)]
 struct Outcomes<'a> {
     /// One bit for each [`Truth`] that holds without variables.
@@ -118,7 +118,7 @@ fn union<'a>(left: &Bindings<'a>, right: &Bindings<'a>) -> Option<Bindings<'a>> 
     Some(union)
 }
 
-/// What an expression is for a document.
+/// The value of an expression for a document.
 enum Evaluated<'a> {
     One(Scalar<'a>),
     /// The elements of a collection; at least one.

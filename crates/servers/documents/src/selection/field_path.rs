@@ -54,10 +54,10 @@ fn is_called(key: &Value, name: &str) -> bool {
 /// The path asks for what the value does not have, or binds a variable to an index and a key.
 pub(super) struct Mismatch;
 
-/// What a path finds.
+/// The result of a path.
 #[derive(Default)]
 pub(super) struct Found<'a> {
-    /// What it found, each with the variables it was found under.
+    /// The elements found, each with its variables.
     pub(super) elements: Vec<(Bindings<'a>, Scalar<'a>)>,
     /// Whether it could have found more than one.
     pub(super) is_collection: bool,

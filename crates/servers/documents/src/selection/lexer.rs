@@ -20,7 +20,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// What stands in `[]` or `{}` behind a field.
+/// The text in `[]` or `{}` after a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lookup {
     Index(usize),

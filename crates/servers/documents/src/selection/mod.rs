@@ -65,7 +65,7 @@ pub(crate) trait Subject {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at column {column}")]
 pub(crate) struct SelectionError {
-    /// What is wrong, what was found and what was expected.
+    /// The error: the text found and the text expected.
     pub(crate) message: String,
     /// Where, in characters from 1 on.
     pub(crate) column: usize,
@@ -120,7 +120,7 @@ impl Selection {
         Self { root: Node::All(vec![self.root, other.root]) }
     }
 
-    /// What the selection says of a document; `now_s` is what `now()` gives, in seconds since 1970.
+    /// Evaluates the selection for a document; `now_s` is the value of `now()`, in seconds since 1970.
     ///
     /// # Errors
     /// When the selection divides by zero for this document.
@@ -144,8 +144,8 @@ impl Selection {
         Ok(self.evaluate(subject, now_s)? == Truth::True)
     }
 
-    /// What all selected documents must have in common that says where they lie: a visit needs to
-    /// look nowhere else.
+    /// Returns the common property of all selected documents that limits their buckets: a visit reads
+    /// no others.
     pub(crate) fn pinned(&self) -> Option<Pin> {
         pins::pinned(&self.root)
     }

@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str, types: &dyn Types) -> Result<Node, SelectionErro
     parser.condition(whole).map(|(node, _)| node)
 }
 
-/// What was read: until an operator is seen, a field may be a value, or the condition that it is
+/// A parsed element: until an operator is seen, a field can be a value, or the condition that it is
 /// set.
 enum Parsed {
     Condition(Node),

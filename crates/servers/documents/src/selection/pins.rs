@@ -4,7 +4,7 @@ use super::pattern::has_wildcard;
 use super::tree::{Expression, IdPart, Node, Operator};
 use plimsoll_wire::vespa::{DocumentId, Scope};
 
-/// What all selected documents have in common.
+/// The common property of all selected documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pin {
     /// The id.
@@ -28,8 +28,8 @@ impl Pin {
     }
 }
 
-/// The first pin among the terms that must all be true. What alternatives have in common is not
-/// looked for: they may lie at several places.
+/// Returns the first pin among the terms that must all be true. Alternatives are not
+/// examined: they can be in several buckets.
 pub(super) fn pinned(node: &Node) -> Option<Pin> {
     match node {
         Node::All(terms) => terms.iter().find_map(pinned),

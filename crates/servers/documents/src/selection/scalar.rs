@@ -7,7 +7,7 @@ use plimsoll_wire::vespa::Bucket;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// What a condition says of a document.
+/// The result of a condition for a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
     False,
@@ -46,7 +46,7 @@ impl Truth {
     }
 }
 
-/// What a variable stands for.
+/// The value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bound<'a> {
     Index(usize),

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// What Elasticsearch has and this server has not.
+/// Features of Elasticsearch that this server does not support.
 const OTHERS: [&str; 40] = [
     "_aliases",
     "_analyze",

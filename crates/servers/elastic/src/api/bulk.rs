@@ -61,7 +61,7 @@ struct Sorted {
     /// The name of the index of each operation.
     names: Vec<Arc<str>>,
     groups: Vec<Group>,
-    /// What could not be tried.
+    /// Operations that could not be tried.
     failed: Vec<Done>,
 }
 
@@ -342,7 +342,7 @@ async fn run(request: &Request<'_>, groups: Vec<Group>, refresh: Refresh) -> Vec
     done
 }
 
-/// What is said of operations that a shard did not take.
+/// The results of operations that a shard did not accept.
 fn refused(shard: &Shard, names: Vec<(usize, String)>) -> impl Iterator<Item = Done> {
     let error = match shard.failure() {
         Some(failure) => ElasticError::internal(format!("the shard has failed: {failure}")),
@@ -357,7 +357,7 @@ fn refused(shard: &Shard, names: Vec<(usize, String)>) -> impl Iterator<Item = D
 /// Does one operation.
 ///
 /// # Errors
-/// What came of it, if that is one.
+/// Its result, if that is an error.
 pub(super) async fn single(
     request: &Request<'_>,
     index: &Arc<Index>,

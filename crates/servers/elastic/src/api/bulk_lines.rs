@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use std::borrow::Cow;
 
-/// What an operation is called.
+/// The name of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Index,

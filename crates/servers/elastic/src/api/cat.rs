@@ -151,7 +151,7 @@ fn count(all: &[Arc<Index>]) -> Table {
     }
 }
 
-/// The one node. What it knows nothing of, such as a heap, is no column.
+/// The one node. Unknown figures, such as the heap, have no column.
 fn nodes() -> Table {
     let told = read_to_string("/proc/loadavg").unwrap_or_default();
     let mut loads = told.split(' ').take(3).map(ToOwned::to_owned);

@@ -34,7 +34,7 @@ pub(super) fn shape(body: Vec<u8>, params: &Params) -> Vec<u8> {
     json.to_string().into_bytes()
 }
 
-/// What of a value the paths choose.
+/// Returns the members of a value that the paths choose.
 fn kept(json: &Json, paths: &[&[String]]) -> Option<Json> {
     if paths.iter().any(|path| path.is_empty()) {
         return Some(json.clone());

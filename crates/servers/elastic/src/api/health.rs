@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest such wait.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a request waits for, looked through before it waits.
+/// The conditions of a request, checked before it waits.
 struct Wanted<'a> {
     patience: Duration,
     status: Option<&'a str>,
@@ -97,7 +97,7 @@ fn status(failed: bool) -> &'static str {
     if failed { "red" } else { "green" }
 }
 
-/// What is told of one index.
+/// The health of one index.
 fn of_index(index: &Index, with_shards: bool) -> Json {
     let settings = index.state.settings();
     let failed = index.shards.iter().any(|shard| shard.failure().is_some());

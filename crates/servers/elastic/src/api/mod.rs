@@ -41,7 +41,7 @@ pub(super) struct Request<'a> {
     pub(super) held: Option<Arc<Held>>,
 }
 
-/// What is answered.
+/// The answer to a request.
 pub(super) struct Answer {
     status: StatusCode,
     body: Vec<u8>,

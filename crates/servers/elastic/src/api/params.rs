@@ -120,7 +120,7 @@ impl Params {
         self.get(name).is_some_and(|value| value != "false")
     }
 
-    /// Refuses a parameter that nobody knows.
+    /// Rejects an unknown parameter.
     ///
     /// # Errors
     /// With its name.

@@ -7,7 +7,7 @@ use super::{Answer, Outcome, Request, all_shards};
 use serde_json::{Map, Value as Json, json};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What is told, and what Elasticsearch tells besides.
+/// The metrics that are reported, among those of Elasticsearch.
 const TOLD: [&str; 5] = ["docs", "store", "indexing", "search", "segments"];
 const OTHERS: [&str; 13] = [
     "completion",

@@ -10,7 +10,7 @@ use plimsoll_index::query::Node;
 use plimsoll_index::standard::{Cuts, push_lower};
 use serde_json::Value as Json;
 
-/// What all queries with words have.
+/// The common fields of all queries with words.
 struct Asked {
     query: Json,
     boost: f32,

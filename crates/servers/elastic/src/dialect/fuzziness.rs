@@ -13,7 +13,7 @@ pub(crate) enum Fuzziness {
     Auto(usize, usize),
 }
 
-/// What counts as an error in a scan: `"edits"`, or `"hamming"` for replacements only.
+/// The errors that a scan counts: `"edits"`, or `"hamming"` for replacements only.
 ///
 /// # Errors
 /// When it is neither.
@@ -35,7 +35,7 @@ impl Default for Fuzziness {
 }
 
 impl Fuzziness {
-    /// The edits for a word of so many characters.
+    /// The edits for a word of this many characters.
     pub(crate) fn edits(self, length: usize) -> u64 {
         match self {
             Self::Edits(edits) => edits,

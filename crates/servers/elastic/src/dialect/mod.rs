@@ -1,6 +1,6 @@
 //! Elasticsearch's query language: JSON becomes a tree of `plimsoll_index::query`.
 //!
-//! What a word of a query becomes depends on the field, so that a query is read once for each index
+//! The meaning of a word depends on the field, so that a query is read once for each index
 //! it goes to.
 
 mod compound;
@@ -28,7 +28,7 @@ const MAX_CLAUSES: usize = 65_536;
 
 /// The most words that a word may stand for: as many as Lucene takes, whatever the query says.
 const MAX_EXPANSIONS: usize = 1024;
-/// What Elasticsearch keeps of each document besides its fields; only the id can be searched here.
+/// Elasticsearch's own fields of each document; only the id can be searched here.
 const OF_ITSELF: [&str; 8] =
     ["_index", "_type", "_routing", "_source", "_seq_no", "_version", "_field_names", "_ignored"];
 
@@ -74,14 +74,14 @@ const UNSUPPORTED: [&str; 36] = [
 
 pub(crate) type Made = Result<Node, ElasticError>;
 
-/// What a query is read against.
+/// The context of a query.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) index: &'a str,
     pub(crate) uuid: &'a str,
     pub(crate) mapping: &'a Mapping,
     pub(crate) mode: FuzzyMode,
-    /// What `now` is, in milliseconds since 1970.
+    /// The value of `now`, in milliseconds since 1970.
     pub(crate) now_ms: i64,
     pub(crate) depth: usize,
 }
@@ -239,7 +239,7 @@ fn constant(node: Node, score: f32) -> Node {
     }
 }
 
-/// At least so many of the nodes.
+/// At least this many of the nodes.
 fn some_of(mut should: Vec<Node>, at_least: usize) -> Node {
     match should.len() {
         0 => Node::Nothing,
@@ -264,7 +264,7 @@ pub(crate) struct Nearness {
     pub(crate) prefix_length: usize,
     pub(crate) max_expansions: usize,
     pub(crate) transpositions: bool,
-    /// What counts as an error in a scan.
+    /// The errors that a scan counts.
     pub(crate) metric: Metric,
 }
 

@@ -82,7 +82,7 @@ pub(super) fn boost(json: &Json, at: &At<'_>) -> Outcome<f32> {
     Ok(boost)
 }
 
-/// What a query does not know.
+/// The error for an unknown key of a query.
 pub(super) fn unknown(query: &str, key: &str, at: &At<'_>) -> ElasticError {
     ElasticError::parsing(at, format!("[{query}] query does not support [{key}]"))
 }

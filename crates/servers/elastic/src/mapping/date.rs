@@ -64,7 +64,7 @@ impl Formats {
         Some(formats)
     }
 
-    /// The date that a text says. What it leaves out is as early as can be; where it is to be late, so is the time
+    /// Returns the date of a text. Missing fields are as early as possible; with `late`, so is the time
     /// of the day, but not the month and the day of it: Elasticsearch has it so.
     pub(crate) fn read(self, text: &str, late: bool) -> Option<i64> {
         let written = [(self.iso, '-', 'T'), (self.spaced, '-', ' '), (self.slashed, '/', ' ')];
@@ -119,7 +119,7 @@ fn month_length(year: i64, month: i64) -> i64 {
     next - days(year, month, 1)
 }
 
-/// Takes a number of so many digits off the front.
+/// Takes a number of this many digits off the front.
 fn digits(text: &mut &str, length: usize) -> Option<i64> {
     let (number, rest) = text.split_at_checked(length)?;
     if !number.bytes().all(|byte| byte.is_ascii_digit()) {

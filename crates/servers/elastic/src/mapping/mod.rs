@@ -75,7 +75,7 @@ impl Kind {
     }
 }
 
-/// What happens to fields that the mapping does not have.
+/// The treatment of fields that the mapping does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Dynamic {
     #[default]
@@ -111,7 +111,7 @@ impl Field {
     }
 }
 
-/// What a name of a document stands for.
+/// The meaning of a name in a document.
 #[derive(Clone, Debug)]
 pub(crate) enum Child {
     Object(Object),
@@ -124,7 +124,7 @@ pub(crate) enum Child {
 pub(crate) struct Object {
     /// As the object around it unless it says otherwise.
     pub(crate) dynamic: Option<Dynamic>,
-    /// What is inside is not looked at.
+    /// Its content is not read.
     pub(crate) disabled: bool,
     pub(crate) children: BTreeMap<String, Child>,
 }

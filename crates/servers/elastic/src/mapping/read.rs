@@ -31,7 +31,7 @@ const ACCEPTED: [&str; 21] = [
 ];
 /// Parameters of Elasticsearch that would change results.
 const UNSUPPORTED: [&str; 5] = ["copy_to", "null_value", "normalizer", "index_prefixes", "script"];
-/// Parameters that stay what they are once a field is there, and what they are when nobody says it.
+/// Parameters that do not change once a field exists, and their defaults.
 const FIXED: [(&str, &str); 3] =
     [("index", "true"), ("doc_values", "true"), ("format", date::DEFAULT)];
 /// Types of Elasticsearch that are not here.

@@ -29,7 +29,7 @@ pub(super) fn row(kind: FieldKind) -> usize {
     }
 }
 
-/// Blocks for so many columns of each kind; always one.
+/// Number of blocks for these columns of each kind; always one.
 pub(super) fn blocks(used: &[usize; 4]) -> usize {
     let needed = used.iter().zip(BLOCK).map(|(used, size)| used.div_ceil(size));
     needed.max().unwrap_or(1).max(1)
@@ -61,7 +61,7 @@ fn keyword() -> TextOptions {
     TextOptions::default().set_indexing_options(indexing)
 }
 
-/// The columns of an index with so many blocks; one with more begins with the same columns.
+/// The columns of an index with this many blocks; one with more begins with the same columns.
 pub(crate) fn columns(blocks: usize) -> Schema {
     let mut builder = Schema::builder();
     builder.add_text_field(ID, keyword());

@@ -13,7 +13,7 @@ pub(crate) struct Criterion {
     pub(crate) field: String,
     pub(crate) descending: bool,
     pub(crate) missing_first: bool,
-    /// What the field is where the mapping has none.
+    /// The type of the field if the mapping does not have it.
     unmapped: Option<String>,
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn columns(
     criteria.iter().map(column).collect()
 }
 
-/// What stands for a missing value in the reply.
+/// The value in the reply for a missing value.
 pub(crate) fn missing(column: &SortColumn) -> Json {
     let smallest = column.missing_first != column.descending;
     match &column.by {

@@ -15,7 +15,7 @@ use plimsoll_serving::json::push_text;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
-/// What a hit takes besides its source, about.
+/// Approximate size of a hit besides its source.
 const HIT_BYTES: usize = 96;
 
 /// The reply of a search or a count.

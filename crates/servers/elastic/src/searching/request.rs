@@ -15,7 +15,7 @@ use std::time::Duration;
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest body of a search: what it becomes in memory takes many times as much.
 const MAX_QUERY_BYTES: usize = 16 << 20;
-/// What Elasticsearch knows and this server does not.
+/// Fields of Elasticsearch that this server does not support.
 const UNSUPPORTED: [&str; 19] = [
     "aggs",
     "aggregations",
@@ -43,7 +43,7 @@ const UNSUPPORTED: [&str; 19] = [
 pub(crate) enum Totals {
     /// Not at all: the reply has no total.
     Nothing,
-    /// Up to so many; of more it is only said that there are more.
+    /// Up to this number; above it the reply only says that there are more.
     To(u64),
     All,
 }

@@ -24,12 +24,12 @@ use tokio::sync::oneshot;
 /// How much longer than its timeout a search is waited for, so that it can say so itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What came of a search.
+/// The result of a search.
 pub(crate) struct Ran {
     pub(crate) body: Vec<u8>,
 }
 
-/// What one shard found.
+/// The result of one shard.
 type Part = Result<(Found, Arc<Log>), ShardFailure>;
 
 /// Why a shard found nothing.
@@ -47,7 +47,7 @@ pub(super) struct Target {
     pub(super) order: Arc<Vec<SortColumn>>,
 }
 
-/// One search under way.
+/// A search in progress.
 pub(super) struct Gather {
     pub(super) request: SearchRequest,
     pub(super) targets: Vec<Target>,
@@ -69,7 +69,7 @@ pub(super) struct Merged {
     pub(super) sorted_by: Vec<SortValue>,
 }
 
-/// What all shards together found.
+/// The results of all shards together.
 #[derive(Default)]
 pub(super) struct Results {
     pub(super) total: u64,
@@ -82,7 +82,7 @@ pub(super) struct Results {
     pub(super) max_score: Option<f32>,
 }
 
-/// Tells the jobs that nobody waits any more.
+/// Tells the jobs that the search is abandoned.
 struct AbandonOnDrop(Arc<AtomicBool>);
 
 impl Drop for AbandonOnDrop {

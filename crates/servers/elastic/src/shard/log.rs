@@ -18,12 +18,12 @@ const MAGIC: &[u8; 8] = b"plimslog";
 pub(crate) const START: u64 = 16;
 const LENGTHS: usize = 8;
 const HEAD: usize = 1 + 8 * 3 + 2 * 2;
-/// How much of the file is mapped anew at a time.
+/// Bytes of the file that are mapped in one step.
 const MAP_STEP: u64 = 64 << 20;
 /// How much is written at a time when a log is copied.
 const COPY_BYTES: usize = 1 << 20;
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
     /// The document is gone.
@@ -187,8 +187,8 @@ impl Log {
         self.moved + self.length()
     }
 
-    /// A log of those records that `keep` wants, on the disk and in the place of this one. `moved` is told where each of
-    /// them was and is. This one still reads what was in it.
+    /// Writes a log of those records that `keep` accepts, on the disk and in place of this one. `moved` receives the old and
+    /// the new position of each. This one can still be read.
     ///
     /// # Errors
     /// When a file cannot be used; then this log stays what it is.

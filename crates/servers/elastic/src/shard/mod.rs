@@ -38,7 +38,7 @@ use writer::Writer;
 const QUEUE: usize = 1024;
 /// How long a request waits for a refresh, or for a write to be taken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// A shard into which nobody has looked for so long is not refreshed any more, ns.
+/// Time without a search after which a shard is not refreshed any more, ns.
 const UNSEEN_NS: u64 = 30_000_000_000;
 
 /// How a shard keeps what it is given.
@@ -51,7 +51,7 @@ pub(crate) struct Keeping {
     pub(crate) scans: Option<Arc<ScanQueue>>,
 }
 
-/// What a shard's thread is asked to do.
+/// A message to a shard's thread.
 pub(crate) enum Message {
     Write(Batch),
     /// Make everything searchable now.
@@ -74,12 +74,12 @@ pub(crate) struct Counters {
     pub(crate) next_sequence: AtomicU64,
 }
 
-/// Who looks into the shard, where it is refreshed for them only.
+/// The searches of a shard that is refreshed only for them.
 #[derive(Debug, Default)]
 struct Looks {
-    /// When somebody did last; 0: never.
+    /// Time of the last search; 0: never.
     last_ns: AtomicU64,
-    /// How far was written when somebody looked first after a while: whoever looks waits until that is searchable.
+    /// Position of the log at the first search after a while: searches wait until it is searchable.
     wanted: AtomicU64,
 }
 
@@ -254,13 +254,13 @@ impl Shard {
         *self.searching.write().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 
-    /// Whether somebody looked into the shard lately.
+    /// Whether there was a search lately.
     fn is_looked_at(&self) -> bool {
         let last_ns = self.looks.last_ns.load(Ordering::Relaxed);
         last_ns > 0 && now_ns().saturating_sub(last_ns) < UNSEEN_NS
     }
 
-    /// Somebody looks. Whether there is something that was written before while nobody did.
+    /// Marks the shard as searched. Returns whether there are earlier writes that are not searchable.
     pub(crate) fn is_behind_when_looked_at(&self) -> bool {
         if !self.is_looked_at() {
             self.looks.wanted.fetch_max(self.log().end(), Ordering::AcqRel);
@@ -269,7 +269,7 @@ impl Shard {
         *self.searchable.borrow() < self.looks.wanted.load(Ordering::Acquire)
     }
 
-    /// Waits until what was written while nobody looked can be found.
+    /// Waits until earlier writes can be found.
     pub(crate) async fn caught_up(&self) {
         let wanted = self.looks.wanted.load(Ordering::Acquire);
         let mut searchable = self.searchable.clone();

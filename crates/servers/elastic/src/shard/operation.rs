@@ -1,4 +1,4 @@
-//! What is asked of a shard, and what comes of it.
+//! Operations of a shard, and their results.
 
 use super::super::error::ElasticError;
 use hyper::body::Bytes;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tantivy::TantivyDocument;
 use tokio::sync::oneshot;
 
-/// What an operation does to its document.
+/// The effect of an operation on its document.
 pub(crate) enum Operation {
     /// Writes it, whether it is there or not.
     Index(Bytes, Box<TantivyDocument>),
@@ -23,7 +23,7 @@ pub(crate) enum Operation {
 pub(crate) struct Partial {
     /// Merged into the source.
     pub(crate) document: serde_json::Map<String, serde_json::Value>,
-    /// What is written when there is no document.
+    /// The document to write if none exists.
     pub(crate) upsert: Option<serde_json::Value>,
     /// A change that changes nothing is not written.
     pub(crate) detect_noop: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Partial {
     pub(crate) wants_source: bool,
 }
 
-/// What must hold for an operation to be done.
+/// The conditions of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) if_sequence: Option<u64>,
@@ -57,7 +57,7 @@ pub(crate) struct Batch {
     pub(crate) held: Option<Arc<Held>>,
 }
 
-/// What came of an operation.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Created,

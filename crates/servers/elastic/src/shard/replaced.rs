@@ -17,13 +17,13 @@ use tantivy::query::{
 use tantivy::schema::IndexRecordOption;
 use tantivy::{BitSet, DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError, Term};
 
-/// Of so many words of a segment one is looked for, or more, when all of them are read in order instead of each being looked
+/// If at least one in this many words of a segment is wanted, all of them are read in order instead of each being looked
 /// up: a lookup unpacks a block of them.
 const READ_ALL_FROM: usize = 50;
 
-/// What is to be taken away: the versions of each id before a row.
+/// The versions to remove: those of each id before a row.
 ///
-/// A segment that was made after the deletion is reached by it too; there the row tells that it is not meant.
+/// A segment that was made after the deletion is affected by it too; its row shows that it is not meant.
 #[derive(Debug, Default)]
 pub(super) struct Replaced {
     ids: Vec<(Box<str>, u64)>,

@@ -1,4 +1,4 @@
-//! What must hold for an operation, and how changes of parts are merged.
+//! Conditions of an operation, and merging of partial changes.
 
 use super::super::error::ElasticError;
 use super::ids::Entry;

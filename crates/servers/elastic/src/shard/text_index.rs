@@ -17,13 +17,13 @@ use tantivy::{
     Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyDocument, TantivyError,
 };
 
-/// What the segments in the making of one index may take up in memory, all shards together, and
-/// each at least.
+/// Memory for the unfinished segments of one index, all shards together, and
+/// per shard at least.
 const DRAFTS_BYTES: usize = 192 << 20;
 const MIN_DRAFT_BYTES: usize = 24 << 20;
-/// What tantivy's writer is allowed, and never takes: it is given segments, not documents.
+/// Memory that tantivy's writer is allowed, and never takes: it receives segments, not documents.
 const WRITER_BYTES: usize = 15_000_000;
-/// The form of the files: an index of another one is made anew.
+/// The format of the files: an index of another one is rebuilt.
 const FORM: u64 = 3;
 /// Larger indexes are not merged into one segment without being asked.
 const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
@@ -37,7 +37,7 @@ pub(crate) struct TextIndex {
     /// Documents that are in no segment yet, and what they may take up in memory.
     draft: Draft,
     draft_bytes: usize,
-    /// What is to be taken away from the segments.
+    /// The versions to remove from the segments.
     replaced: Replaced,
     writer: IndexWriter,
     reader: IndexReader,
@@ -48,8 +48,8 @@ pub(crate) struct TextIndex {
 }
 
 impl TextIndex {
-    /// Opens the index with the position in the log up to which it covers it; makes it anew when it
-    /// is of another log, of too few columns, or not whole.
+    /// Opens the index with the position in the log up to which it covers it; rebuilds it if it
+    /// is of another log, of too few columns, or incomplete.
     ///
     /// # Errors
     /// When a file cannot be used.

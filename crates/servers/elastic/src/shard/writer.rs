@@ -27,10 +27,10 @@ use tokio::sync::{oneshot, watch};
 
 /// After this long without writes the text index is merged into one segment.
 const IDLE: Duration = Duration::from_secs(1);
-/// What one write to the log takes together.
+/// Largest number of operations of one write to the log.
 const MAX_GROUP: usize = 64;
 const MAX_GROUP_BYTES: usize = 16 << 20;
-/// So much of the log is not left out of the text index for long, bytes.
+/// Bytes of the log after which the text index is committed.
 const COMMIT_BYTES: u64 = 512 << 20;
 /// When what was acknowledged early is brought to the disk.
 const ASYNC_NS: u64 = 100_000_000;
@@ -50,7 +50,7 @@ struct Change {
 pub(crate) struct Writer {
     shard: Arc<Shard>,
     state: Arc<State>,
-    /// Gone only while it is made anew.
+    /// `None` only while it is rebuilt.
     text: Option<TextIndex>,
     keeping: Keeping,
     searchable: watch::Sender<u64>,
@@ -95,7 +95,7 @@ impl Writer {
         self.text.as_mut().ok_or_else(|| io::Error::other("the text index is gone"))
     }
 
-    /// Works until it is told to stop, then brings everything to the disk and into the index.
+    /// Works until a stop is requested, then commits everything to the disk and the index.
     ///
     /// # Errors
     /// When the log or the text index fails.
@@ -139,8 +139,8 @@ impl Writer {
         self.commit()
     }
 
-    /// Time between two commits, in nanoseconds: they may take up a third of the thread's time. Nothing while nobody
-    /// would see it, unless so much was written that reading it again after a crash would take long.
+    /// Time between two commits, in nanoseconds: they may take up to a third of the thread's time. `None` while no search
+    /// would see it, unless reading its bytes again after a crash would take long.
     fn pause(&self) -> Option<u64> {
         let unseen = self.state.refreshes_when_looked_at() && !self.shard.is_looked_at();
         let behind = self.shard.log().end() - *self.searchable.borrow();

@@ -37,7 +37,7 @@ impl Run<'_> {
     /// As [`Run::pruned`] for any of several terms. The matches are counted by a walk over each term
     /// without relevances.
     ///
-    /// What is skipped depends on how many hits are wanted, and so does the order in which the terms'
+    /// The skipped documents depend on the number of hits that is wanted, and so does the order in which the terms'
     /// relevances are added. So that pages agree to the last bit, the walk adds up those near enough to
     /// the best once more, in the order of the query. (The sum of two has no order.)
     pub(super) fn pruned_union(&self, terms: &[Box<dyn Query>]) -> Outcome {

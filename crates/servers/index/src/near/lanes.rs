@@ -1,7 +1,7 @@
 //! Many words of one length beside each other, each compared with the wanted word in a lane of its own.
 //!
 //! The walk is that of [`Near`], character by character; but a step is taken for all lanes at once, which the
-//! processor's vectors do as fast as one. A word that cannot be near any more goes on with the others.
+//! processor's vectors do as fast as one. A word that is already too far continues with the others.
 
 use super::{Near, ROWS};
 use crate::query::MAX_AUTOMATON_EDITS;
@@ -10,7 +10,7 @@ use crate::query::MAX_AUTOMATON_EDITS;
 pub(crate) const LANES: usize = 32;
 /// The longest wanted word, in characters: behind the last one there is a place, too.
 const MAX_LETTERS: usize = 15;
-/// What is said of a word that is too far away.
+/// The distance of a word that is too far away.
 pub(crate) const FAR: u8 = u8::MAX;
 
 /// The same character of each word.

@@ -4,12 +4,12 @@ use plimsoll_scan::{Corpus, letters};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A chunk takes no more text when it has so many bytes. A longer value has a chunk of its own.
+/// Size at which a chunk is full. A longer value has its own chunk.
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// The text of each field of one index partition. Memory: a byte for each character, 16 bytes for each value,
 /// and the original of each value that has characters beyond Latin-1. Old versions of documents stay until the
-/// partition is made anew.
+/// partition is rebuilt.
 #[derive(Default)]
 pub(super) struct Columns {
     fields: RwLock<HashMap<String, Column>>,

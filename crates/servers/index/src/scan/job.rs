@@ -47,7 +47,7 @@ impl Job {
     /// The rows with a match.
     ///
     /// # Errors
-    /// When the queue is full, time is up, or nobody waits any more.
+    /// When the queue is full, time is up, or the search is abandoned.
     pub(super) fn rows(&self) -> Result<Arc<RowSet>, Refused> {
         self.rows.get_or_init(|| self.run().map(Arc::new)).clone()
     }
@@ -77,7 +77,7 @@ impl Job {
         })
     }
 
-    /// Scans chunks, the next that nobody has taken, until there are none.
+    /// Scans the next free chunk until there are none.
     fn take(&self, chunks: &[Arc<Chunk>], next: &AtomicUsize) -> Result<RowSet, Refused> {
         let mut rows = RowSet::default();
         let mut scan = self.pattern.scan();

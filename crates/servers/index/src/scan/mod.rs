@@ -61,7 +61,7 @@ impl fmt::Debug for ShardScan {
 }
 
 impl ShardScan {
-    /// The same for one search, which ends at a time on the scale of `now_ns`, or when nobody waits any more.
+    /// The same for one search, which ends at a time on the scale of `now_ns`, or when it is abandoned.
     /// Without it a scan ends after a minute.
     pub fn within(&self, deadline_ns: u64, abandoned: Arc<AtomicBool>) -> Self {
         let limits = Some(Limits { deadline_ns, abandoned });

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often one who waits looks whether anybody still waits for the answer, in nanoseconds.
+/// Time between two checks whether the query was abandoned, in nanoseconds.
 const LOOK_NS: u64 = 20_000_000;
 
 /// Why a scan was not done.
@@ -21,12 +21,12 @@ pub enum Refused {
     /// The deadline passed.
     #[error("the scan was not done in time; allow more time or ask for less")]
     Late,
-    /// Nobody waits for the answer any more.
+    /// The client has left.
     #[error("the scan was abandoned")]
     Abandoned,
 }
 
-/// Who scans, and who is next.
+/// The running scan and the waiting ones.
 #[derive(Debug)]
 pub struct ScanQueue {
     waiting: Mutex<Waiting>,
@@ -63,8 +63,8 @@ impl ScanQueue {
     /// Waits for its turn, which lasts until what is returned is dropped.
     ///
     /// # Errors
-    /// When too many wait already, the deadline passes (on the scale of `now_ns`), or nobody waits for the
-    /// answer any more.
+    /// When the queue is full, the deadline passes (on the scale of `now_ns`), or the search is
+    /// abandoned.
     pub(crate) fn enter(
         &self,
         deadline_ns: u64,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Puts text into the columns of an index partition.
 pub struct Rows {
     columns: Arc<Columns>,
-    /// Lower rows are there already: they come again when an index is made anew with more columns.
+    /// Lower rows exist already: they are stored again when an index is rebuilt with more columns.
     highest: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Several words at once: any of them, the best of them, or all.
 //!
-//! What joins queries of any kind asks each of them through a table of functions, document by document. Words are of
+//! A general join calls each query through a table of functions, document by document. Words are of
 //! one kind.
 
 use super::window::Gathered;

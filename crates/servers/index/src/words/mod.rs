@@ -27,7 +27,7 @@ use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED, Tantivy
 /// The small corpora of tests have frequent words too, so that both ways are tested.
 const FREQUENT: u64 = if cfg!(test) { 16 } else { 4096 };
 
-/// How many documents have a term, told by the vocabularies.
+/// The number of documents that have a term, from the vocabularies.
 pub(crate) struct Statistics<'a> {
     searcher: &'a Searcher,
     /// Of all terms that were asked for, the most documents that one has.
@@ -206,7 +206,7 @@ struct WordScorer {
 }
 
 impl WordScorer {
-    /// The documents are all of the segment, and nobody asks for scores.
+    /// All documents of the segment match, and no scores are needed.
     fn is_everywhere(&self, reader: &SegmentReader) -> bool {
         self.scores.is_none() && self.postings.doc_freq() == reader.max_doc()
     }

@@ -124,7 +124,7 @@ fn form(request: &Request<'_>, options: &Options<'_>, schemas: &Schemas) -> Resu
     Ok(Form { stream, lines, wanted_documents, fields, tensors })
 }
 
-/// What visits and operations on selections have in common.
+/// The common plan of visits and of operations on selections.
 pub(super) fn plan(
     container: &Container,
     collection: Option<Collection<'_>>,
@@ -214,7 +214,7 @@ fn token(container: &Container, options: &Options<'_>) -> Result<ProgressToken, 
     token.map_err(|error| error.to_string())
 }
 
-/// What the ids of a collection begin with.
+/// The common prefix of the ids of a collection.
 fn prefix(collection: Collection<'_>) -> String {
     let Collection { namespace, document_type, scope } = collection;
     match scope {

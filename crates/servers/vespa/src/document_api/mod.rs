@@ -36,9 +36,9 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Outcome {
     status: StatusCode,
     message: Option<String>,
-    /// What stands behind the path: nothing, the id, the id with fields, or counts.
+    /// The text after the path: nothing, the id, the id with fields, or counts.
     rest: Vec<u8>,
-    /// Nobody holds documents of this type.
+    /// No cluster has documents of this type.
     ignored: bool,
 }
 

@@ -26,10 +26,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 const TIME_CHUNK: Duration = Duration::from_secs(60);
 /// The pause before a write is handed again to a queue that was full.
 const AGAIN: Duration = Duration::from_millis(10);
-/// What a document takes in memory besides its key and values.
+/// Memory of a document besides its key and values.
 const TARGET_BYTES: usize = 64;
 
-/// What is to be done with each document.
+/// The change to each document.
 enum Action {
     Copy,
     /// The number of the type, and what to change.

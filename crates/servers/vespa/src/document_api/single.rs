@@ -88,7 +88,7 @@ fn no_type(id: &DocumentId) -> String {
     format!("Document type {} does not exist", id.document_type())
 }
 
-/// What of a document is shown, and how.
+/// The fields of a document that are shown, and the format of tensors.
 type Shown = (FieldSet, Tensors);
 
 fn read_get(options: &Options<'_>, schemas: &Schemas) -> Result<Shown, String> {
@@ -99,7 +99,7 @@ fn read_get(options: &Options<'_>, schemas: &Schemas) -> Result<Shown, String> {
     options.shown(schemas)
 }
 
-/// What a body says.
+/// The content of a body.
 struct Read {
     operation: Operation,
     condition: Option<String>,

@@ -79,7 +79,7 @@ struct Visiting {
     reader: Reader<Entries>,
     joiner: Joiner,
     lines: bool,
-    /// What was made and not sent yet.
+    /// Bytes that were made and not sent yet.
     buffer: Vec<u8>,
     documents: u64,
     deadline_ns: u64,

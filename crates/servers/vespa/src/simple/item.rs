@@ -1,4 +1,4 @@
-//! What a text is made of, before its words are combined.
+//! The elements of a text, before its words are combined.
 
 use super::super::query_type::Composite;
 use plimsoll_index::query::{Node, Place, Within};

@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Returns what is between quotes; a quote that nobody closed reaches to the end.
+    /// Returns the text between quotes; an unclosed quote extends to the end.
     fn quoted(&mut self, field: &str) -> Option<Item> {
         let mut words = Vec::new();
         while self.peek().is_some() && !self.accept(Kind::Quote) {

@@ -136,12 +136,12 @@ pub(crate) struct Progress {
     pub(crate) documents: AtomicU64,
     pub(crate) tombstones: AtomicU64,
     pub(crate) commits: AtomicU64,
-    /// When the oldest write of the commit under way was sent; 0 while there is none.
+    /// Time at which the oldest write of the current commit was sent; 0 without one.
     oldest_ns: AtomicU64,
 }
 
 impl Progress {
-    /// The age of the oldest write under way, in nanoseconds, if that is too much.
+    /// The age of the oldest uncommitted write, in nanoseconds, if it is too old.
     pub(crate) fn too_old(&self) -> Option<u64> {
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
         if oldest_ns == 0 {

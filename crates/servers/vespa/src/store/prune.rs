@@ -1,4 +1,4 @@
-//! What the store forgets: changes that the index knows, and removals that are long past.
+//! Pruning of the store: changes that the index knows, and old removals.
 
 use super::{Header, StoreError};
 use plimsoll_core::clock::wall_us;

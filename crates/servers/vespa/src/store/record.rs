@@ -1,4 +1,4 @@
-//! What the store keeps of a document, or of one that was removed.
+//! The record of a document in the store, or of one that was removed.
 
 use plimsoll_documents::document::Values;
 use plimsoll_documents::encoding::DecodeError;
@@ -10,7 +10,7 @@ const DOCUMENT: u8 = 2;
 const TOMBSTONE: u8 = 3;
 const HEADER_BYTES: usize = 17;
 
-/// What stands before the content.
+/// The header before the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) removed: bool,

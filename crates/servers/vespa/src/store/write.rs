@@ -24,7 +24,7 @@ const MAX_BATCH: usize = 4096;
 const ASYNC_NS: u64 = 100_000_000;
 const NONE_NS: u64 = 10_000_000_000;
 
-/// What a write does to its document.
+/// The effect of a write on its document.
 pub(crate) enum Operation {
     /// The record is that of the values.
     Put {
@@ -40,7 +40,7 @@ pub(crate) enum Operation {
     Remove,
 }
 
-/// What must hold for a write to take place.
+/// The condition of a write.
 #[derive(Default)]
 pub(crate) struct Test {
     pub(crate) condition: Option<Arc<Filter>>,
@@ -57,12 +57,12 @@ pub(crate) struct Write {
     pub(crate) create: bool,
     pub(crate) sent_ns: u64,
     pub(crate) done: oneshot::Sender<Result<Written, WriteError>>,
-    /// What the write occupies until it is answered.
+    /// The slot that the write occupies until it is answered.
     pub(crate) _place: Option<Place>,
     pub(crate) _body: Option<Held>,
 }
 
-/// What an accepted write did.
+/// The effect of an accepted write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// It changed the document.
@@ -113,7 +113,7 @@ struct Pending<'t> {
 }
 
 impl Store {
-    /// Commits writes until it is told to stop. Runs on a thread of its own.
+    /// Commits writes until a stop is requested. Runs on a thread of its own.
     pub(crate) fn write_until_stopped(
         &self,
         queue: &Receiver<WriterMessage>,

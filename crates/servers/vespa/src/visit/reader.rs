@@ -1,4 +1,4 @@
-//! A visit under way: pieces in the order of the buckets.
+//! A visit in progress: pieces in the order of the buckets.
 
 use super::scan::{Collect, Job, Scanned, VisitError, Wanted, scan};
 use crate::App;
@@ -13,7 +13,7 @@ pub(crate) const MAX_AHEAD: usize = 8;
 /// Buckets in one span.
 const MAX_WIDTH: usize = 4096;
 
-/// What was found in some buckets, or in a part of one.
+/// The documents of some buckets, or of a part of one.
 pub(crate) struct Piece<O> {
     pub(crate) output: O,
     pub(crate) documents: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Reader<C: Collect> {
     make: Arc<dyn Fn() -> C + Send + Sync>,
     /// Gives out buckets.
     given: ProgressToken,
-    /// What was read to its end, in order: never anything pending that was not so at the start.
+    /// The buckets that were read to their end, in order: never any that was not pending at the start.
     done: ProgressToken,
     /// A bucket that was given out and belongs to the next job.
     held: Option<RangeInclusive<u64>>,

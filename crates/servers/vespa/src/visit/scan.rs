@@ -16,7 +16,7 @@ const HARD_BYTES: usize = 1 << 20;
 const SOFT_NS: u64 = 10_000_000;
 /// A piece ends at once when it took this long, so that others get their turn on the thread.
 const HARD_NS: u64 = 50_000_000;
-/// The clock is read once for so many records.
+/// Records between two readings of the clock.
 const CLOCK_RECORDS: u32 = 64;
 
 /// A visit cannot go on.
@@ -34,7 +34,7 @@ pub(crate) enum VisitError {
 /// Which documents a visit is about.
 #[derive(Default)]
 pub(crate) struct Wanted {
-    /// What their ids begin with.
+    /// The common prefix of their ids.
     pub(crate) prefix: Option<String>,
     /// The only location that they can have, in the order of visits.
     pub(crate) place: Option<u64>,
@@ -49,7 +49,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// The values of a matching document, read only if anybody looks at them; nothing when it does
+    /// Returns the values of a matching document, read only on demand; `None` if it does
     /// not match.
     fn examine(
         &self,
@@ -75,7 +75,7 @@ impl Wanted {
 
 /// Makes something of the documents of a piece.
 pub(crate) trait Collect: Send + 'static {
-    /// What it makes.
+    /// The result.
     type Output: Send + 'static;
 
     /// Takes a document.
@@ -83,33 +83,33 @@ pub(crate) trait Collect: Send + 'static {
     /// # Errors
     /// When its stored form cannot be read.
     fn take(&mut self, found: &Found<'_>, values: Option<Values>) -> Result<(), StoreError>;
-    /// What was taken so far, about, in bytes.
+    /// The approximate size of the result so far, in bytes.
     fn bytes(&self) -> usize;
     fn finish(self) -> Self::Output;
 }
 
-/// What a thread is to scan: places in the order of visits, by bucket.
+/// The work of a thread: positions in the order of visits, by bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) buckets: Vec<RangeInclusive<u64>>,
     /// Where to go on in the first bucket.
     pub(super) after: Option<Vec<u8>>,
-    /// After so many documents the piece ends with its bucket.
+    /// Number of documents after which the piece ends with its bucket.
     pub(super) limit: u64,
 }
 
-/// What became of a job.
+/// The outcome of a job.
 pub(super) struct Scanned<O> {
     pub(super) output: O,
     /// Documents and removals that were taken.
     pub(super) documents: u64,
     /// Buckets that were read to their end.
     pub(super) finished: usize,
-    /// What is left of the job.
+    /// The remainder of the job.
     pub(super) rest: Option<Job>,
 }
 
-/// Scans until the job is done or the piece is full. `gone` says whether anybody still waits.
+/// Scans until the job is done or the piece is full. `gone` says whether the client has left.
 pub(super) fn scan<C: Collect>(
     store: &Store,
     wanted: &Wanted,

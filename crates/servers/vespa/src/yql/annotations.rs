@@ -89,7 +89,7 @@ impl Annotations {
     /// Takes one annotation.
     ///
     /// # Errors
-    /// When the value is not one of the annotation's, or nobody knows the annotation.
+    /// When the value is not one of the annotation's, or the annotation is unknown.
     fn set(&mut self, key: &str, value: Value, at: Position) -> Result<(), String> {
         let text = |value: Value| match value {
             Value::Text(text) => Ok(Some(text)),

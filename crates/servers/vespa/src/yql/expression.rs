@@ -99,7 +99,7 @@ impl Parser<'_> {
         Err(self.expected("'contains', 'in', '=', '<', '>', '<=' or '>='"))
     }
 
-    /// What a field is compared with; a bool is 0 or 1.
+    /// The value that a field is compared with; a bool is 0 or 1.
     fn operand(&mut self) -> Result<Number, YqlError> {
         if self.accept_keyword("true") {
             return Ok(Number::Whole(1));

@@ -53,7 +53,7 @@ const SYMBOLS: [&str; 20] = [
     "-", "|",
 ];
 
-/// What went wrong, and where.
+/// An error and its position.
 pub(super) type LexError = (Position, String);
 
 pub(super) struct Lexer<'a> {

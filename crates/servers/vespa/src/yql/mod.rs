@@ -18,7 +18,7 @@ pub(crate) const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// How deep parentheses and negations may nest.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// What the text may refer to outside of itself.
+/// The names outside the text that it can refer to.
 pub(crate) trait Scope {
     /// The value of the request parameter of this name.
     fn parameter(&self, name: &str) -> Option<&str>;

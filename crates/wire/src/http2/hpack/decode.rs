@@ -3,7 +3,7 @@
 use super::table::{STATIC, Table};
 use super::{BadBlock, TABLE_BYTES, huffman, integer};
 
-/// What a field means for the one who reads a reply. Found once for a field that enters the table.
+/// The meaning of a field for the reader of a reply. Found once for a field that enters the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http2) enum Meaning {
     /// Nothing that matters to the codec.
@@ -100,7 +100,7 @@ static VALUE: [bool; 256] = {
     table
 };
 
-/// What the entries of the fixed table mean; the notes of a table, in its order.
+/// The meanings of the entries of the fixed table; the notes of a table, in its order.
 static STATIC_MEANING: [Meaning; 61] = {
     let mut meaning = [Meaning::Plain; 61];
     let mut index = 0;

@@ -1,9 +1,9 @@
 //! Header blocks written.
 //!
-//! What is worth a place in the table is decided field by field. The fields that every request of a run has in
-//! common enter it at once; of any other name the first value does, and from then on a value that comes twice in
-//! a row. So a path or an id that differs from request to request never drives out what does repeat. What
-//! enters the table is Huffman coded where that is shorter; what is sent only once is not, for that costs both
+//! Each field decides whether its value enters the table. The fields that all requests of a run have in
+//! common enter it at once; of any other name the first value does, and later a value that comes twice in
+//! a row. So a path or an id that differs from request to request never drives out repeated values. A value that
+//! enters the table is Huffman coded if that is shorter; a value that is sent only once is not, because that costs both
 //! sides more time than the bytes are worth.
 
 use super::table::Table;
@@ -18,7 +18,7 @@ pub(in crate::http2) struct Encoder {
     table: Table,
     /// The size that the table has now.
     limit: usize,
-    /// The smallest size since the last block, and whether the peer must be told.
+    /// The smallest size since the last block, and whether the peer must be informed.
     least: usize,
     resized: bool,
     /// The last value of each watched name; hashes, 0 where none is watched.
@@ -40,7 +40,7 @@ impl Default for Encoder {
     }
 }
 
-/// What is to become of a field that is in no table.
+/// The treatment of a field that is in no table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Policy {
     Index,

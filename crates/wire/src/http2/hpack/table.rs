@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What each entry of a table costs beside its bytes (RFC 7541 4.1).
+/// Size of an entry of a table besides its bytes (RFC 7541 4.1).
 pub(super) const ENTRY_BYTES: usize = 32;
 
 /// The fields of RFC 7541 appendix A; index 1 is the first.
@@ -87,7 +87,7 @@ pub(super) struct Table {
 struct Entry {
     /// Where it begins, counted with the bytes that were given up.
     start: u64,
-    /// What the owner noted.
+    /// The owner's note.
     note: u64,
     name_len: u32,
     value_len: u32,

@@ -210,7 +210,7 @@ impl BenchFlags {
         }
         if shape.managed.is_some() && self.auto_tune.is_some() {
             return Err(usage(
-                "--auto-tune sets how many calls are under way, not slots; take --mode direct",
+                "--auto-tune sets the number of calls in flight, not slots; use --mode direct",
             ));
         }
         Ok(())
@@ -226,7 +226,7 @@ impl BenchFlags {
         };
         let Some(list) = &self.names else {
             return match self.contestants.unwrap_or(6) {
-                0 => Err(usage("--contestants 0: nobody can be voted for; use 1 to 12")),
+                0 => Err(usage("--contestants 0: no contestant to vote for; use 1 to 12")),
                 n if n > NAMES_MAX => Err(too_long(n)),
                 n => Ok((n, None)),
             };

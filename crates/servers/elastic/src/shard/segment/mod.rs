@@ -1,10 +1,10 @@
 //! A segment of the text index in the making.
 //!
 //! tantivy's own writer takes documents of any form, and keeps a list in memory for each word, to which every
-//! occurrence goes by way of two or three places in memory that nobody has looked at for long. Here the words of a
-//! field stand one after the other as numbers, four bytes each, as the text has them; they are put together by
-//! word when the segment is written. A version that is replaced before that is not written at all. What is written is a
-//! segment as any other.
+//! occurrence goes by way of two or three cold places in memory. Here the words of a
+//! field are stored one after the other as numbers, four bytes each, in the order of the text; they are grouped by
+//! word when the segment is written. A version that is replaced before that is not written at all. The result is a
+//! segment like any other.
 
 mod postings;
 mod terms;
@@ -32,7 +32,7 @@ struct Version {
     gone: bool,
 }
 
-/// What becomes of the values of a field.
+/// The treatment of the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// Words, with positions.

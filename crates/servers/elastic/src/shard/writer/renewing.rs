@@ -1,5 +1,5 @@
-//! What the log makes again: the index of ids at the start, the text index where it lacks something, and the log itself
-//! where most of it is of no use any more.
+//! Rebuilding from the log: the index of ids at the start, the text index if it lacks documents, and the log itself
+//! if most of it is obsolete.
 
 use super::super::Truth;
 use super::super::ids::{Entry, Ids, key};
@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// How often the log may hold what is there before it is written anew: at the start, and later.
+/// Ratio of the log to its live content at which it is rewritten: at the start, and later.
 pub(in super::super) const START_FACTOR: u64 = 2;
 pub(super) const FACTOR: u64 = 4;
 /// Shorter logs stay as they are, bytes.
@@ -62,7 +62,7 @@ impl Writer {
         }
     }
 
-    /// Makes the text index anew from the log, with so many columns.
+    /// Rebuilds the text index from the log, with this many columns.
     pub(super) fn renew(&mut self, blocks: usize) -> io::Result<()> {
         let old = self.text.take().ok_or_else(|| io::Error::other("the text index is gone"))?;
         let (shard, state) = (Arc::clone(&self.shard), Arc::clone(&self.state));
@@ -79,11 +79,11 @@ impl Writer {
         self.show(&log)
     }
 
-    /// Writes the log anew without what was replaced or removed, when it has grown to so often the size of what is
-    /// there, and the text index after it. Searches go on in what was there before.
+    /// Rewrites the log without replaced and removed documents, if it is `factor` times as long as its live
+    /// content, and the text index after it. Searches continue in the old ones.
     ///
     /// # Errors
-    /// When the text index fails. A log that cannot be written anew stays.
+    /// When the text index fails. A log that cannot be rewritten is kept.
     pub(crate) fn compact(&mut self, factor: u64) -> io::Result<()> {
         let shard = Arc::clone(&self.shard);
         let (log, live) = (shard.log(), shard.truth().ids.live_bytes());
