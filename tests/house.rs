@@ -147,87 +147,50 @@ fn arrows(room: &str) -> BTreeSet<String> {
     names.filter_map(|name| name.strip_prefix("plimsoll-")).map(str::to_owned).collect()
 }
 
+/// Each crate of the house, and the crates that it may use.
+const ARROWS: [(&str, &str); 31] = [
+    ("core", ""),
+    ("wire", "core"),
+    ("engine", "core wire"),
+    ("record", "core"),
+    ("workloads", "core record wire"),
+    ("report", "core record"),
+    ("scan", ""),
+    ("jobs/visit", "core record wire engine workloads report job"),
+    ("jobs/feed", "core record wire engine workloads report job"),
+    ("jobs/voter", "core record wire engine workloads report job"),
+    ("jobs/search", "core record wire engine workloads report job"),
+    ("jobs/load", "core record wire engine workloads report job voter"),
+    ("jobs/fbench", "core record wire engine workloads report job"),
+    ("jobs/seek", "core record wire engine workloads report job load voter feed"),
+    ("jobs/rank", "core record wire engine workloads report job"),
+    ("jobs/mix", "core record wire engine workloads report job feed"),
+    ("catalogue", "core record wire engine workloads report job load mix"),
+    ("jobs/job", "core record wire engine workloads report"),
+    ("servers/serving", "core"),
+    ("servers/probe", "serving"),
+    ("servers/stations", "core serving"),
+    ("servers/ranker", "core wire serving"),
+    ("servers/voterdb", "core wire serving"),
+    ("servers/front", "core serving"),
+    ("servers/index", "core scan"),
+    ("servers/documents", "core wire serving"),
+    ("servers/vespa", "core wire serving front index documents"),
+    ("servers/elastic", "core scan serving front index"),
+    ("zoo", "core"),
+    ("sabotage", "core wire engine zoo"),
+    (
+        "cli",
+        "core workloads record job catalogue rank seek fbench load search voter feed visit report serving front stations ranker voterdb vespa elastic",
+    ),
+];
+
 #[test]
 fn arrows_point_down_only() {
-    let may: [(&str, &[&str]); 31] = [
-        ("core", &[]),
-        ("wire", &["core"]),
-        ("engine", &["core", "wire"]),
-        ("record", &["core"]),
-        ("workloads", &["core", "record", "wire"]),
-        ("report", &["core", "record"]),
-        ("scan", &[]),
-        ("jobs/visit", &["core", "record", "wire", "engine", "workloads", "report", "job"]),
-        ("jobs/feed", &["core", "record", "wire", "engine", "workloads", "report", "job"]),
-        ("jobs/voter", &["core", "record", "wire", "engine", "workloads", "report", "job"]),
-        ("jobs/search", &["core", "record", "wire", "engine", "workloads", "report", "job"]),
-        ("jobs/load", &["core", "record", "wire", "engine", "workloads", "report", "job", "voter"]),
-        ("jobs/fbench", &["core", "record", "wire", "engine", "workloads", "report", "job"]),
-        (
-            "jobs/seek",
-            &[
-                "core",
-                "record",
-                "wire",
-                "engine",
-                "workloads",
-                "report",
-                "job",
-                "load",
-                "voter",
-                "feed",
-            ],
-        ),
-        ("jobs/rank", &["core", "record", "wire", "engine", "workloads", "report", "job"]),
-        ("jobs/mix", &["core", "record", "wire", "engine", "workloads", "report", "job", "feed"]),
-        (
-            "catalogue",
-            &["core", "record", "wire", "engine", "workloads", "report", "job", "load", "mix"],
-        ),
-        ("jobs/job", &["core", "record", "wire", "engine", "workloads", "report"]),
-        ("servers/serving", &["core"]),
-        ("servers/probe", &["serving"]),
-        ("servers/stations", &["core", "serving"]),
-        ("servers/ranker", &["core", "wire", "serving"]),
-        ("servers/voterdb", &["core", "wire", "serving"]),
-        ("servers/front", &["core", "serving"]),
-        ("servers/index", &["core", "scan"]),
-        ("servers/documents", &["core", "wire", "serving"]),
-        ("servers/vespa", &["core", "wire", "serving", "front", "index", "documents"]),
-        ("servers/elastic", &["core", "scan", "serving", "front", "index"]),
-        ("zoo", &["core"]),
-        ("sabotage", &["core", "wire", "engine", "zoo"]),
-        (
-            "cli",
-            &[
-                "core",
-                "workloads",
-                "record",
-                "job",
-                "catalogue",
-                "rank",
-                "seek",
-                "fbench",
-                "load",
-                "search",
-                "voter",
-                "feed",
-                "visit",
-                "report",
-                "serving",
-                "front",
-                "stations",
-                "ranker",
-                "voterdb",
-                "vespa",
-                "elastic",
-            ],
-        ),
-    ];
-    assert_eq!(rooms(), may.iter().map(|(room, _)| (*room).to_owned()).collect());
-    for (room, allowed) in may {
+    assert_eq!(rooms(), ARROWS.iter().map(|(room, _)| (*room).to_owned()).collect());
+    for (room, allowed) in ARROWS {
         for arrow in arrows(room) {
-            assert!(allowed.contains(&arrow.as_str()), "{room} may not know {arrow}");
+            assert!(allowed.split(' ').any(|one| one == arrow), "{room} may not know {arrow}");
         }
     }
 }

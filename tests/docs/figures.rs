@@ -4,6 +4,7 @@
 
 use crate::docs::page::Block;
 use crate::docs::root;
+use plimsoll_core::clock::{format_utc, wall_us};
 use std::path::PathBuf;
 
 const PROGRAM: &str = "PLIMSOLL_FIGURES";
@@ -48,27 +49,13 @@ pub fn line_of_machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let release = read("/proc/sys/kernel/osrelease");
     let kernel: Vec<&str> = release.trim().split(['.', '-']).take(2).collect();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let (year, month, day) = date(now.as_secs() / 86_400);
+    let today = format_utc(wall_us());
     format!(
-        "*Printed {year:04}-{month:02}-{day:02} on {cores} cores of {model}, Linux {}, by plimsoll {}.*",
+        "*Printed {} on {cores} cores of {model}, Linux {}, by plimsoll {}.*",
+        &today[..10],
         kernel.join("."),
         env!("CARGO_PKG_VERSION")
     )
-}
-
-/// Year, month and day, from days since 1970.
-fn date(days: u64) -> (u64, u64, u64) {
-    // Years begin in March here, so that the day that not all have is their last.
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
 }
 
 /// Writes new lines into a page, last ones first.
@@ -90,11 +77,4 @@ pub fn write(page: &str, mut replaced: Vec<Replaced>) {
         }
     }
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-}
-
-#[test]
-fn days_have_their_dates() {
-    assert_eq!(date(0), (1970, 1, 1));
-    assert_eq!(date(11_016), (2000, 2, 29));
-    assert_eq!(date(20_781), (2026, 11, 24));
 }

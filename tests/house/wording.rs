@@ -97,9 +97,9 @@ pub(crate) fn faults(name: &str, line: usize, text: &str) -> Vec<String> {
     };
     let mut found = Vec::new();
     for phrase in &phrases() {
-        for i in 0..words.len() {
-            let asks = || is_question(text, line, &words[i]);
-            if !at(i, &phrase.said) || (phrase.first && (!words[i].first || asks())) {
+        for (i, word) in words.iter().enumerate() {
+            let asks = || is_question(text, line, word);
+            if !at(i, &phrase.said) || (phrase.first && (!word.first || asks())) {
                 continue;
             }
             let right = phrase.unless.iter().any(|around| {
@@ -107,7 +107,7 @@ pub(crate) fn faults(name: &str, line: usize, text: &str) -> Vec<String> {
             });
             if !right {
                 let (said, better) = (phrase.said.join(" "), &phrase.better);
-                found.push(format!("{name}:{}: '{said}'; write: {better}", words[i].line));
+                found.push(format!("{name}:{}: '{said}'; write: {better}", word.line));
             }
         }
     }

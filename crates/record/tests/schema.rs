@@ -1,4 +1,5 @@
 //! The schema that users have is that of the types, and it holds the records that programs have written.
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use plimsoll_record::schema::run_schema;
 use plimsoll_record::{JobResult, RunRecord, read};
