@@ -34,7 +34,7 @@ pub struct FbenchSums {
     pub skipped: u64,
 }
 
-/// The figures of the summary; stored in the record under [`KEY`].
+/// The figures of the summary; stored in the record under `fbench`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FbenchResult {

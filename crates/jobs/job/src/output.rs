@@ -66,13 +66,12 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Set when a file of the result could not be written, which [`code`] makes an exit code of.
+/// Set when a file of the result could not be written, which makes the exit code 1.
 static LOST_A_FILE: AtomicBool = AtomicBool::new(false);
 
 /// Writes the JSON that was asked for and says whether stdout was taken by it.
 ///
-/// A file that cannot be written is said on stderr, and [`code`] counts it as a failure: what was measured is still there to
-/// be printed.
+/// If the file cannot be written, the reason goes to stderr, the page is still printed, and the exit code is 1.
 ///
 /// # Errors
 /// When stdout cannot be written.

@@ -106,7 +106,7 @@ struct Words {
 /// Searches the line of votes for `plimsoll seek`: `words` are flags of `plimsoll voter` with its targets, `slo` the limits.
 ///
 /// # Errors
-/// As [`run`].
+/// If a flag or a target is wrong, if the database cannot be reached or prepared, or if the record cannot be written.
 pub fn seek_votes(
     words: &[String],
     slo: &[ClassSlo],

@@ -53,7 +53,7 @@ impl Address {
     /// TLS to it, as its parameters say; goes with the [`Address::protocol`].
     ///
     /// # Errors
-    /// As [`Security::tls`].
+    /// If a certificate file cannot be read, or no certificate can be for the host.
     pub fn tls(&self) -> Result<Option<Tls>> {
         self.security.tls(&self.host)
     }

@@ -1,10 +1,10 @@
 //! Approximate matches found by reading the text itself: no index, no words, any number of errors, one search
 //! at a time.
 //!
-//! The text of every field lies in memory as it came in, one [`Column`](column::Column) a field of an index
+//! The text of every field lies in memory as it came in, one `Column` a field of an index
 //! partition; after a start it is read again from the documents. A search for a pattern waits for its turn in
 //! the one [`ScanQueue`] of the server, reads the column from one end to the other, and becomes a
-//! [`RowSetQuery`](row_set::RowSetQuery): the rows found, which the rest of a query combines like any other
+//! `RowSetQuery`: the rows found, which the rest of a query combines like any other
 //! documents.
 
 mod column;
