@@ -75,7 +75,7 @@ fn wrong_flags_are_one_line() {
         (&["--users", "none"], "--users none"),
         (&["--users", "/dev/zero"], "--users /dev/zero: is longer than 16 MiB"),
         (&["--log-max", "0"], "--log-max takes a size from 1 byte"),
-        (&["--data", "file"], "--data file: it is no folder"),
+        (&["--data", "file"], "--data file: is not a folder"),
     ];
     for (flags, part) in wrong {
         let ended = place.run([&["serve", "voter"], flags].concat()).expect(64);

@@ -27,7 +27,7 @@ macro_rules! pattern {
 
 pattern!(RECORD, r"runs/\d{8}T\S+");
 pattern!(HEX, r"\b[0-9a-f]{32}\b");
-pattern!(NUMBER, r"[-+]?\d+(,\d{3})*(\.\d+)?( %|%)?|\bNaN\b");
+pattern!(NUMBER, r"<?[-+]?\d+(,\d{3})*(\.\d+)?( %|%)?|\bNaN\b");
 pattern!(UNIT, r"# ?(ns|us|ms|s|min|[kMG]?B|[kMG]?bit|[kMG]?B/s|[kMG]bit/s)\b");
 pattern!(LABEL, r"^[A-Z][A-Za-z ]{2,9} ");
 pattern!(JUDGED, r"^(Warning|Verdict|Note|Result +(valid|NOT|MISSED)) ?");
@@ -180,6 +180,7 @@ mod tests {
     fn figures_units_and_widths_may_differ_and_words_may_not() {
         assert!(holds("Rate   offered 608/s, ok 1.5 %", "Rate offered 1,200/s, ok 99 %"));
         assert!(holds("a 12.5 us", "a 3 ms"));
+        assert!(holds("a 12.5 us", "a <0.001 us"));
         assert!(holds("  x   -   4", "  x  3   -"));
         assert!(!holds("Rate   offered 608/s", "Rate   offers 608/s"));
         assert!(!holds("a\nb", "a"));

@@ -28,6 +28,10 @@ pub use login::{Login, LoginError};
 pub use reply::{Reply, ServerError, Transaction};
 pub use request::{Request, RequestError, Statement};
 
+/// The reason if a server answers the request for TLS as no PostgreSQL server does.
+pub const NOT_POSTGRES: &str =
+    "this is not a PostgreSQL server: it does not know the request for TLS";
+
 use crate::{Event, Fault, Layer, Protocol};
 use std::sync::Arc;
 
@@ -104,7 +108,7 @@ impl Protocol for Postgres {
             b'E' => {
                 Err("the server answered the request for TLS with an error: it is full, or too old")
             }
-            _ => Err("this is not a PostgreSQL server: it does not know the request for TLS"),
+            _ => Err(NOT_POSTGRES),
         }
     }
 

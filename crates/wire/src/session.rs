@@ -81,7 +81,7 @@ pub trait Sessions<P: Protocol> {
     }
 
     /// Ends the sessions of a shard: no request follows, and those in flight get no answer any more. The engine calls
-    /// this exactly once for a shard that has begun, however that ends. What was counted goes to whoever made
+    /// this exactly once for a shard that has begun, however that ends. Their counts go to the maker of
     /// the sessions, over a channel of their own type.
     fn finish(self: Box<Self>, _now_ns: u64) {}
 

@@ -348,7 +348,7 @@ fn tls_is_asked_for_and_its_one_byte_is_understood() {
             }
             _ => {
                 assert_eq!(may, must);
-                let word = if answer == b'E' { "with an error" } else { "no PostgreSQL server" };
+                let word = if answer == b'E' { "with an error" } else { "not a PostgreSQL server" };
                 assert!(may.unwrap_err().contains(word), "{answer}");
             }
         }

@@ -235,8 +235,8 @@ fn a_server_without_tls_is_put_up_with_or_refused() {
 #[test]
 fn what_is_no_answer_is_a_failure_with_its_reason() {
     for (answer, word) in [
-        (&b"H"[..], "no PostgreSQL server"),
-        (b"HTTP/1.1 400 Bad Request\r\n", "no PostgreSQL server"),
+        (&b"H"[..], "not a PostgreSQL server"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "not a PostgreSQL server"),
         (b"E\0\0\0\x0bSFATAL\0\0", "with an error"),
         // Bytes that somebody put behind the answer, in the hope that they are taken for what came over TLS.
         (b"SZ\0\0\0\x05I", "came in clear"),

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 const NAMES: &str =
     "Edwina Burnam,Tabatha Gehling,Kelly Clauss,Jessie Alloway,Alana Bregman,Jessie Eichman";
 
-/// Connections, and calls of each that are under way.
+/// Connections, and calls in flight of each.
 const CLIENTS: usize = 20;
 const DEPTH: usize = 10;
 const ROUNDS: usize = 5_000;

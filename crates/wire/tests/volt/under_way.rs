@@ -104,7 +104,7 @@ fn late_answers_are_dropped() {
     assert_eq!(session.capacity(), 2);
     // An answer to the same call for the second time is nobody's.
     session.feed(&answer(one, 0));
-    assert!(session.fault().contains("no call under way"), "{}", session.fault());
+    assert!(session.fault().contains("no call in flight"), "{}", session.fault());
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn answers_to_nobody_are_faults() {
         let mut session = Session::open(4);
         session.ask(0);
         session.feed(&answer(wrong, 0));
-        assert!(session.fault().contains("no call under way"), "{wrong}: {}", session.fault());
+        assert!(session.fault().contains("no call in flight"), "{wrong}: {}", session.fault());
         assert_eq!(session.capacity(), 0);
         assert!(!session.cancel(0));
         session.seen.clear();
@@ -156,7 +156,7 @@ fn answers_to_nobody_are_faults() {
     let handle = session.ask(0);
     session.feed(&answer(handle, 0));
     session.feed(&answer(handle, 0));
-    assert!(session.fault().contains("no call under way"), "{}", session.fault());
+    assert!(session.fault().contains("no call in flight"), "{}", session.fault());
     // What a server says of a call that it could not read.
     let mut session = Session::open(1);
     session.ask(0);

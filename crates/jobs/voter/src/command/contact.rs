@@ -173,7 +173,7 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
         ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
         }
-        ExchangeError::Tls(why) if !why.to_string().contains("no PostgreSQL") => {
+        ExchangeError::Tls(why) if why.to_string() != postgres::NOT_POSTGRES => {
             usage(format!("{shown}: {why}"))
         }
         error => usage(format!(
