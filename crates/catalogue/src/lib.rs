@@ -1,4 +1,9 @@
 //! The catalogue: jobs in TOML, compiled in or of users' own, and how they are run.
+//!
+//! ```
+//! let job = plimsoll_catalogue::find("voter").unwrap();
+//! assert!(plimsoll_catalogue::names().contains(&job.name.as_str()));
+//! ```
 
 mod commands;
 pub mod engines;

@@ -2,6 +2,11 @@
 //!
 //! A [`RunRecord`] is `run.json`. What all runs have is in its fields; what one job adds is a [`JobResult`], one for each
 //! section of the file. `docs/run.schema.json` is made from these types.
+//!
+//! ```
+//! let error = plimsoll_record::read(b"{}").unwrap_err();
+//! assert!(error.contains("missing field"));
+//! ```
 
 #[macro_use]
 mod sections;

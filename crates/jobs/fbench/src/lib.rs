@@ -1,5 +1,10 @@
-//! The job `fbench`: vespa-fbench's flags, query files, output files and summary, with its counting mended; and the two
+//! The job `fbench`: vespa-fbench's flags, query files, output files and summary, with its counting fixed; and the two
 //! programs that come with it.
+//!
+//! ```
+//! let command = plimsoll_job::job::Command::of::<plimsoll_fbench::FilterArgs>();
+//! assert!(command.parser().try_get_matches_from(["result-filter"]).is_ok());
+//! ```
 
 mod command;
 mod result_filter;

@@ -1,4 +1,9 @@
 //! A feed and a query load at the same time, from one file: what searches feel while documents arrive.
+//!
+//! ```
+//! let text = "[feed]\nurl = 'http://127.0.0.1:8080'";
+//! assert!(plimsoll_mix::is_mix(text) && !plimsoll_mix::is_mix("duration = '2s'"));
+//! ```
 
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;

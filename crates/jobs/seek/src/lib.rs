@@ -1,6 +1,11 @@
 //! The job `seek`: the load line of requests, votes or operations on documents, under limits.
 //!
 //! How a line is sought is in `plimsoll_core::seek`; here is what can be asked while it is sought.
+//!
+//! ```
+//! let command = plimsoll_job::job::Command::of::<plimsoll_seek::SeekArgs>();
+//! assert!(command.parser().try_get_matches_from(["seek", "http://127.0.0.1:8080/", "--slo", "p95=100ms"]).is_ok());
+//! ```
 
 mod command;
 
