@@ -144,7 +144,7 @@ impl Job {
         }
         if let Some(pointer) = self.metrics.iter().find(|pointer| !pointer.starts_with('/')) {
             return Err(usage(format!(
-                "metrics: '{pointer}' is no JSON pointer; begin it with '/'"
+                "metrics: '{pointer}' is not a JSON pointer; begin it with '/'"
             )));
         }
         let own = [("command", !self.command.is_empty()), ("vars", !self.vars.is_empty())];
@@ -160,7 +160,10 @@ impl Job {
             }
             self.base().check("job")?;
         } else if !own.is_empty() {
-            return Err(usage(format!("{}: belongs into the roles, since there are some", own[0])));
+            return Err(usage(format!(
+                "{}: must be in the roles, since the job has roles",
+                own[0]
+            )));
         }
         for (name, role) in &self.roles {
             role.check(&format!("role {name}"))?;
@@ -212,7 +215,7 @@ impl Role {
         }
         if let Some(name) = self.vars.keys().find(|name| GIVEN.contains(&name.as_str())) {
             return Err(usage(format!(
-                "{place}: the variable {name} is given by the run; rename it"
+                "{place}: the variable {name} is reserved for the run; rename it"
             )));
         }
         let serve = self.target.iter().map(|target| ("serve", &target.serve));

@@ -81,7 +81,7 @@ pub fn read(path: &Path) -> Result<Job> {
         .map_err(|error| usage(format!("{shown}: {error}; name a job file")))?;
     if !is_job(&text) {
         return Err(usage(format!(
-            "{shown}: no job, since it has no table [job]; plimsoll run --dry-run {shown} shows a scenario"
+            "{shown}: this file is not a job: it has no table [job]; plimsoll run --dry-run {shown} prints a scenario"
         )));
     }
     Job::parse(&text, &shown.to_string())

@@ -113,7 +113,7 @@ fn story(output: &Output) -> Result<u8> {
 }
 
 const NEXT: &str = "
-What next
+Next steps
   plimsoll report                 the last run once more; --format json or csv for programs
   plimsoll load URL --rate 500    your own service
   plimsoll corpus queries         the query mix, to look at

@@ -96,7 +96,7 @@ pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
     signals::stop_flag()?;
     let staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
     if output.runs.is_none() && !plan.hooks.is_empty() {
-        note("plimsoll: --no-record keeps no files of hooks");
+        note("plimsoll: with --no-record the files of hooks are not kept");
     }
     let mut hooks = Hooks::new(&plan.hooks, &staging.path.join(FOLDER))?;
     let ended = install_and_run(&mut plan, data, &staging, &mut hooks, output);

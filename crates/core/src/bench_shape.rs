@@ -262,15 +262,15 @@ impl Shape {
         {
             "client: a name has 1 to 40 letters, digits, '-', '_' and '.'"
         } else if self.calls == Some(0) {
-            "calls 0 asks for nothing; use at least 1"
+            "calls must be at least 1"
         } else if self.size == 0 && is_burst {
-            "burst 0 calls nothing; use at least 1"
+            "burst must be at least 1"
         } else if self.size == 0 {
-            "workers 0 call nothing; use at least 1"
+            "workers must be at least 1"
         } else if is_burst && self.delay.is_none() {
             "a burst needs a delay, the pause after it: --delay 5ms, or a number of milliseconds as the sixth word"
         } else if self.managed.is_some_and(|managed| managed.slots == 0) {
-            "slots 0 admit nothing; use at least 1"
+            "slots must be at least 1"
         } else if self.dump_interval.ns < DUMP_MIN_NS {
             "dump interval: use at least 10ms"
         } else {
@@ -292,7 +292,7 @@ impl Shape {
                 format!("open, {rate_per_s}/s {arrivals}")
             }
             Rhythm::Tuned { goal } => format!("tuned to {goal}"),
-            Rhythm::Sought { goal } => format!("load line sought for {goal}"),
+            Rhythm::Sought { goal } => format!("search for the load line, {goal}"),
         }
     }
 }

@@ -221,7 +221,7 @@ impl Histogram {
             .deserialize(&mut bytes.as_slice())
             .map_err(|e| DecodeError(e.to_string()))?;
         if stored.max() > highest_of(cells::LAST) {
-            return Err(DecodeError("a value is larger than any that is kept".to_owned()));
+            return Err(DecodeError("a value is larger than the histogram's range".to_owned()));
         }
         let mut own = Self::new();
         for value in stored.iter_recorded() {

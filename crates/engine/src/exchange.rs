@@ -19,7 +19,7 @@ const READ_BYTES: usize = 64 << 10;
 #[derive(Debug, Error)]
 pub enum ExchangeError {
     /// The name stands for no address.
-    #[error("'{0}' does not resolve")]
+    #[error("host name '{0}' cannot be resolved")]
     Unresolved(String),
     /// Nobody answers there.
     #[error("{address}: {error}")]

@@ -99,7 +99,7 @@ pub enum NetError {
 impl std::fmt::Display for NetError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            NetError::Refused => f.write_str("connection refused: nobody listens there"),
+            NetError::Refused => f.write_str("connection refused: nothing is listening there"),
             NetError::Reset => f.write_str("connection reset by the peer"),
             NetError::Unreachable => f.write_str("the address cannot be reached"),
             NetError::Exhausted => {

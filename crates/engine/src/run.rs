@@ -45,7 +45,7 @@ pub enum RunError {
         error: std::io::Error,
     },
     /// A shard's thread died: a defect of plimsoll.
-    #[error("a shard died; this is a defect in plimsoll, the run is void")]
+    #[error("a worker thread ended with a defect in plimsoll; the run is void, please report it")]
     ShardDied,
     /// The thread that keeps the seconds died: a defect of plimsoll.
     #[error(

@@ -116,10 +116,10 @@ pub enum TlsRefusal {
 }
 
 /// Why a connection that was to carry HTTP/2 cannot be used.
-pub(crate) const NO_HTTP2: &str = "the server does not speak HTTP/2: it did not choose h2 (ALPN)";
+pub(crate) const NO_HTTP2: &str = "the server does not support HTTP/2: it did not choose h2 (ALPN)";
 /// What stands in clear behind a grant of TLS would be taken for the server's own words, spoken in secret.
 const INJECTED: &str =
-    "more came in clear than the answer about TLS: somebody on the way may have put it there";
+    "unexpected plain text after the answer about TLS: a machine in between may have inserted it";
 
 /// What carries the protocol, by all that came in answer to its preamble (CVE-2021-23222).
 pub(crate) fn layer_of<P: Protocol>(protocol: &P, bytes: &[u8]) -> Result<Layer, &'static str> {
@@ -207,10 +207,10 @@ impl Tls {
         let text = match error {
             Error::InvalidMessage(problem) if is_handshaking => match self.speaks {
                 Speaks::Postgresql => {
-                    format!("the server granted TLS and then did not speak it ({problem:?})")
+                    format!("the server accepted TLS and then did not use it ({problem:?})")
                 }
                 Speaks::Http1 | Speaks::Http2 => {
-                    format!("no TLS is spoken there ({problem:?}); perhaps it is http:// after all")
+                    format!("the server does not use TLS ({problem:?}); it may be http://")
                 }
             },
             Error::NoApplicationProtocol

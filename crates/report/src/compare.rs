@@ -15,7 +15,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
     /// They are of different kinds.
-    #[error("{a} is a record of '{a_job}' and {b} of '{b_job}'; compare two of the same kind")]
+    #[error("{a} is a record of '{a_job}' and {b} of '{b_job}'; name two records of the same job")]
     Different {
         /// The first record.
         a: String,

@@ -9,12 +9,12 @@ use thiserror::Error;
 #[allow(missing_docs)]
 pub enum RecordError {
     /// The folder cannot be made, before any load.
-    #[error("cannot create the run record {}: {source}; name another place with --runs DIR", path.display())]
+    #[error("cannot create the run record {}: {source}; name another folder with --runs DIR", path.display())]
     Create { path: PathBuf, source: io::Error },
     /// A file of the record cannot be written; the result itself is not in danger.
     #[error(
-        "cannot write {}: {source}; the result is printed but not kept there \
-         (make room, or name another place with --runs DIR)",
+        "cannot write {}: {source}; the result is printed but not written there \
+         (free some space, or name another folder with --runs DIR)",
         path.display()
     )]
     Write { path: PathBuf, source: io::Error },

@@ -45,7 +45,7 @@ fn cases(record: &RunRecord) -> Vec<Case> {
             (true, _) => Outcome::Held,
             (false, Some(_)) => Outcome::Failed(format!("{} is {}", one.metric, actual(one))),
             (false, None) => {
-                Outcome::Failed(format!("{} is not known: no such request succeeded", one.metric))
+                Outcome::Failed(format!("{} is unknown: no such request succeeded", one.metric))
             }
         };
         let name = format!("{} {} {}", one.scope, one.metric, one.condition);

@@ -153,7 +153,7 @@ fn head(cells: &[&str]) -> Result<Option<Vec<SizeRecord>>, String> {
     match odd {
         None => Ok(Some(sizes).filter(|sizes| !sizes.is_empty())),
         Some(odd) if !sizes.is_empty() && cells[0].to_lowercase().contains("user") => {
-            Err(format!("'{odd}' is no size beside the others; write it as 64MB or 1GB"))
+            Err(format!("'{odd}' is not a size like the others; write it as 64MB or 1GB"))
         }
         Some(_) => Ok(None),
     }
@@ -162,7 +162,7 @@ fn head(cells: &[&str]) -> Result<Option<Vec<SizeRecord>>, String> {
 /// A number of users.
 fn users(cell: &str) -> Result<u32, String> {
     let whole = thousands(cell).and_then(|whole| whole.parse().ok()).filter(|users| *users > 0);
-    whole.ok_or_else(|| format!("'{cell}' is no number of users"))
+    whole.ok_or_else(|| format!("'{cell}' is not a number of users"))
 }
 
 impl Before {
@@ -170,9 +170,9 @@ impl Before {
     fn marks(&self) -> impl Iterator<Item = String> {
         let untold = match (self.distance, self.shards) {
             (Some(_), Some(_)) => None,
-            (None, Some(_)) => Some("distance not told"),
-            (Some(_), None) => Some("shards not told"),
-            (None, None) => Some("distance and shards not told"),
+            (None, Some(_)) => Some("distance not stated"),
+            (Some(_), None) => Some("shards not stated"),
+            (None, None) => Some("distance and shards not stated"),
         };
         self.mark.clone().into_iter().chain(untold.map(str::to_owned))
     }
@@ -240,7 +240,7 @@ fn row(
         };
         if found.cell(&key).is_some() {
             return Err(format!(
-                "{engine}, distance {}, {} shard(s), {users} users, {}: there twice",
+                "{engine}, distance {}, {} shard(s), {users} users, {}: twice in the table",
                 group.distance, group.shards, size.label
             ));
         }
@@ -380,7 +380,7 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
         let either = table("| 1 | 0,847 | 2 |").unwrap_err().to_string();
         assert!(either.contains("'0,847'") && either.contains("without a comma"), "{either}");
         let mixed = read("| Users | 1GB | 2TB |\n|---|---|---|\n| 1 | 2 | 3 |", "x", 60.0);
-        assert!(mixed.unwrap_err().to_string().contains("line 1: '2TB' is no size"));
+        assert!(mixed.unwrap_err().to_string().contains("line 1: '2TB' is not a size"));
     }
 
     #[test]
@@ -421,11 +421,11 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
             let page = format!("### E{before}\n| Users | 1GB |\n|---|---|\n| 1 | 2 |");
             read(&page, "x", 60.0).unwrap().cells[0].marks.concat()
         };
-        assert_eq!(marks(""), "distance and shards not told");
-        assert_eq!(marks("\nEdit distance 2."), "shards not told");
-        assert_eq!(marks("\nOn 3 shards."), "distance not told");
+        assert_eq!(marks(""), "distance and shards not stated");
+        assert_eq!(marks("\nEdit distance 2."), "shards not stated");
+        assert_eq!(marks("\nOn 3 shards."), "distance not stated");
         // Read back, it is still told, and told once.
-        let again = ": edit distance 0, index of 1 shard (distance and shards not told)";
-        assert_eq!(marks(again), "distance and shards not told");
+        let again = ": edit distance 0, index of 1 shard (distance and shards not stated)";
+        assert_eq!(marks(again), "distance and shards not stated");
     }
 }

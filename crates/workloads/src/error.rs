@@ -89,7 +89,7 @@ impl InputError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A NUL byte: the file is binary, or UTF-16.
-    #[error("NUL byte; this is no text file, convert it (for UTF-16: iconv -f UTF-16 -t UTF-8)")]
+    #[error("NUL byte; this is not a text file, convert it (for UTF-16: iconv -f UTF-16 -t UTF-8)")]
     Nul,
     /// A line of a format that cannot leave out lines.
     #[error("line of {max_bytes} bytes or more; split what it holds over several lines")]

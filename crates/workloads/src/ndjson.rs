@@ -120,7 +120,9 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 return Err(A::Error::custom(unknown_key(&key)));
             };
             if std::mem::replace(&mut seen[which], true) {
-                return Err(A::Error::custom(format!("key \"{key}\" stands twice")));
+                return Err(A::Error::custom(format!(
+                    "key \"{key}\" is a duplicate; write it once"
+                )));
             }
             match which {
                 0 => request.method = map.next_value()?,

@@ -204,7 +204,7 @@ fn check_host(host: &str) -> Result<(), String> {
     let bad = |c: char| c.is_control() || c.is_whitespace() || "/?#@\\".contains(c);
     if host.is_empty() || host.contains(bad) {
         let shown = host.escape_debug();
-        return Err(format!("host '{shown}' is no host name or address; write host or host:port"));
+        return Err(format!("'{shown}' is not a host name or address; write host or host:port"));
     }
     Ok(())
 }

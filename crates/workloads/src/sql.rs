@@ -23,7 +23,7 @@ const SHOWN_MAX: usize = 500;
 #[derive(Debug, Error)]
 pub enum SqlError {
     /// There is nothing to ask.
-    #[error("there is no statement in it; write one SQL statement a line")]
+    #[error("the file has no statement; write one SQL statement per line")]
     Empty,
     /// A statement cannot be sent.
     #[error("line {line}: {problem}")]

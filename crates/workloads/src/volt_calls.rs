@@ -24,7 +24,7 @@ const SHOWN_MAX: usize = 500;
 #[derive(Debug, Error)]
 pub enum CallError {
     /// There is nothing to ask.
-    #[error("there is no statement in it; write one a line, SQL or exec PROCEDURE VALUE ...")]
+    #[error("the file has no statement; write one per line, SQL or exec PROCEDURE VALUE ...")]
     Empty,
     /// A call cannot be made.
     #[error("line {line}: {problem}")]
@@ -116,7 +116,7 @@ fn call_of(text: &str) -> Result<Request, &'static str> {
     let words = words_of(rest.trim_end_matches(';'))?;
     let Some(((procedure, false), values)) = words.split_first().map(|(f, v)| ((&f.0, f.1), v))
     else {
-        return Err("no procedure is named; write exec PROCEDURE VALUE ...");
+        return Err("the procedure is missing; write exec PROCEDURE VALUE ...");
     };
     if values.len() > VALUES_MAX {
         return Err("more than 1,024 values");
@@ -164,7 +164,7 @@ fn words_of(text: &str) -> Result<Vec<(String, bool)>, &'static str> {
         }
         loop {
             match chars.next() {
-                None => return Err("a quotation mark is left open"),
+                None => return Err("a quotation mark is not closed"),
                 Some('\'') if chars.next_if_eq(&'\'').is_none() => break,
                 Some(c) => word.push(c),
             }
@@ -229,7 +229,7 @@ impl Sessions<Volt> for CallSessions {
 #[must_use]
 pub fn said(reply: &Response<'_>) -> String {
     if reply.is_success() {
-        return "success with another result than was asked for".to_owned();
+        return "success, but with an unexpected result".to_owned();
     }
     let name = Status::name(reply.status);
     match reply.status_text.map(str::trim).filter(|text| !text.is_empty()) {

@@ -73,7 +73,7 @@ impl Account {
             };
             if about.mode() & bit == 0 {
                 return Err(usage(format!(
-                    "--data {}: PostgreSQL does not run as root but as '{}', to whom {} is closed; \
+                    "--data {}: PostgreSQL runs as user '{}' instead of root, and that user cannot enter {}; \
                      name a folder below /var/tmp, or leave --data out",
                     path.display(),
                     self.name,

@@ -323,7 +323,7 @@ impl Running {
 
 /// Moves a folder's content; across file systems by copying.
 fn move_all(from: &Path, to: &Path) -> Result<(), String> {
-    let shown = |error: std::io::Error| format!("files stay in {}: {error}", from.display());
+    let shown = |error: std::io::Error| format!("files remain in {}: {error}", from.display());
     if std::fs::read_dir(from).map_err(shown)?.next().is_none() {
         return std::fs::remove_dir(from).map_err(shown);
     }

@@ -141,7 +141,7 @@ impl ArrivalSchedule {
                 Shape::Burst { size: u64::from((*size).max(1)), every_ns: *every_ns }
             }
             LoadModel::Closed { .. } | LoadModel::Users { .. } | LoadModel::PacedBurst { .. } => {
-                unreachable!("a model that waits for answers has no arrivals of its own")
+                unreachable!("a closed model has no arrivals")
             }
         };
         let mut schedule = Self {

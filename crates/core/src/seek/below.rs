@@ -146,7 +146,7 @@ impl Search<'_> {
     /// Why a line at this rate may be none: nothing shows that the limits hold well below it.
     pub(super) fn doubt_below(&self, rate_per_s: f64) -> Option<String> {
         if self.capacity.is_none() && self.started_over {
-            return Some("the target got faster, and was not saturated since".to_owned());
+            return Some("the target became faster, and was not saturated after that".to_owned());
         }
         let below = self.below(rate_per_s);
         let holds = match self.holds_at_per_s {
@@ -161,11 +161,13 @@ impl Search<'_> {
         let (excess, limit) = self.goal.excess(&below);
         let label = &self.goal.limits[limit].label;
         Some(if excess > 1.0 {
-            format!("{label} was broken at rates well below as well, {excess:.1} times over")
+            format!(
+                "{label} was also missed at rates well below the line, by a factor of {excess:.1}"
+            )
         } else {
             let requests = below.subject(limit);
             format!(
-                "{requests} requests at rates well below are too few to show that {label} holds there"
+                "{requests} requests at rates well below the line are too few to show that {label} holds there"
             )
         })
     }

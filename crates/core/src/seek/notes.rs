@@ -130,8 +130,8 @@ fn time(found: &Finding) -> Option<String> {
         let alike = basis.dispersion.map_or(basis.requests as f64, |d| basis.requests as f64 / d);
         let text = if wide {
             format!(
-                "Late requests come in bursts: {} requests near the line tell as much as {:.0} independent ones. An interval \
-                 of +- {} takes about {} in all.",
+                "Late requests come in bursts: {} requests near the line are worth {:.0} independent ones. An interval \
+                 of +- {} takes about {} in total.",
                 count(basis.requests),
                 alike.max(1.0),
                 percent(basis.width),
@@ -262,7 +262,7 @@ mod tests {
         let text = notes(&wide, Arrivals::Uniform, Arriving::Requests).join(" ");
         for part in [
             "Arrivals were evenly spaced",
-            "11,500 requests near the line tell as much as 230 independent ones",
+            "11,500 requests near the line are worth 230 independent ones",
             "An interval of +- 5 % takes about 497 s in all.",
         ] {
             assert!(text.contains(part), "no '{part}' in {text}");

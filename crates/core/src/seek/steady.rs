@@ -203,11 +203,13 @@ impl Search<'_> {
         if trend.abs() > limit {
             let how = if trend < 0.0 { "slower" } else { "faster" };
             return Some(format!(
-                "the target got {how} while it was measured: under overload it completed {list}/s"
+                "the target became {how} while it was measured: under overload it completed {list}/s"
             ));
         }
         (uneven > limit).then(|| {
-            format!("the target was now faster, now slower: under overload it completed {list}/s")
+            format!(
+                "the target was alternately faster and slower: under overload it completed {list}/s"
+            )
         })
     }
 
@@ -224,8 +226,8 @@ impl Search<'_> {
         let how = |slower: bool| if slower { "slower" } else { "faster" };
         if trend.abs() > TREND {
             return Some(format!(
-                "the target got {} while it was measured ({:.1} standard deviations); warm it up longer or find \
-                 out why",
+                "the target became {} while it was measured ({:.1} standard deviations); warm it up longer, or find \
+                 the cause",
                 how(trend > 0.0),
                 trend.abs()
             ));

@@ -149,14 +149,14 @@ impl Search<'_> {
         });
         if let Some((_, limit)) = broken {
             return Some(format!(
-                "no interval: {} was broken at rates well below as well",
+                "no interval: {} was also missed at rates well below the line",
                 limit.label
             ));
         }
         // Far below capacity no theory says that lateness comes from load.
         let is_low = self.capacity.is_none_or(|capacity| line_per_s < LOW * capacity.per_s);
         (is_low && !self.holds_below(line_per_s)).then(|| {
-            "no interval: too few requests show that the limits hold at rates well below".to_owned()
+            "no interval: too few requests at rates well below the line to show that the limits hold there".to_owned()
         })
     }
 
@@ -200,7 +200,7 @@ impl Search<'_> {
                     found.map_or(0.5, |fit| (0.8 * fit.estimate_per_s / before.per_s).min(0.5));
                 let how = if after.per_s > before.per_s { "faster" } else { "slower" };
                 let note = format!(
-                    "the target got {how}: it completes {:.0}/s under overload, before {:.0}/s",
+                    "the target became {how}: it completes {:.0}/s under overload, before {:.0}/s",
                     after.per_s, before.per_s
                 );
                 self.capacity = Some(after);
@@ -209,7 +209,7 @@ impl Search<'_> {
             self.capacity = Some(together(before, after));
         }
         if !kept {
-            let note = "nearly all requests were late where the line was".to_owned();
+            let note = "nearly all requests were late at the rate of the line".to_owned();
             return Ok(Some(over(Known::Lost(center / RATIO), note)));
         }
         Ok(Some(self.judge(starts, center)))
@@ -322,7 +322,7 @@ pub(super) fn over(next: Known, note: String) -> Shown {
 /// Overload that was none: what was known of the target says nothing any more.
 fn far_faster(before: Capacity, rate_per_s: f64) -> Shown {
     let note = format!(
-        "the target got faster: it completes more than {rate_per_s:.0}/s, before {:.0}/s",
+        "the target became faster: it completes more than {rate_per_s:.0}/s, before {:.0}/s",
         before.per_s
     );
     over(Known::Lost(rate_per_s), note)

@@ -141,7 +141,7 @@ impl Following {
             Stop::NeverViolated => {
                 "no line: the limits hold at the highest rate allowed".to_owned()
             }
-            Stop::Infeasible => "no line: no rate was found that holds the limits".to_owned(),
+            Stop::Infeasible => "no line: the limits held at no rate".to_owned(),
             stop => return Err(stop),
         };
         Ok(over(Known::Lost(self.near_per_s), note))

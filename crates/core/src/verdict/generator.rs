@@ -192,7 +192,7 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
             String::new()
         };
         limits.push(format!(
-            "generator CPU saturated ({:.0} % busy{waiting}): the target may hold more; use more --threads, \
+            "generator CPU saturated ({:.0} % busy{waiting}): the target may handle more; use more --threads, \
              cheaper checks or another machine",
             percent(health.busy)
         ));
@@ -201,7 +201,7 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
         && !measured.is_empty()
     {
         limits.push(format!(
-            "{}: the figures are those of a generator that was held up; give it a core of its own or another machine",
+            "{}: the figures describe a delayed generator; give it its own core or another machine",
             withheld(evidence, evidence.measured_s * SAID)
         ));
     }
@@ -224,7 +224,7 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
 /// Returns, in words, everything that kept the process from a processor for `least_s` or longer.
 fn withheld(evidence: &Evidence<'_>, least_s: f64) -> String {
     let said = who_withheld(&evidence.health, evidence.measured_s, least_s);
-    if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
+    if said.is_empty() { "the generator was delayed".to_owned() } else { said.join(", ") }
 }
 
 /// Returns, in words, everything that kept the process from a processor for at least this share of a run, if anything did.
@@ -294,7 +294,7 @@ fn cause(evidence: &Evidence<'_>) -> String {
     let worst = lag.max(receive).max(starved).max(send).max(connection);
     let mut said = if totals.delays.disturbed * 20 > totals.ledger.sent {
         format!(
-            "it was held up, and what went out at once or soon after is {:.1} % of the requests",
+            "it was delayed, and {:.1} % of the requests were sent during the delay or soon after it",
             totals.delays.disturbed as f64 * 100.0 / totals.ledger.sent.max(1) as f64
         )
     } else if worst == starved && starved > 0.0 {

@@ -190,14 +190,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     if ledger.scheduled == 0 && !evidence.interrupted {
         let reason =
-            "no request fell into the measured stretch: there is nothing to judge".to_owned();
+            "no request was due in the measured time, so there is nothing to judge".to_owned();
         return Verdict::new(VerdictKind::Partial, vec![reason]);
     }
     if ledger.scheduled > 0 && ledger.ok == 0 && !(evidence.interrupted && ledger.finished() == 0) {
         reasons.push(if ledger.finished() > 0 {
             format!("no request succeeded; all {} failed", ledger.finished())
         } else {
-            "no request came to an end".to_owned()
+            "no request ended".to_owned()
         });
         return Verdict::new(VerdictKind::TargetFailed, reasons);
     }

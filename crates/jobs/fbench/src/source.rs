@@ -83,7 +83,7 @@ impl Sources {
             && asked.clients > 1
         {
             return Err(usage(format!(
-                "-o {}: {} clients would write over each other; put %03d into the name",
+                "-o {}: {} clients would overwrite each other's file; put %03d into the name",
                 asked.output.unwrap_or_default(),
                 asked.clients
             )));

@@ -86,10 +86,10 @@ pub enum Problem {
     )]
     Key(String),
     /// Two keys that exclude each other, or one twice.
-    #[error("key '{0}' says once more what was said before")]
+    #[error("key '{0}' is a duplicate; write it once")]
     Twice(&'static str),
     /// No document is named.
-    #[error("no document is named; write put, update or remove with an id")]
+    #[error("the document id is missing; write put, update or remove with an id")]
     NoId,
     /// A value of the wrong kind.
     #[error("the value of '{key}' must be {wanted}")]

@@ -279,7 +279,8 @@ impl FeedSessions {
         let rounds_max = if never_there { NOBODY_ROUNDS } else { retries.max(ABSENT_ROUNDS_MIN) };
         if self.circuit.absent_rounds() > rounds_max {
             let rounds = self.circuit.absent_rounds();
-            let text = format!("the target has taken nothing in {rounds} tries in a row: {why}");
+            let text =
+                format!("the target accepted nothing in {rounds} consecutive attempts: {why}");
             self.feed.stop(text);
         }
         let slot = self.slots.get(number);
@@ -289,7 +290,7 @@ impl FeedSessions {
         let (tries, counted) = (slot.tries, slot.counted);
         let give_up_ns = slot.first_ns.saturating_add(self.feed.settings.timeout_ns);
         if counted > retries && verdict != Verdict::Busy {
-            let reason = format!("{why}; tried {tries} times");
+            let reason = format!("{why}; sent {tries} times");
             return self.settle(number, code, End::Refused(&reason));
         }
         let again_ns = self.circuit.again_at_ns(self.now_ns, self.window.round_trip_ns(), tries);

@@ -85,7 +85,7 @@ impl Embedded {
             .split_once("://")
             .and_then(|(_, address)| address.rsplit_once(':'))
             .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)))
-            .with_context(|| format!("'{}' is no address", self.url))
+            .with_context(|| format!("'{}' is not an address", self.url))
     }
 }
 

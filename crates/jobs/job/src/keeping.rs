@@ -138,7 +138,7 @@ pub fn carry_out(
     let JobEnd { end, results, verdict, warnings } = ended?;
     notes.extend(warnings);
     if let Some(error) = &end.sink_error {
-        notes.push(format!("the run's journal could not be kept in full: {error}"));
+        notes.push(format!("the run's journal could not be written completely: {error}"));
     }
     notes.extend(about.troubles.take());
     let record = conclude(
@@ -165,7 +165,7 @@ fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
     if let Some(folder) = folder
         && let Err(error) = folder.finish(&record)
     {
-        lost_file(&format!("the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
     Finished { record, folder: kept }
@@ -230,7 +230,7 @@ fn open_folder(
     header.run_id = own.run_id;
     header.started_at = own.started_at;
     if let Err(error) = folder.begin(header) {
-        notes.push(format!("the record could not be kept: {error}"));
+        notes.push(format!("the record could not be written: {error}"));
     }
     Ok(Some(folder))
 }
@@ -243,7 +243,7 @@ fn open_journal(
     match folder.journal(header) {
         Ok(journal) => Some(journal),
         Err(error) => {
-            notes.push(format!("no journal was kept: {error}"));
+            notes.push(format!("the journal could not be written: {error}"));
             None
         }
     }

@@ -30,7 +30,7 @@ impl Waiting {
 
     fn words(&self) -> String {
         format!(
-            "{}: nothing else was done for {} of {} ({}), and the target may be faster",
+            "{}: plimsoll was busy with this for {} of {} ({}), so the target may be faster",
             self.reason,
             lasting(self.waited_s),
             lasting(self.of_s),
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn waiting_on_this_side_is_told_by_its_share() {
         let judged = |waited_s, of_s| {
-            let reason = "the output took documents more slowly than they came";
+            let reason = "the output was slower than the documents arrived";
             with_waiting(Verdict::default(), Some(Waiting { waited_s, of_s, reason }))
         };
         let free = judged(0.05, 1.0);

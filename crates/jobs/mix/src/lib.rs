@@ -135,8 +135,10 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         let told =
             MixResult { while_feeding: parts.while_feeding.told(), without: parts.without.told() };
         if parts.while_feeding.seconds < 1.0 {
-            warnings
-                .push("the feed took less than a second: it tells nothing of queries".to_owned());
+            warnings.push(
+                "the feed took less than a second, too short to measure queries beside it"
+                    .to_owned(),
+            );
         }
         let verdict = combined(&result, &end);
         let results = JobResults::of(told).with(result);
@@ -211,7 +213,9 @@ fn both(
     feed_over.store(true, Ordering::Relaxed);
     // It only waits; there is nothing to learn from it.
     let _ = watch.join();
-    let feed_end = feed_end.map_err(|_| anyhow::anyhow!("the feed died; this is a defect"))?;
+    let feed_end = feed_end.map_err(|_| {
+        anyhow::anyhow!("the feed ended with a defect in plimsoll; please report it")
+    })?;
     feed_end?;
     // The process's time is that of both together: none of it can be told to be the feed's.
     let tally = Tally::of_shards(&counted);

@@ -64,9 +64,9 @@ impl Sessions<Rank> for RankSessions {
     fn explain(&self, _: &Submission, reply: &Reply<'_>) -> (String, String) {
         let why = match reply.header.kind {
             KIND_RANK => "the reply is empty",
-            KIND_REFUSED => "the server refused the request: too many are under way",
+            KIND_REFUSED => "the server rejected the request: too many are in flight",
             KIND_FAILED => "the server could not rank",
-            _ => "the reply is of a kind that nobody knows",
+            _ => "the reply has an unknown kind",
         };
         let shown = format!("kind {}, {} bytes", reply.header.kind, reply.header.payload_bytes);
         (why.to_owned(), shown)

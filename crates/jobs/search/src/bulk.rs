@@ -384,7 +384,7 @@ impl<R: BufRead> Sessions<Http> for BulkSessions<R> {
         batch.broken += 1;
         if batch.broken > BROKEN_MAX {
             self.tally.failed.fetch_add(batch.starts.len() as u64, Ordering::Relaxed);
-            self.tally.note(|| format!("{} while loading", failure.name()));
+            self.tally.note(|| format!("{} while ingesting", failure.name()));
             self.give_up.store(true, Ordering::Relaxed);
             self.over = true;
             batch.clear();

@@ -225,7 +225,7 @@ fn why_withheld(about: &CellAbout, repeats: &[Measured]) -> Option<String> {
         && repeats.iter().any(|one| one.tally.rows_used_up)
     {
         return Some(
-            "the rows were used up before the window's end; use more of them, or order = \"circular\""
+            "the rows were used up before the end of the window; use more rows, or order = \"circular\""
                 .to_owned(),
         );
     }
@@ -234,7 +234,7 @@ fn why_withheld(about: &CellAbout, repeats: &[Measured]) -> Option<String> {
             let window_s = length_ns as f64 / 1e9;
             format!("no request ended in the window of {window_s} s; use a longer --duration")
         }
-        Window::FirstDone => "no user came to the end of the list".to_owned(),
+        Window::FirstDone => "no user finished the list".to_owned(),
         Window::ToEnd(_) => "no request succeeded".to_owned(),
     })
 }

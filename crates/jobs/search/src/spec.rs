@@ -248,7 +248,9 @@ fn parse_group(text: &str) -> Result<Group, SearchError> {
         Some(Group { distance: distance.trim().parse().ok()?, shards: shards.trim().parse().ok()? })
     });
     group.ok_or_else(|| {
-        SearchError::new(format!("group '{text}': write DISTANCExSHARDS, such as 2x5"))
+        SearchError::new(format!(
+            "groups: '{text}' is not a pair; write DISTANCExSHARDS, such as 2x5"
+        ))
     })
 }
 
@@ -361,13 +363,13 @@ impl MatrixSpec {
         } else if cells.iter().any(|length| *length > LIST_MAX) {
             "at most 64 engines, sizes, groups and numbers of users each"
         } else if cells.iter().product::<usize>() > CELLS_MAX {
-            "more than 10,000 cells; make it several matrices"
+            "more than 10,000 cells; divide it into several matrices"
         } else if !differ(self.engines.iter().map(|engine| &engine.name)) {
             "two engines have the same name; write NAME=KIND or NAME=URL to tell them apart"
         } else if !differ(&self.sizes) {
             "sizes: one comes twice"
         } else if !differ(self.sizes.iter().map(|&bytes| size_label(Size { bytes }))) {
-            "sizes: two of them have the same name in the tables; choose some that are farther apart"
+            "sizes: two of them have the same name in the tables; choose sizes that are farther apart"
         } else if !differ(groups) {
             "groups: one comes twice"
         } else if !differ(&self.users) {
@@ -440,7 +442,7 @@ impl MatrixSpec {
         })
     }
 
-    /// What differs from another matrix, one short sentence each; empty when the two are the same.
+    /// The differences from another matrix, one short sentence each; empty if the two are the same.
     #[must_use]
     pub fn differences(&self, before: &MatrixSpec) -> Vec<String> {
         let value = |spec: &MatrixSpec| serde_json::to_value(spec).unwrap_or_default();
@@ -450,7 +452,7 @@ impl MatrixSpec {
             .iter()
             .filter(|(name, value)| before.get(name.as_str()) != Some(value))
             .map(|(name, value)| match name.as_str() {
-                "queries" => "the queries are others".to_owned(),
+                "queries" => "the queries differ".to_owned(),
                 "files" => "a file that it reads has changed".to_owned(),
                 _ => {
                     let was = before.get(name.as_str()).cloned().unwrap_or_default();

@@ -120,7 +120,7 @@ pub(super) fn document(object: &[u8]) -> Result<Item<'_>, ReplyError> {
 
 /// What a JSON string says.
 fn text(json: &[u8]) -> Result<Cow<'_, str>, ReplyError> {
-    let wrong = || form("an id is no text", json);
+    let wrong = || form("an id is not a text", json);
     let inner = json.strip_prefix(b"\"").and_then(|json| json.strip_suffix(b"\""));
     let inner = inner.ok_or_else(wrong)?;
     if memchr::memchr(b'\\', inner).is_none() {

@@ -205,7 +205,7 @@ impl Slice {
             Item::Documents => self.reply.has_documents = true,
             Item::Document { entry, id, id_json, rest } => {
                 if around.id_front.is_some_and(|front| !id.starts_with(front)) {
-                    let other = form("a document is not of the path that was asked for", &id_json);
+                    let other = form("a document does not belong to the requested path", &id_json);
                     self.reply.broken.get_or_insert(other);
                     return;
                 }
@@ -302,8 +302,8 @@ impl Slice {
         let is_object = self.reader.form() == Some(ReplyForm::Object);
         if is_object && !(self.reply.names_path && self.reply.has_documents) {
             let what = match (self.reply.names_path, self.reply.has_documents) {
-                (false, false) => "it has neither the 'pathId' that was asked for nor 'documents'",
-                (false, true) => "it does not have the 'pathId' that was asked for",
+                (false, false) => "it has neither the requested 'pathId' nor 'documents'",
+                (false, true) => "it does not have the requested 'pathId'",
                 _ => "it has no 'documents'",
             };
             return Verdict::Again(Failure::Check, format!("{NOT_A_VISIT}: {what}"));
@@ -315,7 +315,7 @@ impl Slice {
     fn whole(&mut self, around: &Surroundings<'_>) -> Verdict {
         let last = self.reply.last.take();
         if last.is_none() && self.reader.form() == Some(ReplyForm::Lines) {
-            let text = "the reply ends without telling how far it has come: it was cut";
+            let text = "the reply has no continuation token or end: it was cut";
             return Verdict::Again(Failure::Short, text.to_owned());
         }
         let progress = &mut self.progress;

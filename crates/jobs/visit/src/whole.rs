@@ -281,7 +281,7 @@ impl Visit {
         if self.bytes.load(Ordering::Relaxed) == 0 && before + 1 >= targets {
             let least_s = self.form.timeout_s;
             self.stop(format!(
-                "the target answers nothing: not a byte of a document came, though it was asked to answer within {least_s} s"
+                "the target does not answer: no document arrived within the requested {least_s} s"
             ));
         }
     }
@@ -422,7 +422,7 @@ impl Visit {
         };
         self.output.wait(&told, goes_on).unwrap_or_else(|| {
             let bytes = self.output.unwritten_bytes();
-            let text = format!("{bytes} bytes of documents were not taken by the output");
+            let text = format!("the output did not accept {bytes} bytes of documents");
             Err(VisitError::Output(text))
         })
     }

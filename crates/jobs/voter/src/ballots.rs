@@ -22,7 +22,7 @@ pub enum BallotError {
     #[error(transparent)]
     Contestants(#[from] ContestantsError),
     /// A share that is none.
-    #[error("a share of votes lies between 0 and 1, not at {0}")]
+    #[error("the share of votes must be between 0 and 1, not {0}")]
     Share(f64),
     /// More clients than can be told apart.
     #[error("key range {index} of {of}: there are 1 to 1,000,000 ranges, numbered from 0")]

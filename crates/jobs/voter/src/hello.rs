@@ -90,7 +90,7 @@ fn is_right(item: u64, reply: &Response<'_>) -> bool {
 }
 
 /// What is told of a reply with another row.
-const WRONG_ROW: &str = "not the row that was asked for";
+const WRONG_ROW: &str = "not the requested row";
 
 impl Sessions<Volt> for VoltHello {
     fn next(&mut self, _: u32, _: u32, request: &mut plimsoll_wire::volt::Request) -> Turn {

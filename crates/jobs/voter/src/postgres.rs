@@ -47,7 +47,7 @@ pub enum Isolation {
 
 /// A word that is none of those there are.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is none of {words}")]
+#[error("'{text}' is not one of {words}")]
 pub struct WordError {
     text: String,
     words: &'static str,
@@ -329,11 +329,7 @@ fn is_turned_away(code: &[u8]) -> bool {
 pub(super) fn told(reply: &Reply<'_>) -> (String, String) {
     let (reason, text) = explained(reply);
     let good = reply.error.is_none() && reply.transaction == Transaction::None;
-    if good {
-        ("success with another result than was asked for".to_owned(), text)
-    } else {
-        (reason, text)
-    }
+    if good { ("success, but with an unexpected result".to_owned(), text) } else { (reason, text) }
 }
 
 /// A number in decimal digits, without asking the allocator.

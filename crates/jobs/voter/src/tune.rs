@@ -73,7 +73,7 @@ pub enum TuneGoalError {
     Limit(#[from] SloError),
     /// It is not about a percentile.
     #[error(
-        "'{0}' cannot be tuned to; write a percentile below p100 and its limit, for example p99=10ms"
+        "'{0}' is not a tuning limit; write a percentile below p100 and its limit, for example p99=10ms"
     )]
     Percentile(String),
 }

@@ -114,7 +114,7 @@ pub(super) fn differences(a: &Value, b: &Value) -> Vec<String> {
         let of = |scenario: &Value| scenario.get(*name).cloned().unwrap_or_default();
         let (a, b) = (of(a), of(b));
         (a != b).then(|| match *name {
-            "queries" => "the queries are others".to_owned(),
+            "queries" => "the queries differ".to_owned(),
             name => format!("{name} {} and {}", shown(&a), shown(&b)),
         })
     };
@@ -281,7 +281,7 @@ impl SearchComparison {
         let mut text = String::new();
         if !self.differences.is_empty() {
             let told = printable(&self.differences.join("; "));
-            text += &format!("A and B were not asked the same: {told}\n\n");
+            text += &format!("A and B were measured with different settings: {told}\n\n");
         }
         let mut groups: Vec<(u8, u32)> = Vec::new();
         for row in &self.rows {
@@ -335,7 +335,7 @@ impl SearchComparison {
 
     fn ratio_lines(&self) -> String {
         if self.ratios.is_empty() {
-            return "No cell is in both: other engines, sizes, distances, shards or users.\n"
+            return "The two records have no cell in common: engines, sizes, distances, shards or users differ.\n"
                 .to_owned();
         }
         let mut text = String::from("The same cells in both, B over A\n");
@@ -405,13 +405,12 @@ mod tests {
         let own = scenario("block", "a");
         assert!(differences(&own, &own).is_empty());
         let other = differences(&own, &scenario("shuffle", "b"));
-        assert_eq!(other, ["order block and shuffle", "the queries are others"]);
+        assert_eq!(other, ["order block and shuffle", "the queries differ"]);
         let printed = serde_json::json!({ "import": "old.md" });
         assert!(differences(&printed, &own).is_empty(), "of a printed table nothing is known");
         let sizes = matrix("index", "1MB | 2MB", "| 1 | 10 | 5 |");
         let both = SearchComparison { differences: other, ..compare(&sizes, &sizes) };
-        let told =
-            "A and B were not asked the same: order block and shuffle; the queries are others\n";
+        let told = "A and B were measured with different settings: order block and shuffle; the queries differ\n";
         assert!(both.render().starts_with(told), "{}", both.render());
     }
 

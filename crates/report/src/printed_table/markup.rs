@@ -43,7 +43,7 @@ pub fn thousands(text: &str) -> Option<String> {
 /// A number as people print it; none where it is no number.
 ///
 /// # Errors
-/// A comma that may part thousands or be a decimal point.
+/// A comma that may separate thousands or be a decimal point.
 pub fn number(text: &str) -> Result<Option<f64>, String> {
     let (whole, decimals) = match text.split_once('.') {
         Some((whole, decimals)) => (whole, format!(".{decimals}")),
@@ -53,7 +53,7 @@ pub fn number(text: &str) -> Result<Option<f64>, String> {
     let digits = |group: &&str| group.bytes().all(|byte| byte.is_ascii_digit());
     if decimals.is_empty() && groups.len() == 2 && groups.iter().all(digits) {
         return Err(format!(
-            "the comma in '{text}' may part thousands or be a decimal point; write it without a comma"
+            "the comma in '{text}' may separate thousands or be a decimal point; write it without a comma"
         ));
     }
     match groups.len() {

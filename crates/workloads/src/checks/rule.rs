@@ -70,7 +70,7 @@ fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
     }
     if let Some(expression) = text.strip_prefix("body=~") {
         let regex = Regex::new(expression);
-        let regex = regex.map_err(|_| "no regular expression; see the regex crate's syntax")?;
+        let regex = regex.map_err(|_| "not a regular expression; see the regex crate's syntax")?;
         return Ok(Some(Rule::Matches(Box::new(regex))));
     }
     let after =
@@ -226,7 +226,7 @@ impl Rule {
             }
             Self::Hits(..) => match seen.hits {
                 Some(hits) => format!("found {hits} hits"),
-                None => "the reply tells no number of hits".to_owned(),
+                None => "the reply has no number of hits".to_owned(),
             },
             Self::Time(..) => format!("took {:.2} ms", seen.service_ns as f64 / 1e6),
         }

@@ -54,7 +54,8 @@ impl Descriptions {
             Self::AptCache => {
                 let mut child = Dump(dump().map_err(gone)?);
                 let out = child.0.stdout.take();
-                let out = out.ok_or_else(|| CorpusError::NoDebian("apt-cache is mute".into()))?;
+                let out =
+                    out.ok_or_else(|| CorpusError::NoDebian("apt-cache prints nothing".into()))?;
                 let mut stanzas = Stanzas::new(BufReader::new(out), long_descriptions());
                 Box::new(std::iter::from_fn(move || {
                     // The child lives as long as its output is read.

@@ -90,7 +90,7 @@ pub(super) fn status_hint(reply: &Reply<'_>) -> String {
             format!(" leads to {}; redirects are not followed", shown(location))
         }
         (401, _) => ": the server wants credentials; give --header 'Authorization: ...'".to_owned(),
-        (403, _) => ": the server refuses these credentials, or none were given".to_owned(),
+        (403, _) => ": the server rejects these credentials, or none were sent".to_owned(),
         _ => String::new(),
     }
 }

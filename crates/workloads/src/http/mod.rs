@@ -313,7 +313,7 @@ impl Sessions<Http> for HttpSessions {
     fn finish(mut self: Box<Self>, _now_ns: u64) {
         for file in &mut self.outputs {
             if let Err(error) = file.finish() {
-                self.troubles.add(format!("an output file (-o) is not whole: {error}"));
+                self.troubles.add(format!("an output file (-o) is incomplete: {error}"));
             }
         }
         if let (Some(park), Some(Cursor::Stream(stream))) = (&self.park, self.cursors.pop()) {

@@ -17,7 +17,7 @@ pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Pro
     let Some((tls, rest_at)) = scheme(target) else {
         return wrong(match target.first() {
             Some(b'{' | b'[') => format!(
-                "'{shown}' is JSON and no URL; NDJSON has one object such as {{\"path\":\"/a\"}} on each line, from the \
+                "'{shown}' is JSON instead of a URL; NDJSON has one object such as {{\"path\":\"/a\"}} on each line, from the \
                  first on and without [ ] around them"
             ),
             _ if has_method(target) => format!(
@@ -37,7 +37,7 @@ pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Pro
     if tls != own.tls || !is_same(&authority, own) {
         let scheme = if own.tls { "https" } else { "http" };
         return wrong(format!(
-            "'{shown}' is not at {scheme}://{}, where the requests go; leave it out, or load its server apart",
+            "'{shown}' is not at {scheme}://{}, where the requests go; leave it out, or measure its server in a separate run",
             own.host_header()
         ));
     }

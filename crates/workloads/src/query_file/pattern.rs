@@ -122,7 +122,7 @@ impl FilePattern {
             }
             let (conversion, after) = Conversion::parse(rest).map_err(wrong)?;
             if parsed.number.is_some() {
-                return Err(wrong("has two numbers, only one is known"));
+                return Err(wrong("has two numbers, but only one is supported"));
             }
             parsed.number = Some(conversion);
             rest = after;

@@ -41,7 +41,7 @@ impl Around {
 /// A statement with the values of a row in their places: `{{name}}` safely, `{{{name}}}` as it is.
 ///
 /// # Errors
-/// As [`super::fill_text`], and a place where no value can be made safe.
+/// As [`super::fill_text`], and a place where no value is safe.
 pub fn fill_sql(text: &str, rows: &Rows, row: usize) -> Result<String, TemplateError> {
     let (mut filled, mut rest) = (String::with_capacity(text.len() + 64), text);
     let mut around = Around::Statement;
@@ -229,7 +229,7 @@ mod tests {
             r"E'\{{w}}'",
         ] {
             let told = fill_sql(text, &rows(WORDS), 0).unwrap_err().to_string();
-            assert!(told.contains("where no value can be made safe"), "{text}: {told}");
+            assert!(told.contains("where no value is safe"), "{text}: {told}");
         }
         assert!(fill_sql("{{x}}", &rows(WORDS), 0).is_err());
     }

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TemplateError {
     /// A request names what is no column.
-    #[error("'{{{{{name}}}}}' is no column of the rows; they have {known}")]
+    #[error("'{{{{{name}}}}}' is not a column of the rows; they have {known}")]
     Unknown {
         /// The name.
         name: String,
@@ -25,9 +25,9 @@ pub enum TemplateError {
         /// Line of the request in its file.
         line: u64,
     },
-    /// A place in SQL where no value can be made safe.
+    /// A place in SQL where no value is safe.
     #[error(
-        "'{text}' stands between dollars, in a comment or behind a backslash, where no value can be made safe; put it outside"
+        "'{text}' is between dollars, in a comment or after a backslash, where no value is safe; move it outside"
     )]
     NotSafe {
         /// Where it begins.
@@ -464,7 +464,7 @@ mod tests {
         assert!(matches!(&unknown, TemplateError::Unknown { line: 2, .. }), "{unknown}");
         assert_eq!(
             unknown.to_string(),
-            "'{{trem}}' is no column of the rows; they have term, user"
+            "'{{trem}}' is not a column of the rows; they have term, user"
         );
         let open = error(&[("/a", "-", Some("{{term"))], "term\nx\n");
         assert_eq!(open.to_string(), "'{{term' is not closed; write {{name}} or {{{name}}}");

@@ -122,7 +122,7 @@ impl VoterArgs {
     fn all_users(&self) -> Result<Vec<(String, String)>> {
         let mut users = Vec::new();
         for (place, text) in (1..).zip(&self.user) {
-            users.push(user(text, &format!("--user, the {place}. one"))?);
+            users.push(user(text, &format!("--user (number {place})"))?);
         }
         if let Some(path) = &self.users {
             let shown = path.display();
@@ -158,6 +158,6 @@ fn read(path: &Path) -> Result<String, String> {
 fn user(text: &str, place: &str) -> Result<(String, String)> {
     match text.split_once(':') {
         Some((name, password)) if !name.is_empty() => Ok((name.to_owned(), password.to_owned())),
-        _ => Err(usage(format!("{place}: no user; write NAME:PASSWORD"))),
+        _ => Err(usage(format!("{place}: the name is missing; write NAME:PASSWORD"))),
     }
 }

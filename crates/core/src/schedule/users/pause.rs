@@ -34,7 +34,7 @@ const NORMAL_MAX: f64 = 6.0;
 /// A think time that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "'{text}' is no think time: {problem}; write 2s, uniform 1s 3s, exponential 2s or normal 2s 500ms"
+    "'{text}' is not a think time: {problem}; write 2s, uniform 1s 3s, exponential 2s or normal 2s 500ms"
 )]
 pub struct PauseError {
     text: String,
@@ -124,8 +124,10 @@ impl FromStr for Pause {
             }
             ["exponential", mean] => Ok(Self::Exponential(span(mean)?)),
             ["normal", mean, deviation] => Ok(Self::Normal(span(mean)?, span(deviation)?)),
-            [] => Err(wrong("there is nothing".to_owned())),
-            [kind, ..] => Err(wrong(format!("'{kind}' is no kind, or has other numbers"))),
+            [] => Err(wrong("it is empty".to_owned())),
+            [kind, ..] => Err(wrong(format!(
+                "'{kind}' is not a distribution, or has another number of values"
+            ))),
         }
     }
 }

@@ -195,7 +195,7 @@ impl UserStep {
             if users <= CONCURRENT_MAX {
                 return Ok(());
             }
-            Err(format!("{users} users at a time; use at most {CONCURRENT_MAX}"))
+            Err(format!("{users} concurrent users; use at most {CONCURRENT_MAX}"))
         };
         let rate = |rate: f64| {
             if rate.is_finite() && (0.0..=USER_RATE_MAX_PER_S).contains(&rate) {
@@ -226,7 +226,7 @@ impl UserStep {
             Self::Nothing { .. } => {}
         }
         if self.duration_ns() == 0 && !matches!(self, Self::AtOnce { .. }) {
-            return Err("a step that takes no time; write how long, such as 'during 10s'".into());
+            return Err("a step without a duration; add one, such as 'during 10s'".into());
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl UserProfile {
             }
             if *closed.get_or_insert(step.is_closed()) != step.is_closed() {
                 let problem = "steps that hold a number of users (concurrent ...) and steps that let users \
-                               come do not mix; write one kind, and run the other by itself";
+                               come cannot be combined; use one kind per run";
                 return Err(wrong(index, problem.to_owned()));
             }
         }

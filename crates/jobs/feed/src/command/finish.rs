@@ -123,7 +123,7 @@ pub fn input(result: &FeedResult) -> Waiting {
     Waiting {
         waited_s: result.input_limited_s,
         of_s: result.seconds,
-        reason: "the input came too slowly (one thread reads and unpacks it, as fast as whoever writes it)",
+        reason: "the input was too slow (one thread reads and decompresses it, no faster than its producer)",
     }
 }
 

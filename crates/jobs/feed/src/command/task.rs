@@ -68,7 +68,7 @@ impl Task {
         let urls = asked.targets.iter().map(|url| Url::parse(url)).collect::<Result<Vec<_>>>()?;
         if let Some(url) = urls.iter().find(|url| url.target != "/") {
             return Err(usage(format!(
-                "'{}': a feed knows its paths itself; write scheme, host and port only",
+                "'{}': operations have their own paths; write scheme, host and port only",
                 url.target
             )));
         }
@@ -184,9 +184,9 @@ fn check(asked: &FeedScenario) -> Result<()> {
     let wrong = if asked.targets.is_empty() {
         "no target; name at least one address, such as http://127.0.0.1:8080"
     } else if asked.files.is_empty() {
-        "no file of operations; name one, or - for stdin"
+        "no file of operations; name one, or '-' for stdin"
     } else if several {
-        "- is stdin, which can be read once only"
+        "'-' is stdin, which can be read only once; name other files"
     } else if asked.threads == 0 || asked.threads > 64 {
         "--threads: use a number from 1 to 64"
     } else if asked.inflight.is_some_and(|n| n == 0 || n >= CLIENTS_MAX) {
@@ -205,7 +205,9 @@ fn check(asked: &FeedScenario) -> Result<()> {
         return match &asked.load {
             // Bursts that wait for their backlog have no times of their own either.
             Some(load) if load.has_askers() || matches!(load, LoadModel::PacedBurst { .. }) => {
-                Err(usage("load: a feed has a rate, or goes as fast as the target takes it"))
+                Err(usage(
+                    "load: a feed has a rate, or is as fast as the target accepts; write an open model, a burst or a profile, or leave it out",
+                ))
             }
             Some(load) => Ok(load.validate()?),
             None => Ok(()),

@@ -84,13 +84,13 @@ impl Address {
         let usual = match variable("PGPORT").map(|port| port.parse()) {
             None => PORT,
             Some(Ok(port)) if port > 0 => port,
-            Some(_) => return Err(usage("PGPORT is no port; write 1 to 65535, or unset it")),
+            Some(_) => return Err(usage("PGPORT is not a port; write 1 to 65535, or unset it")),
         };
         let authority = match variable("PGHOST") {
             Some(host) if authority.is_empty() || authority.starts_with(':') => {
                 let is_one = !host.contains(['/', ',']);
                 is_one.then(|| in_brackets(&host) + authority).ok_or_else(|| {
-                    usage("PGHOST is no single host; name one in the address (a socket's folder is not spoken to)")
+                    usage("PGHOST is not a single host; name one in the address (Unix sockets are not supported)")
                 })?
             }
             _ => authority.to_owned(),

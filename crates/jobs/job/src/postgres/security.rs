@@ -38,7 +38,7 @@ impl SslMode {
             "verify-full" => Self::VerifyFull,
             _ => {
                 return Err(format!(
-                    "sslmode={text} is none; write disable, prefer, require, verify-ca or verify-full"
+                    "invalid sslmode '{text}'; expected disable, prefer, require, verify-ca or verify-full"
                 ));
             }
         })
@@ -81,10 +81,10 @@ impl Security {
                 "sslrootcert" => own.root = file(),
                 "sslcert" => own.certificate = file(),
                 "sslkey" => own.key = file(),
-                _ => return Err(format!("'{name}' is no parameter here; {KNOWN}")),
+                _ => return Err(format!("unknown parameter '{name}'; {KNOWN}")),
             }
             if value.is_empty() {
-                return Err(format!("{name}= says nothing; leave it out or give it a value"));
+                return Err(format!("{name}= is empty; leave it out or give it a value"));
             }
         }
         let is_system = own.root.as_ref().is_some_and(|root| root.as_os_str() == SYSTEM);
@@ -101,7 +101,7 @@ impl Security {
         };
         // Anybody has a certificate of some authority of the system: without the name it proves nothing.
         if is_system && own.mode < SslMode::VerifyFull {
-            return Err("sslrootcert=system goes with sslmode=verify-full only".to_owned());
+            return Err("sslrootcert=system needs sslmode=verify-full".to_owned());
         }
         if own.mode == SslMode::VerifyCa && own.root.is_none() {
             return Err("sslmode=verify-ca needs the authority: add sslrootcert=FILE".to_owned());
@@ -176,7 +176,7 @@ pub fn told(error: &ExchangeError) -> String {
             format!("{error}; name the authority that signed it: sslrootcert=FILE")
         }
         ExchangeError::Tls(TlsRefusal::WrongName(_)) => {
-            format!("{error}; use a name that it is for, or sslmode=verify-ca")
+            format!("{error}; use a name of the certificate, or sslmode=verify-ca")
         }
         _ => error.to_string(),
     }

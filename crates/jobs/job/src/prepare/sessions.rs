@@ -95,7 +95,7 @@ impl SessionForm {
                 Order::Shuffle | Order::Random,
             ) => {
                 return Err(usage(
-                    "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
+                    "--order: a file of over 64 MiB is streamed in its own order; \
                  shuffle the file itself (shuf)",
                 ));
             }
@@ -172,7 +172,7 @@ pub fn order_of(scenario: &Scenario) -> Result<Order> {
         "shuffle" => Ok(Order::Shuffle),
         "random" => Ok(Order::Random),
         "block" | "interleaved" => Err(usage(format!(
-            "--order {}: an order of users; give --users, or write file, shuffle or random",
+            "--order {} is an order for users; use it with --users, or write file, shuffle or random",
             scenario.order
         ))),
         other => Err(usage(format!("--order '{other}': write file, shuffle or random"))),

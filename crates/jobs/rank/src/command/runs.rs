@@ -127,7 +127,7 @@ pub fn checked(found: Finding, rows: &[Row], goal: &Goal) -> Finding {
     if last.held {
         let reason = match found.verdict {
             Found::Ok | Found::BudgetTooSmall => {
-                format!("all limits held in the last run, {:.0} s {at}{known}", seen.seconds)
+                format!("all limits held in the final run, {:.0} s {at}{known}", seen.seconds)
             }
             _ => found.reason.clone(),
         };
@@ -141,19 +141,19 @@ pub fn checked(found: Finding, rows: &[Row], goal: &Goal) -> Finding {
         };
     }
     let runs = match rows.len() {
-        1 => "the last run".to_owned(),
-        n => format!("the last {n} runs"),
+        1 => "the final run".to_owned(),
+        n => format!("the final {n} runs"),
     };
     let reason = format!(
-        "no rate is certified: a limit was broken in {runs}, {:.0} s each, down to {:.1}/s{known}",
+        "no rate is certified: a limit was missed in {runs}, {:.0} s each, down to {:.1}/s{known}",
         seen.seconds, seen.rate_per_s
     );
     match (found.verdict, found.interval_per_s) {
         (Found::Ok | Found::BudgetTooSmall, Some((low, _))) if seen.rate_per_s < low => Finding {
             verdict: Found::Drifting,
             reason: format!(
-                "the limits were broken in {runs}, {:.0} s each, down to {:.1}/s, where the search saw them hold: the \
-                 target did not stay the same",
+                "the limits were missed in {runs}, {:.0} s each, down to {:.1}/s, although they held in the search: the \
+                 target changed",
                 seen.seconds, seen.rate_per_s
             ),
             estimate_per_s: None,
@@ -467,7 +467,7 @@ mod tests {
         );
         assert_eq!(verdict_of(&reported).kind, VerdictKind::BudgetTooSmall);
         assert!(
-            reported.reason.contains("the last 2 runs, 10 s each, down to 141.0/s"),
+            reported.reason.contains("the final 2 runs, 10 s each, down to 141.0/s"),
             "{}",
             reported.reason
         );

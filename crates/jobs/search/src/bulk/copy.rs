@@ -69,7 +69,8 @@ impl<R: BufRead> CopySessions<R> {
                 Ok(_) if put_row(&self.line, &mut self.data) => documents += 1,
                 Ok(_) => {
                     self.tally.failed.fetch_add(1, Ordering::Relaxed);
-                    self.tally.note(|| "a line of the text is no document with an id".to_owned());
+                    self.tally
+                        .note(|| "a line of the text is not a document with an id".to_owned());
                 }
                 Err(error) => self.fail(|| format!("the text cannot be read: {error}")),
             }
@@ -152,7 +153,7 @@ impl<R: BufRead> Sessions<Postgres> for CopySessions<R> {
         let place = self.place(client);
         let (documents, _) = std::mem::take(&mut self.under_way[place]);
         self.tally.failed.fetch_add(documents, Ordering::Relaxed);
-        self.fail(|| format!("{} while loading", failure.name()));
+        self.fail(|| format!("{} while ingesting", failure.name()));
     }
 
     fn describe(&self, _what: &Submission, _request: &Request) -> String {

@@ -51,7 +51,7 @@ pub fn wait(engine: &Engine) -> Result<Option<(f64, bool)>> {
         if is_at_rest || at_s > WITHIN.as_seconds() {
             return Ok(Some((at_s, !is_at_rest)));
         }
-        signals::go_on("while an engine had work left from a load")?;
+        signals::go_on("while an engine had work left from ingesting")?;
         std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -120,7 +120,7 @@ impl Engine {
                 let target = self.server.target()?;
                 if target.addresses.is_empty() {
                     let host = target.host;
-                    bail!("the host '{host}' is not known; correct the address");
+                    bail!("unknown host '{host}'; correct the address");
                 }
                 bail!(
                     "nothing answers at {} within {s} s; start it, or correct the address",
@@ -168,10 +168,10 @@ impl Engine {
     /// When it is somebody else's, does not start, or has been started again too often.
     pub fn restart(&mut self) -> Result<()> {
         if !self.is_ours() {
-            bail!("it is not ours to start again");
+            bail!("plimsoll did not start it and cannot restart it");
         }
         if self.restarts == RESTARTS_MAX {
-            bail!("it was started again {RESTARTS_MAX} times");
+            bail!("it was restarted {RESTARTS_MAX} times");
         }
         self.restarts += 1;
         // The old one's port and data are free before the new one begins.

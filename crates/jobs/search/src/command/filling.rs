@@ -87,7 +87,7 @@ pub fn add_sql(
         Some(rows) => Dialect::filled_sql(index, query, distance, rows, row),
         None => match Dialect::Postgresql.search(index, query, distance)? {
             Call::Sql(text) => Ok(text),
-            Call::Http(_) => Err("it is no SQL".to_owned()),
+            Call::Http(_) => Err("it is not SQL".to_owned()),
         },
     };
     let plain = match Dialect::Postgresql.search(index, query, distance) {

@@ -52,7 +52,7 @@ pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
     let ending = Ending {
         duration_s: Some(0.0),
         warnings: vec![
-            "printed by another tool: nothing here was measured by this program".to_owned(),
+            "printed by another tool: plimsoll measured none of these figures".to_owned(),
         ],
         job_results: JobResults::of(result),
         ..Ending::default()

@@ -159,7 +159,7 @@ fn prepare(server: &Server, order: &Order<'_>) -> Result<Option<String>> {
     for call in dialect.create(order.index, order.shards) {
         let answer = server.ask_one(&call, ORDER_WITHIN)?;
         if let Some(trouble) = server.trouble(&answer) {
-            return Ok(Some(format!("making the index: {trouble}")));
+            return Ok(Some(format!("creating the index: {trouble}")));
         }
     }
     Ok(None)
@@ -208,7 +208,7 @@ fn write(
             run_engine(&plan, || protocol.clone(), own, &mut Nowhere, &mut progress, &stop)?
         }
     };
-    signals::go_on("while a text was loaded")?;
+    signals::go_on("while a text was ingested")?;
     load.documents = tally.documents.load(Ordering::Relaxed);
     load.bytes = tally.bytes.load(Ordering::Relaxed);
     load.failed = tally.failed.load(Ordering::Relaxed);
@@ -221,7 +221,7 @@ fn write(
     let first = first.unwrap_or_else(|| "no reason was given".to_owned());
     let missing = order.text.documents.saturating_sub(load.documents);
     Ok((missing > 0).then(|| {
-        format!("{missing} of {} documents were not taken; first: {first}", order.text.documents)
+        format!("{missing} of {} documents were not accepted; first: {first}", order.text.documents)
     }))
 }
 
@@ -250,7 +250,7 @@ fn until_found(server: &Server, order: &Order<'_>) -> Result<(f64, Option<String
     for call in server.dialect.refresh(order.index) {
         let answer = server.ask_one(&call, REFRESH_WITHIN)?;
         if let Some(trouble) = server.trouble(&answer) {
-            return Ok((seconds(), Some(format!("making it findable: {trouble}"))));
+            return Ok((seconds(), Some(format!("refreshing the index: {trouble}"))));
         }
     }
     let mut gone = 0;
@@ -264,13 +264,13 @@ fn until_found(server: &Server, order: &Order<'_>) -> Result<(f64, Option<String
             let (lost, url) = (failure.name(), &server.url);
             return Ok((
                 seconds(),
-                Some(format!("{lost} at {url} while waiting until it is found")),
+                Some(format!("{lost} at {url} while waiting until all documents can be found")),
             ));
         }
         if now_ns() - start_ns > FOUND_WITHIN.ns {
             let found = found.ok().flatten().map_or("none".to_owned(), |found| found.to_string());
             let trouble = format!(
-                "{found} of {} documents can be found {FOUND_WITHIN} after loading (documents of the same id are one)",
+                "{found} of {} documents can be found {FOUND_WITHIN} after ingesting (documents with the same id count once)",
                 order.text.documents
             );
             return Ok((seconds(), Some(trouble)));

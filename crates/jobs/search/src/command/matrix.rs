@@ -169,7 +169,7 @@ impl Matrix<'_> {
     fn cut_short(&self, error: anyhow::Error) -> anyhow::Error {
         match &self.state.folder {
             Some(folder) if !error.is::<Usage>() => error.context(format!(
-                "stopped with {} cells in {}; the same command goes on from there",
+                "stopped with {} cells in {}; the same command resumes there",
                 self.state.cells.len(),
                 folder.path().display()
             )),
@@ -292,7 +292,7 @@ impl Matrix<'_> {
         }
         let trouble = self.loaded(engine, &mut place)?;
         if let Some(trouble) = &trouble {
-            let reason = format!("the text could not be loaded: {trouble}");
+            let reason = format!("the text could not be ingested: {trouble}");
             self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason)?;
         }
         for group in self.spec.groups.iter().filter(|group| group.shards == shards) {
@@ -384,7 +384,7 @@ impl Matrix<'_> {
                 }
                 if engine.is_ours() {
                     let name = &about.key.engine;
-                    self.shown.line(&format!("{name} died{words}; it is started again"));
+                    self.shown.line(&format!("{name} died{words}; restarting it"));
                 }
                 if let Err(reason) = self.revive(engine, place)? {
                     return self.keep(withheld(&about.key, &reason), None, true);

@@ -347,7 +347,7 @@ fn one(
     let turned_out = end.refused.map(|why| format!("the engine refused a connection: {why}"));
     let given_up = outbox.give_up.load(Ordering::Relaxed).then(|| {
         let first = first_failure.clone().unwrap_or_default();
-        format!("the engine stopped answering: {first}")
+        format!("the engine no longer answers: {first}")
     });
     Ok(Measured {
         totals: end.totals,

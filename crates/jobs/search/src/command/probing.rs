@@ -63,7 +63,7 @@ fn planted_and_asked(
     for call in calls {
         let answer = patiently(server, &call)?;
         if let Some(why) = server.trouble(&answer) {
-            return Ok(Err(format!("the words could not be planted: {why}")));
+            return Ok(Err(format!("the probe's words could not be ingested: {why}")));
         }
     }
     if let Some(why) = until_planted(server, index)? {
@@ -136,7 +136,7 @@ fn until_planted(server: &Server, index: &str) -> Result<Option<String>> {
             }
             Told::Ids(_) => {}
             Told::Refused(why) | Told::Nothing(why) => {
-                return Ok(Some(format!("the planted word cannot be asked for: {why}")));
+                return Ok(Some(format!("the query for the planted word failed: {why}")));
             }
         }
         signals::go_on("while an engine was probed")?;
@@ -202,7 +202,7 @@ pub fn answers(
         };
         match server.dialect.ask(place.index, query, place.group.distance) {
             Err(why) => {
-                answer.refused = Some(format!("{} cannot say it: {why}", server.dialect.name()))
+                answer.refused = Some(format!("{} cannot express it: {why}", server.dialect.name()))
             }
             Ok(call) => {
                 let reply = match (&server.door, &call, rows) {

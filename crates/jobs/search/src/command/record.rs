@@ -218,7 +218,7 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
     if let (Some(folder), None) = (&matrix.state.folder, stopped)
         && let Err(error) = folder.finish(&record)
     {
-        lost_file(&format!("the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
     Ok(Finished { record, folder: kept })
@@ -276,7 +276,7 @@ fn verdict(result: &SearchResult, stopped: Option<&Stopped>) -> Verdict {
     if let Some(stopped) = stopped {
         let (done, all) = (result.cells.len(), result.cells_planned());
         let reason = format!(
-            "stopped {}, with {done} of {all} cells; the same command goes on from there",
+            "stopped {}, with {done} of {all} cells; the same command resumes there",
             stopped.during
         );
         return Verdict::new(VerdictKind::Partial, vec![reason]);
@@ -319,7 +319,7 @@ fn warnings(result: &SearchResult, same_host: bool) -> Vec<String> {
     let waste = result.time.outside_cells();
     if waste > WASTE && result.time.cells > 0 {
         warnings.push(format!(
-            "{:.0} % of the time without loading went by outside cells",
+            "{:.0} % of the time not spent ingesting was spent outside cells",
             waste * 100.0
         ));
     }

@@ -141,7 +141,7 @@ impl Server {
                 let tls = address.tls()?;
                 Ok(ask_sql(protocol, &self.target()?, tls.as_ref(), text, timeout))
             }
-            _ => anyhow::bail!("{} is asked in another protocol's words", self.dialect.name()),
+            _ => anyhow::bail!("{} uses another protocol", self.dialect.name()),
         }
     }
 

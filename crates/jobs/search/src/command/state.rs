@@ -104,7 +104,7 @@ impl State {
         let changed = spec.differences(&before);
         if !changed.is_empty() {
             return Err(usage(format!(
-                "--resume {shown}: this folder belongs to a different matrix ({} differs); use the same settings, or start a new one without --resume",
+                "--resume {shown}: this folder belongs to a different matrix ({}); use the same settings, or start a new one without --resume",
                 changed.join("; ")
             )));
         }
@@ -112,7 +112,7 @@ impl State {
         let alone = Alone::take(&parts.join(LOCK)).with_context(|| parts.display().to_string())?;
         if alone.is_none() {
             return Err(usage(format!(
-                "{shown}: another process is measuring this matrix; wait for its end, or begin one of its own with --fresh"
+                "{shown}: another process is measuring this matrix; wait until it ends, or start another matrix with --fresh"
             )));
         }
         let mut state = Self::empty(Some(RunFolder::reopen(path)?));

@@ -110,7 +110,7 @@ impl<'a> Texts<'a> {
         Ok(match self.spec.corpus.as_str() {
             "synthetic" if bytes == 0 => {
                 return Err(usage(
-                    "--sizes all: a synthetic text has no end; write a size, such as 64MB",
+                    "--sizes all: a synthetic text has no fixed size; write one, such as 64MB",
                 ));
             }
             "synthetic" => Source::Synthetic(SyntheticOptions::new(
@@ -199,7 +199,7 @@ impl<'a> Texts<'a> {
             about.documents += 1;
             about.bytes += line.len() as u64;
             if about.documents.is_multiple_of(4096) {
-                signals::go_on("while a text was made")?;
+                signals::go_on("while a text was created")?;
                 tell(about.bytes);
             }
             // The planted counts of a synthetic text hold for all of it.
@@ -231,9 +231,12 @@ fn wait_to_be_alone(path: &Path) -> Result<Alone> {
         if let Some(alone) = Alone::take(path).with_context(|| path.display().to_string())? {
             return Ok(alone);
         }
-        signals::go_on("while another process made the text")?;
+        signals::go_on("while another process created the text")?;
         if now_ns() > until_ns {
-            bail!("{}: another process has made this text for {MADE_WITHIN}", path.display());
+            bail!(
+                "{}: another process has been creating this text for {MADE_WITHIN}; stop it, or use another --data",
+                path.display()
+            );
         }
         std::thread::sleep(LOOK_EVERY);
     }

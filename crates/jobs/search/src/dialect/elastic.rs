@@ -15,7 +15,7 @@ pub(super) fn body(query: &Query, distance: u8) -> Result<Value, String> {
     if let Clause::Raw(texts) = &query.clause {
         let text = texts.get("elasticsearch").ok_or("the query has no text for elasticsearch")?;
         let filled = text.replace("{distance}", &distance.to_string());
-        return serde_json::from_str(&filled).map_err(|error| format!("no JSON: {error}"));
+        return serde_json::from_str(&filled).map_err(|error| format!("not JSON: {error}"));
     }
     Ok(json!({
         "from": 0,

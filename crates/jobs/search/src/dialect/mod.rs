@@ -109,7 +109,7 @@ impl Dialect {
             "vespa" => Ok(Dialect::Vespa),
             "postgresql" => Ok(Dialect::Postgresql),
             other => Err(SearchError::new(format!(
-                "dialect '{other}' is not known; there are elasticsearch (also OpenSearch's), vespa, postgresql"
+                "unknown dialect '{other}'; there are elasticsearch (also for OpenSearch), vespa, postgresql"
             ))),
         }
     }

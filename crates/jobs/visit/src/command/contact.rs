@@ -141,7 +141,7 @@ fn ask(task: &Task, form: &VisitForm) -> Result<Asked> {
         if now_ns() + 100 * MILLISECOND_NS >= until_ns {
             let tried = match task.urls.len() {
                 1 => String::new(),
-                n => format!("none of {n} containers can be reached; the last one: "),
+                n => format!("none of the {n} containers can be reached; the last one: "),
             };
             return Ok(Asked::Nothing(Contact::Failed(format!("{tried}{why}"))));
         }

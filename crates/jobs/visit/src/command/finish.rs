@@ -99,7 +99,7 @@ pub fn output(result: &VisitResult) -> Waiting {
     Waiting {
         waited_s: result.output_limited_s + result.output_last_s,
         of_s: result.seconds,
-        reason: "the output took documents more slowly than they came",
+        reason: "the output was slower than the documents arrived",
     }
 }
 
@@ -118,7 +118,7 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     if !result.unfinished.is_empty() && result.trouble.is_none() && !stopped {
         let first = &result.unfinished[0];
         reasons.push(format!(
-            "{} of {} slices did not come to their end; slice {}: {}",
+            "{} of {} slices did not finish; slice {}: {}",
             result.unfinished.len(),
             result.slices,
             first.slice,
@@ -127,7 +127,7 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     }
     if result.document_count_claimed != result.document_count_received {
         reasons.push(format!(
-            "replies claimed {} documents and held {}",
+            "replies announced {} documents and held {}",
             result.document_count_claimed, result.document_count_received
         ));
     }

@@ -53,8 +53,12 @@ impl Database {
         match (volt, sql) {
             (_, 0) => Ok(Self::Volt(VoltAddress::parse(texts)?)),
             (0, 1) => Ok(Self::Postgres(Box::new(postgres::Address::parse(&texts[0])?))),
-            (0, _) => Err(usage("one PostgreSQL takes all votes; name one postgres:// target")),
-            _ => Err(usage("some targets are volt:// and some postgres://; run them apart")),
+            (0, _) => {
+                Err(usage("only one PostgreSQL server is supported; name one postgres:// target"))
+            }
+            _ => Err(usage(
+                "some targets are volt:// and some postgres://; measure them in separate runs",
+            )),
         }
     }
 
@@ -142,14 +146,16 @@ impl VoltAddress {
                 let (user, password) = own.split_once(':').unwrap_or((own, ""));
                 let own = (decoded(user), decoded(password));
                 if login.as_ref().is_some_and(|other| *other != own) {
-                    return Err(usage("the targets differ in user or password; run them apart"));
+                    return Err(usage(
+                        "the targets differ in user or password; use the same for all, or separate runs",
+                    ));
                 }
                 login = Some(own);
             }
             for one in list.trim_end_matches('/').split(',') {
                 let host = split_authority(one, VOLT_PORT).ok_or_else(|| {
                     usage(format!(
-                        "volt://{list}: '{one}' is no HOST:PORT; write volt://[USER@]HOST:PORT[,HOST:PORT]"
+                        "volt://{list}: '{one}' is not HOST:PORT; write volt://[USER@]HOST:PORT[,HOST:PORT]"
                     ))
                 })?;
                 hosts.push(host);

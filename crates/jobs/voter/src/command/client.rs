@@ -213,8 +213,8 @@ pub fn worn_out(result: &VoterResult) -> Vec<String> {
     let answered = result.accepted + result.rejected.total();
     let share = result.rejected.limit as f64 / answered.max(1) as f64;
     let text = format!(
-        "{:.0} % of the votes came from telephones that had voted as often as they may, and wrote nothing: an earlier run \
-         with the same --seed has used them up; give another seed, or more --max-votes",
+        "{:.0} % of the votes came from telephones that had already cast their last vote, and wrote nothing: an earlier run \
+         with the same --seed used them up; use another --seed, or a higher --max-votes",
         share * 100.0
     );
     (share > WORN_OUT).then_some(text).into_iter().collect()

@@ -146,7 +146,7 @@ impl Watch<'_> {
         let silent_ns = now_ns().saturating_sub(answered.at_ns);
         if silent_ns > self.give_up.ns && now.failed > answered.failed {
             self.voting.stop(format!(
-                "nothing was answered for {} while calls failed: the target has gone",
+                "no call was answered for {} while calls failed: the target is gone",
                 self.give_up
             ));
             self.end_early.store(true, Ordering::Relaxed);

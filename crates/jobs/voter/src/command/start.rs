@@ -48,7 +48,7 @@ pub fn start_us(at: Option<&str>, delay: Option<Span>, now_us: u64) -> Result<Op
         )));
     }
     if start_us - now_us > WAIT_MAX_US {
-        return Err(usage("the start is more than a day away; begin the command later"));
+        return Err(usage("the start is more than a day away; start the command later"));
     }
     Ok(Some(start_us))
 }

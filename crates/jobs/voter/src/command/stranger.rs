@@ -21,7 +21,7 @@ fn name(said: &[u8]) -> Option<&'static str> {
         _ if begins(b"RFB ") => "a VNC server",
         _ if begins(b"-ERR") || begins(b"-DENIED") => "Redis, or something like it",
         _ if begins(b"220 ") || begins(b"220-") => "a mail or FTP server",
-        [0x15 | 0x16, 0x03, ..] => "a server that speaks TLS",
+        [0x15 | 0x16, 0x03, ..] => "a server that expects TLS",
         // An ErrorResponse: its length, then the severity.
         [b'E', 0, 0, _, _, b'S', ..] => "PostgreSQL",
         // A packet's length, its number, and version 10 of the greeting.
@@ -47,14 +47,14 @@ pub fn looks_like(target: &Target, hello: &[u8]) -> String {
         }
     }
     if heard.is_empty() {
-        return "it takes connections and says nothing".to_owned();
+        return "it accepts connections and sends nothing".to_owned();
     }
     let begins: String = heard
         .iter()
         .take(16)
         .map(|&byte| if byte.is_ascii_graphic() { char::from(byte) } else { '.' })
         .collect();
-    format!("its answer begins with '{begins}', which is no protocol known here")
+    format!("its answer begins with '{begins}', which is no known protocol")
 }
 
 fn ask(target: &Target, question: &[u8]) -> Vec<u8> {

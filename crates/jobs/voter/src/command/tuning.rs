@@ -176,7 +176,7 @@ fn judged(
         }
     };
     if least {
-        let reason = format!("{text} is missed with one call at a time on each thread already");
+        let reason = format!("{text} is missed even with one call in flight on each thread");
         return Some(Verdict::new(VerdictKind::Infeasible, vec![reason]));
     }
     let why = match last {

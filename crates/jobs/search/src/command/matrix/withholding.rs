@@ -22,7 +22,7 @@ impl Matrix<'_> {
         let dialect = self.spec.engines[engine].dialect;
         if group.shards != 1 && !dialect.has_shards() {
             let name = dialect.name();
-            return Some(format!("{name} has no number of shards to choose; ask for 1"));
+            return Some(format!("{name} has a fixed number of shards; use --shards 1"));
         }
         if self.spec.refused == OnRefused::Skip {
             return None;
@@ -30,7 +30,7 @@ impl Matrix<'_> {
         self.list.iter().find_map(|query| {
             let unsaid = dialect.search("index", query, group.distance).err();
             let why = match unsaid {
-                Some(why) => format!("{} cannot say it: {why}", dialect.name()),
+                Some(why) => format!("{} cannot express it: {why}", dialect.name()),
                 None if query.clause.is_fuzzy() => probe.refused(group.distance)?.to_owned(),
                 None => return None,
             };

@@ -54,7 +54,7 @@ impl Words {
             } else if read.preset.is_none() {
                 read.preset = Some(word.clone());
             } else {
-                return Err(usage(format!("'{word}': one preset is enough")));
+                return Err(usage(format!("'{word}': a preset is already named; name one only")));
             }
         }
         Ok(read)
@@ -102,7 +102,7 @@ impl BenchFlags {
         let mut shape = match (words.shape, &named) {
             (Some(_), Some(name)) => {
                 return Err(usage(format!(
-                    "'{name}': the words after run say all that a preset says"
+                    "'{name}': a preset cannot be combined with the words after run; leave one out"
                 )));
             }
             (Some(shape), None) => shape,
@@ -221,12 +221,10 @@ impl BenchFlags {
     /// # Errors
     /// A list that is too long, empty, or has an empty name.
     pub fn names(&self) -> Result<(usize, Option<Vec<String>>)> {
-        let too_long = |n: usize| {
-            usage(format!("{n} contestants: the list is too long; use 1 to {NAMES_MAX}"))
-        };
+        let too_long = |n: usize| usage(format!("--contestants {n}: use 1 to {NAMES_MAX}"));
         let Some(list) = &self.names else {
             return match self.contestants.unwrap_or(6) {
-                0 => Err(usage("--contestants 0: no contestant to vote for; use 1 to 12")),
+                0 => Err(usage("--contestants must be 1 to 12")),
                 n if n > NAMES_MAX => Err(too_long(n)),
                 n => Ok((n, None)),
             };
@@ -322,22 +320,22 @@ impl BenchFlags {
         } else if self.processes == 0 || self.processes > PROCESSES_MAX {
             "--processes: use a number from 1 to 64"
         } else if self.connections == Some(0) {
-            "--connections 0 cannot carry a call; use at least 1"
+            "--connections must be at least 1"
         } else if several && (self.auto_tune.is_some() || !self.seek.is_empty()) {
-            "--auto-tune and --seek steer one process; leave out --processes, and use --cores"
+            "--auto-tune and --seek control one process; leave out --processes, and use --cores"
         } else if !self.seek.is_empty() && (self.calls.is_some() || self.duration.is_some()) {
             "--seek takes as long as its --budget; leave out --calls and --duration"
         } else if self.max_votes == 0 {
-            "--max-votes 0: the limit is judged where there are votes, so that the first one counts anyhow; use at least 1"
+            "--max-votes must be at least 1; the first vote of a telephone always counts"
         } else if several && shape.client.len() > CLIENT_CHARS_MAX {
-            "--client: the processes are called by it and their numbers; use at most 38 characters"
+            "--client: each process appends its number to the name; use at most 38 characters"
         } else if several && shape.calls.is_some_and(|calls| calls < self.processes.into()) {
             "--calls: fewer than one for each of the processes"
         } else if shape.rhythm == Rhythm::Steady
             && shape.size < self.processes.saturating_mul(self.cores)
             && !self.gate
         {
-            "--workers: fewer than one for each thread; take more, or less of --cores and --processes"
+            "--workers: fewer than one for each worker thread; use more, or fewer --cores and --processes"
         } else if shape.bench == Bench::Hello && self.has_election() && !self.gate {
             "--names, --contestants, --max-votes and --slice are the election's; leave them out for hello"
         } else {
