@@ -25,12 +25,12 @@ struct JobFile {
 pub struct Job {
     /// Its name, unique in the catalogue.
     pub name: String,
-    /// What it is for, in one or two sentences.
+    /// Purpose, in one or two sentences.
     pub description: String,
     /// Words by group, such as `scope` and `component`.
     #[serde(default)]
     pub tags: BTreeMap<String, Vec<String>>,
-    /// What it runs when it has no roles.
+    /// Command of a job without roles.
     #[serde(default)]
     command: Vec<Argument>,
     #[serde(default)]
@@ -61,7 +61,7 @@ pub struct Job {
     file: (String, String),
 }
 
-/// What runs in one role.
+/// Command and variables of one role.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
@@ -261,16 +261,13 @@ mod tests {
             ),
             ("command = [\"load\", \"{target_url}\"]\n", "target_url"),
             ("command = [\"load\", \"{x\"]\n", "not closed"),
-            ("command = [\"load\"]\nvars = { data = {} }\n", "given by the run"),
+            ("command = [\"load\"]\nvars = { data = {} }\n", "reserved for the run"),
             ("command = [\"load\"]\ntimeout = \"0s\"\n", "timeout"),
             ("command = [\"load\"]\ntimeout = \"soon\"\n", "my.toml:5"),
             ("command = [\"load\"]\nbaseline = 0.0\n", "baseline"),
             ("command = [\"load\"]\nmetrics = [\"rate\"]\n", "JSON pointer"),
             ("command = [\"load\"]\ndefault_role = \"a\"\n", "no roles"),
-            (
-                "command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n",
-                "belongs into the roles",
-            ),
+            ("command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n", "must be in the roles"),
             ("default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n", "no role of x 'b'"),
             ("command = [\"load\"]\n[[job.hooks]]\nname = \"shel\"\n", "did you mean 'shell'?"),
         ] {

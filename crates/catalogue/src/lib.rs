@@ -31,7 +31,7 @@ const FILES: [(&str, &str); 6] = [
 
 /// The job that is code, since its second rate depends on the result of its first.
 pub const QUICKSTART: &str = "quickstart";
-/// What it does.
+/// Description of the quickstart.
 pub const QUICKSTART_IS: &str = "A real search server, a real text and a real query mix, measured closed and open in half a minute.";
 
 /// The names of all jobs, in the order of the alphabet.
@@ -61,7 +61,7 @@ pub fn find(name: &str) -> Result<Job> {
     }
 }
 
-/// Whether a file holds a job, and not a scenario: it has a table `[job]`.
+/// Returns true if a file holds a job, and not a scenario: it has a table `[job]`.
 #[must_use]
 pub fn is_job(text: &str) -> bool {
     match toml::from_str::<toml::Table>(text) {

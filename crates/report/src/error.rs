@@ -1,4 +1,4 @@
-//! What can go wrong with a record on disk; one clear line each.
+//! Errors of a record on disk; one clear line each.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub enum RecordError {
     /// A file of the record cannot be read.
     #[error("cannot read {}: {source}; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// The path is there, but is no folder.
+    /// The path is there, but is not a folder.
     #[error("{} is not a folder; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
     NotAFolder { path: PathBuf },
     /// A folder without `run.json`.

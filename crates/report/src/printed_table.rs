@@ -1,11 +1,11 @@
 //! Tables of requests per second as people print them, read back into a record: users down, sizes across.
 //!
-//! What is read is markdown. A heading (`#`) names the engine; the text before a table says the edit distance
-//! (`distance 2`) and the number of shards (`5 fragments`, `1 shard`), and where it does not, the numbers are marked; the
-//! first column of a table is the number of users, the others are headed by sizes; a cell is a number, or `-` where it was
-//! withheld. The bars at the ends of a line may be missing; emphasis and links are looked through. The tables of
-//! `plimsoll report` are of this form, so that they can be read back too, with their marks: those of a whole table in brackets at the
-//! end of its heading, those of a cell as notes (`[1] hits varied`) below the table.
+//! Printed tables in Markdown. A heading (`#`) names the engine; the text before a table says the edit distance
+//! (`distance 2`) and the number of shards (`5 fragments`, `1 shard`), and where it does not, the numbers are marked;
+//! the first column of a table is the number of users, the others are headed by sizes; a cell is a number, or `-` where
+//! it was withheld. The bars at the ends of a line may be missing; emphasis and links are looked through. The tables of
+//! `plimsoll report` are of this form, so that they can be read back too, with their marks: those of a whole table in
+//! brackets at the end of its heading, those of a cell as notes (`[1] hits varied`) below the table.
 
 mod markup;
 
@@ -27,18 +27,18 @@ pub enum TableError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
 }
 
-/// What the text before a table said.
+/// Facts from the text before a table.
 #[derive(Clone, Debug, Default)]
 struct Before {
     engine: String,
     distance: Option<u8>,
     shards: Option<u32>,
-    /// What all numbers of a table of ours are marked with.
+    /// Mark of all numbers of a table that plimsoll printed.
     mark: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
     Ok(found)
 }
 
-/// Where in the text we are.
+/// State of the reading.
 enum Reading {
     /// Outside of any table.
     Text,
@@ -125,7 +125,7 @@ fn pipe_cells(line: &str) -> Option<Vec<&str>> {
     Some(inside.split('|').map(plain).collect())
 }
 
-/// Whether a line only parts the head of a table from its rows.
+/// Returns true if a line only parts the head of a table from its rows.
 fn is_rule(cells: &[&str]) -> bool {
     let dashes = |cell: &&str| {
         let inside = cell.trim_matches(':');
@@ -134,7 +134,7 @@ fn is_rule(cells: &[&str]) -> bool {
     cells.iter().all(dashes)
 }
 
-/// A size with its unit, of a number alone nobody knows what it counts; or all of a text, as our own tables have it.
+/// A size with its unit, of a number alone no one knows what it counts; or all of a text, as our own tables have it.
 fn size(cell: &str) -> Option<SizeRecord> {
     if cell == "all" {
         return Some(SizeRecord { label: cell.to_owned(), ..SizeRecord::default() });
@@ -166,7 +166,7 @@ fn users(cell: &str) -> Result<u32, String> {
 }
 
 impl Before {
-    /// What a reader must know of all numbers below: the mark of a table of ours, and what nobody has said.
+    /// Marks of all numbers below: the mark of a table of plimsoll, and what no one has said.
     fn marks(&self) -> impl Iterator<Item = String> {
         let untold = match (self.distance, self.shards) {
             (Some(_), Some(_)) => None,
@@ -373,7 +373,10 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
         assert!(table("| one | 1 | 2 |").unwrap_err().to_string().contains("no number of users"));
         assert!(table("| 1 | 2 |").unwrap_err().to_string().contains("1 cells, and 2 sizes"));
         assert!(
-            table("| 1 | 2 | 3 |\n| 1 | 2 | 3 |").unwrap_err().to_string().contains("there twice")
+            table("| 1 | 2 | 3 |\n| 1 | 2 | 3 |")
+                .unwrap_err()
+                .to_string()
+                .contains("twice in the table")
         );
         assert_eq!(table("| 1 | 2 | |").unwrap().cells.len(), 1, "an empty cell is none");
         assert!(table("| 0 | 1 | 2 |").unwrap_err().to_string().contains("no number of users"));

@@ -48,7 +48,7 @@ pub struct NdjsonRequest {
 /// Reads one line.
 ///
 /// # Errors
-/// What is wrong with it, and what to do next.
+/// The problem with it, and the remedy.
 pub fn parse_line(line: &[u8]) -> Result<NdjsonRequest, Problem> {
     request_of(line, None)
 }
@@ -278,7 +278,7 @@ mod tests {
         for (line, expected) in [
             (r#"{"path":"/","metod":"GET"}"#, r#"unknown key "metod"; did you mean "method"?"#),
             (r#"{"path":"/","zzz":1}"#, r#"unknown key "zzz"; known are method"#),
-            (r#"{"path":"/","path":"/"}"#, "stands twice"),
+            (r#"{"path":"/","path":"/"}"#, "is a duplicate"),
             (r#"{"method":"GET"}"#, r#"no "path""#),
             (r#"{"path":"a"}"#, "does not start with '/'"),
             (r#"{"path":"/a b"}"#, "blank in the URL at column 3"),

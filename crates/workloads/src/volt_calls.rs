@@ -50,7 +50,7 @@ pub struct CallSet {
 }
 
 impl CallSet {
-    /// Reads calls; `classes` are told apart by their text.
+    /// Reads calls; `classes` are distinguished by their text.
     ///
     /// # Errors
     /// A text without calls, or one that cannot be made.
@@ -145,7 +145,7 @@ fn value_of((word, is_quoted): &(String, bool)) -> Value<'_> {
     }
 }
 
-/// Words parted by blanks or commas, and whether each stood in single quotes, of which two are one.
+/// Words separated by blanks or commas, and whether each stood in single quotes, of which two are one.
 fn words_of(text: &str) -> Result<Vec<(String, bool)>, &'static str> {
     let mut words = Vec::new();
     let mut chars = text.chars().peekable();
@@ -225,7 +225,7 @@ impl Sessions<Volt> for CallSessions {
     }
 }
 
-/// Why a reply is no answer, in the server's own words.
+/// Reason why a reply is no answer, in the server's own words.
 #[must_use]
 pub fn said(reply: &Response<'_>) -> String {
     if reply.is_success() {
@@ -238,7 +238,7 @@ pub fn said(reply: &Response<'_>) -> String {
     }
 }
 
-/// How a reply looked.
+/// The way a reply looked.
 #[must_use]
 pub fn told(reply: &Response<'_>) -> String {
     let (status, tables) = (reply.status, reply.tables.len());
@@ -283,10 +283,10 @@ mod tests {
     #[test]
     fn what_cannot_be_called_is_named_by_its_line() {
         let said = |text| CallSet::parse(text, &mut Classes::default()).unwrap_err().to_string();
-        assert!(said("-- nothing\n").contains("no statement"));
-        assert!(said("SELECT 1\nexec\n").starts_with("line 2: no procedure"));
-        assert!(said("exec 'Vote' 1").starts_with("line 1: no procedure"));
-        assert!(said("exec Vote 'open").contains("left open"));
+        assert!(said("-- nothing\n").contains("has no statement"));
+        assert!(said("SELECT 1\nexec\n").starts_with("line 2: the procedure is missing"));
+        assert!(said("exec 'Vote' 1").starts_with("line 1: the procedure is missing"));
+        assert!(said("exec Vote 'open").contains("not closed"));
     }
 
     #[test]

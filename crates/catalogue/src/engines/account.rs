@@ -1,4 +1,4 @@
-//! Whose processes and files an engine's are, where it refuses to be root's.
+//! User whose processes and files an engine's are, if the engine does not run as root.
 
 use anyhow::Result;
 use plimsoll_job::usage::usage;

@@ -6,7 +6,7 @@ use plimsoll_job::usage::usage;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How Java comes to a machine.
+/// The way Java comes to a machine.
 const INSTALL: &str = "apt-get install default-jdk-headless";
 
 /// A Java that an engine can use.

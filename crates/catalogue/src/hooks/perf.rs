@@ -29,7 +29,7 @@ const MEMORY: [&str; 10] = [
 pub struct Monitor {
     /// Seconds between two samples.
     interval: u16,
-    /// Whether it runs.
+    /// True if it runs.
     enabled: bool,
     /// `memstat`: more names of /proc/meminfo. `netstat`: more counters, such as `TcpExt.ListenOverflows`.
     additional_counters: Vec<String>,

@@ -42,7 +42,7 @@ enum What {
     Queries(QueryArgs),
 }
 
-/// Which text.
+/// Source of the text.
 #[derive(Args, Debug)]
 pub struct SourceArgs {
     /// bundled, debian, synthetic, or ndjson:FILE.

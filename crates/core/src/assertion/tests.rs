@@ -36,14 +36,14 @@ fn mistakes_are_told_in_one_line() {
         ("global", "a metric is missing"),
         ("global p95", "a condition is missing"),
         ("global speed < 5", "'speed' is not a metric"),
-        ("global p0 < 5ms", "no percentile"),
+        ("global p0 < 5ms", "not a percentile"),
         ("global p95 < 500", "has no unit"),
         ("global p95 < fast", "no duration"),
         ("global p95 ~ 5ms", "is not a condition"),
         ("global failed.percent < 101%", "more than 100"),
         ("global rate > -1", "is not a number"),
         ("global rate between 5 and 3", "above the upper"),
-        ("global rate deviates 5 by x", "no share"),
+        ("global rate deviates 5 by x", "not a share"),
         ("class \"x p95 < 1s", "not closed"),
     ] {
         let message = text.parse::<Assertion>().unwrap_err().to_string();

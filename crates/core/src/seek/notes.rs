@@ -5,7 +5,7 @@ use super::finding::{Finding, Verdict};
 use super::watch::Watched;
 use crate::schedule::Arrivals;
 
-/// Who arrives at the times that a search draws.
+/// Things that arrive at the times of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arriving {
     /// Requests.
@@ -263,7 +263,7 @@ mod tests {
         for part in [
             "Arrivals were evenly spaced",
             "11,500 requests near the line are worth 230 independent ones",
-            "An interval of +- 5 % takes about 497 s in all.",
+            "An interval of +- 5 % takes about 497 s in total.",
         ] {
             assert!(text.contains(part), "no '{part}' in {text}");
         }
@@ -271,7 +271,7 @@ mod tests {
         assert!(
             notes(&wide, Arrivals::Poisson, Arriving::Requests)
                 .join(" ")
-                .contains("takes about 120 min in all")
+                .contains("takes about 120 min in total")
         );
     }
 

@@ -1,4 +1,4 @@
-//! What a search says at its end, and why.
+//! Verdict of a search, with reasons.
 
 use super::finding::{Finding, Verdict};
 use super::fit::Fit;
@@ -138,7 +138,7 @@ impl Search<'_> {
         (Verdict::Ok, reported)
     }
 
-    /// What is to be said of a certified rate that is missing, or not below the estimate.
+    /// Remark about a certified rate that is missing, or not below the estimate.
     fn about_the_headline(&self) -> &'static str {
         let Some((fit, _)) = self.fit.filter(|_| self.is_founded()) else { return "" };
         match &self.certified {
@@ -218,7 +218,7 @@ impl Search<'_> {
         Some(fit)
     }
 
-    /// How the capacity went up and down, in words.
+    /// The way the capacity went up and down, in words.
     fn what_changed(&self) -> String {
         let said: Vec<String> = self
             .changes

@@ -10,13 +10,13 @@ use crate::histogram::Histogram;
 /// The judgement of the generator.
 #[derive(Debug, Default)]
 pub(super) struct Judgement {
-    /// Why the figures are not the target's, whatever they are; nothing where they are.
+    /// Reason why the figures are not the target's, whatever they are; nothing where they are.
     pub limits: Vec<String>,
-    /// Why the bulk of the response times is the generator's own, if it is.
+    /// Reason why the bulk of the response times is the generator's own, if it is.
     pub late: Option<String>,
-    /// How a limit of connections shaped the figures, if it did.
+    /// The way a limit of connections shaped the figures, if it did.
     pub connections: Option<String>,
-    /// How far figures may be off that are the target's all the same.
+    /// Errors of figures that are still the target's.
     pub effects: Vec<String>,
     /// The same as numbers, always.
     pub bounds: Bounds,
@@ -143,7 +143,7 @@ fn own_ns_a_round(evidence: &Evidence<'_>) -> Option<(f64, f64)> {
     Some((round_ns, own_ns + round_ns * evidence.health.withheld()))
 }
 
-/// How many times the requests an ideal generator would have got through the same slots: each was held for the target's
+/// Ratio of the requests that an ideal generator would have got through the same slots: each was held for the target's
 /// time and for what this process added to it, the judging of its reply too. No more than were refused.
 fn freed_slots(evidence: &Evidence<'_>) -> f64 {
     let (totals, ledger) = (evidence.totals, &evidence.totals.ledger);
@@ -255,8 +255,8 @@ fn who_withheld(health: &Health, measured_s: f64, least_s: f64) -> Vec<String> {
         .collect()
 }
 
-/// Whether the bulk of the response times is the generator's own. One short stall in the tail is not: it is an effect. Nor is
-/// the wait for a connection if their number is limited: it has its own verdict.
+/// Returns the reason if the bulk of the response times is the generator's own. One short stall in the tail is not: it
+/// is an effect. Nor is the wait for a connection if their number is limited: it has its own verdict.
 fn late(evidence: &Evidence<'_>, times: (&Histogram, &Histogram)) -> Option<String> {
     let delays = own_delays(evidence.totals, evidence.connections == ConnectionLimit::Grown);
     let count = times.0.count() as f64;
@@ -323,7 +323,7 @@ fn cause(evidence: &Evidence<'_>) -> String {
     said
 }
 
-/// How far the percentiles may be too high or, under a closed load, too low.
+/// Returns the error of the percentiles: too high or, in a closed model, too low.
 fn latency_effect(
     evidence: &Evidence<'_>,
     bounds: &Bounds,
@@ -346,7 +346,7 @@ fn latency_effect(
     (!moved.is_empty()).then(|| format!("{}: {}", moved.join(", "), cause(evidence)))
 }
 
-/// How far the rate may be too low.
+/// Returns the error of the rate, which may be too low.
 fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     let (shown, fastest) = (evidence.rates.ok_per_s, bounds.ok_per_s[1]);
     let noticeable = fastest > shown * (1.0 + NOTICEABLE_SHARE);
@@ -365,7 +365,7 @@ fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     })
 }
 
-/// Whether a limit of connections shaped the result, and whose it was.
+/// Returns the reason if a limit of connections shaped the result, and whose limit it was.
 fn waiting(evidence: &Evidence<'_>, measured: &Histogram) -> Option<String> {
     let totals = evidence.totals;
     let waits = &totals.delays.connection;

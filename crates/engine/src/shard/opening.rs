@@ -156,7 +156,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// The target will not have us: nothing that comes after will mend that.
+    /// The target will not have us: nothing that comes after will fix that.
     pub(super) fn turned_out(&mut self, why: &'static str) {
         self.course.refuse(why);
         if self.course.has_begun() {

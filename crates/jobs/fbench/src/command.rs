@@ -232,7 +232,7 @@ impl FbenchArgs {
             .collect()
     }
 
-    /// What the Host header and TLS ask for, when `-A` says so.
+    /// Returns the authority of `-A` for the Host header and TLS.
     fn named_authority(&self, tls: bool) -> Result<Option<Authority>> {
         let Some(text) = &self.authority else { return Ok(None) };
         let host = text.rsplit_once('@').map_or(text.as_str(), |(_, host)| host);
@@ -417,7 +417,7 @@ fn sums(end: &RunEnd, skipped: u64) -> FbenchSums {
     FbenchSums { clients_ended: end.clients_measured, elapsed_ns: end.client_elapsed_ns, skipped }
 }
 
-/// Whether arguments came from a link that is named after the original.
+/// Returns the command if the program was started through a link with the original's name.
 #[must_use]
 pub fn link_command(program: &str) -> Option<&'static str> {
     match program {

@@ -1,4 +1,4 @@
-//! The job `fbench`: vespa-fbench's flags, query files, output files and summary, with its counting mended; and the two
+//! The job `fbench`: vespa-fbench's flags, query files, output files and summary, with its counting fixed; and the two
 //! programs that come with it.
 
 mod command;

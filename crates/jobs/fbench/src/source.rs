@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// What the flags say about files.
+/// File options of the command line.
 pub struct SourceOptions<'a> {
     /// `-q`.
     pub pattern: &'a str,

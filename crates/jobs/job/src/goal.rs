@@ -12,7 +12,7 @@ use plimsoll_core::units::Span;
 /// Longest budget.
 const BUDGET_MAX: Span = Span::seconds(24 * 3600);
 
-/// What the user asked for.
+/// TLS options of the user.
 pub struct Wish<'a> {
     /// Limits to hold.
     pub slo: &'a [ClassSlo],
@@ -28,7 +28,7 @@ pub struct Wish<'a> {
     pub start_per_s: f64,
     /// Highest rate to offer, requests per second.
     pub most_per_s: f64,
-    /// How it is sought.
+    /// The way it is sought.
     pub method: Method,
 }
 
@@ -65,12 +65,12 @@ impl Wish<'_> {
     }
 }
 
-/// How long a request may take where the user named no timeout: what is late by twice the limit is late enough.
+/// Longest time that a request may take where the user named no timeout: what is late by twice the limit is late enough.
 pub fn timeout(goal: &Goal) -> Span {
     Span { ns: (2e9 * goal.limit_s) as u64 + 1_000_000_000 }
 }
 
-/// What the search calls the limits, and each limit's longest response time, ns.
+/// Labels of the limits, and each limit's longest response time, ns.
 fn limits(slo: &[ClassSlo]) -> Result<(Vec<Limit>, Vec<u64>)> {
     if slo.len() > LIMITS_MAX {
         return Err(usage(format!("--slo: at most {LIMITS_MAX} limits at once")));

@@ -1,4 +1,4 @@
-//! How the load line is sought: by plimsoll's own method, or by another tool's for comparison.
+//! The way the load line is sought: by plimsoll's own method, or by another tool's for comparison.
 
 use crate::signals::is_stopped;
 use crate::usage::usage;

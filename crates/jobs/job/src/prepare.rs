@@ -36,15 +36,15 @@ use std::sync::Arc;
 
 /// A run that can start.
 pub struct Prepared {
-    /// What the engine does.
+    /// Plan of the engine.
     pub plan: ShardPlan,
     /// One a shard.
     pub sessions: Vec<Box<dyn Sessions<Http> + Send>>,
     /// Names of the classes, by index.
     pub class_names: Vec<String>,
-    /// How many different requests the source holds, if known.
+    /// Number of different requests that the source holds, if known.
     pub distinct_requests: Option<u64>,
-    /// What the sessions leave to tell at the end.
+    /// Problems of the sessions, reported at the end.
     pub troubles: Troubles,
 }
 
@@ -323,7 +323,7 @@ fn form_of(scenario: &Scenario, url: &Url) -> Result<Form> {
     })
 }
 
-/// How hits are counted: by itself where the requests look like searches.
+/// The way hits are counted: by itself where the requests look like searches.
 fn hit_counter(scenario: &Scenario, source: &Source) -> Result<Option<HitCounter>> {
     match scenario.hits.as_str() {
         "off" => Ok(None),

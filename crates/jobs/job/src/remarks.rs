@@ -1,5 +1,4 @@
-//! What a careful reader should know of a run's requests: why they failed, and when there were too few, or when connections
-//! did not last.
+//! Remarks on a run's requests: why they failed, and when there were too few, or when connections did not last.
 
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::scenario::Scenario;
@@ -29,7 +28,7 @@ fn hint(kind: &str, reason: &str, scenario: &Scenario) -> Option<&'static str> {
         }
         "tls" if reason.contains("http://") => None,
         "tls" if reason.contains("ApplicationProtocol") && scenario.http2 => {
-            Some("; the server may not support HTTP/2: leave out --http2")
+            Some("; the server does not seem to support HTTP/2: leave out --http2")
         }
         "tls" if reason.contains("ertificate") && fbench => {
             Some("; trust its authority with -T FILE")
@@ -41,7 +40,7 @@ fn hint(kind: &str, reason: &str, scenario: &Scenario) -> Option<&'static str> {
     }
 }
 
-/// What is odd about the requests of a run at one load, whatever its verdict.
+/// Remarks on the requests of a run at one load, regardless of its verdict.
 pub fn remarks(scenario: &Scenario, end: &RunEnd) -> Vec<String> {
     let (ledger, counters) = (&end.totals.ledger, &end.totals.counters);
     let mut remarks = Vec::new();
@@ -102,7 +101,7 @@ mod tests {
     fn a_run_that_was_over_at_once_says_so() {
         assert!(too_little(1, 10.0).unwrap().starts_with("1 answer "));
         assert!(too_little(4, 0.001).unwrap().contains("too few"));
-        assert!(too_little(100_000, 0.07).unwrap().contains("over in 70.0 ms"));
+        assert!(too_little(100_000, 0.07).unwrap().contains("took only 70.0 ms"));
         assert_eq!(too_little(100, 1.0), None);
     }
 
@@ -129,7 +128,7 @@ mod tests {
         let fbench = Scenario { job: "fbench".to_owned(), ..Scenario::default() };
         assert!(told("tls", unknown, &fbench).ends_with("trust its authority with -T FILE"));
         let odd = "the reply does not begin with HTTP/1.";
-        assert!(told("protocol", odd, &plain).ends_with("needs --http2"));
+        assert!(told("protocol", odd, &plain).ends_with("use --http2"));
         let two = Scenario { http2: true, ..Scenario::default() };
         assert!(!told("protocol", odd, &two).contains("--http2"));
         assert_eq!(

@@ -22,7 +22,7 @@ impl SearchProgress {
         Self::lasting(goal.budget_s, goal.budget_s, quiet)
     }
 
-    /// For a whole of so many seconds, of which the search may take `budget_s`.
+    /// For a whole of this many seconds, of which the search may take `budget_s`.
     #[must_use]
     pub fn lasting(seconds: f64, budget_s: f64, quiet: bool) -> Self {
         let line = Line::new(Some(seconds.ceil() as u64), MESSAGE, quiet);

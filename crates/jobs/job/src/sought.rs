@@ -23,7 +23,7 @@ pub struct Quest<'a> {
     pub method: Method,
     /// Arrivals of requests, calls or users.
     pub arrivals: Arrivals,
-    /// Which of them.
+    /// Requests or users.
     pub arriving: Arriving,
     /// True if the line is followed.
     pub watches: bool,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// An `http://` or `https://` address, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Host, port and whether TLS is spoken.
+    /// Host, port and whether TLS is used.
     pub authority: Authority,
     /// Path and query, beginning with `/`.
     pub target: String,

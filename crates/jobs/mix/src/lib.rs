@@ -26,16 +26,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// When the whole ends.
+/// End of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Until {
-    /// When both have come to their own ends.
+    /// After both loads have ended.
     #[default]
     Both,
-    /// When the queries' time is over; what is not fed by then is left.
+    /// After the duration of the queries; the rest of the input is not fed.
     Queries,
-    /// When everything is fed.
+    /// After the whole input was fed.
     Feed,
 }
 
@@ -55,7 +55,7 @@ fn name() -> String {
     "mix".to_owned()
 }
 
-/// Whether the text is a mix: it has a table of the feed's.
+/// Returns true if the text is a mix: it has a table of the feed's.
 pub fn is_mix(text: &str) -> bool {
     text.parse::<toml::Table>().is_ok_and(|table| table.get("feed").is_some_and(|f| f.is_table()))
 }
@@ -81,7 +81,7 @@ pub fn run(path: &Path, text: &str, output: &Output, dry_run: bool) -> Result<u8
     run_mix(&mix, output).with_context(|| shown.to_string())
 }
 
-/// What the seconds of the queries are added up to.
+/// Sums over the seconds of the queries.
 #[derive(Default)]
 struct Parts {
     while_feeding: Sum,

@@ -18,7 +18,7 @@ pub fn payload(seed: u64) -> Arc<Vec<u8>> {
     Arc::new((0..PAYLOAD_BYTES).map(|_| SIGNS[rng.below(62) as usize]).collect())
 }
 
-/// The sessions of one shard. Each target is a class of its own, so that instances can be told apart.
+/// The sessions of one shard. Each target is a class of its own, so that instances can be distinguished.
 pub struct RankSessions {
     payload: Arc<Vec<u8>>,
     classes: u16,

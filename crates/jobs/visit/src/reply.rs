@@ -37,7 +37,7 @@ pub struct ReplyReader {
     place: Place,
     /// Bytes that are not used up.
     held: Vec<u8>,
-    /// How far the search for the end of the current document or line has come.
+    /// State of the search for the end of the current document or line.
     end: ContainerEnd,
     line_scanned: usize,
 }

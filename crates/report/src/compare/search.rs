@@ -18,11 +18,11 @@ pub struct SearchComparison {
     pub columns: Vec<[Option<String>; 2]>,
     /// The rows of all tables.
     pub rows: Vec<Row>,
-    /// How columns grow with users.
+    /// The way columns grow with users.
     pub growth: Vec<Growth>,
     /// Cells that are in both matrices.
     pub ratios: Vec<Ratio>,
-    /// What one was asked otherwise than the other, a short sentence each: their numbers differ by that too.
+    /// Differences between the settings of the two, a short sentence each: their numbers differ by that too.
     pub differences: Vec<String>,
 }
 
@@ -41,13 +41,13 @@ pub struct Row {
     pub users: u32,
     /// A rate a column; none where it was withheld or not measured.
     pub ok_per_s: Vec<Option<f64>>,
-    /// Which of them were withheld.
+    /// Flags of withheld cells.
     pub withheld: Vec<bool>,
-    /// What a reader must know beside each number.
+    /// Marks beside each number.
     pub marks: Vec<Vec<String>>,
 }
 
-/// How a column grows.
+/// The way a column grows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Growth {
     /// `A` or `B`.
@@ -64,7 +64,7 @@ pub struct Growth {
     pub speedup: Option<(u32, f64)>,
     /// The knee, users.
     pub knee_users: Option<f64>,
-    /// Whether the highest rate is at the most users, so that the knee may lie beyond.
+    /// True if the highest rate is at the most users, so that the knee may lie beyond.
     pub still_growing: bool,
 }
 
@@ -87,19 +87,19 @@ pub struct Ratio {
     pub b_per_s: f64,
     /// B over A.
     pub ratio: f64,
-    /// Whether the intervals of both lie apart; none where one has none.
+    /// True if the intervals of both lie apart; none where one has none.
     pub apart: Option<bool>,
-    /// What a reader must know beside A's number and B's.
+    /// Marks beside A's number and B's.
     pub marks: [Vec<String>; 2],
 }
 
-/// What of a matrix's scenario its numbers depend on, beside what their own rows and columns say.
+/// Settings of a matrix on which its numbers depend, besides those of their rows and columns.
 const ASKED: [&str; 14] = [
     "corpus", "seed", "order", "duration", "warmup", "passes", "timeout", "think", "pace",
     "profile", "rows", "checks", "hits", "queries",
 ];
 
-/// What B was asked otherwise than A, by their scenarios; nothing where one of them was not measured here.
+/// Differences between the settings of A and B; nothing where one of them was not measured here.
 pub(super) fn differences(a: &Value, b: &Value) -> Vec<String> {
     let measured = |scenario: &Value| scenario.get("queries").is_some();
     if !measured(a) || !measured(b) {
@@ -187,7 +187,7 @@ fn ratio(a: &Cell, b: &Cell) -> Option<Ratio> {
     })
 }
 
-/// What stands below a table, and is pointed to from its cells.
+/// Notes below a table, with references from its cells.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -392,7 +392,7 @@ mod tests {
             text.contains("B  index, 64MB: X(5)/X(1) = 3.00, knee at 3.0 users; still growing"),
             "{text}"
         );
-        assert!(text.contains("No cell is in both"), "{text}");
+        assert!(text.contains("no cell in common"), "{text}");
     }
 
     #[test]

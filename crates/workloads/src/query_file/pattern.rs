@@ -148,7 +148,7 @@ impl FilePattern {
         if self.number.is_some() { &mut self.after } else { &mut self.before }
     }
 
-    /// Whether each number has a file of its own.
+    /// Returns true if each number has a file of its own.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         self.number.is_some()

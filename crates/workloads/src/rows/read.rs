@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// What some programs write at the beginning of a text to say that it is UTF-8.
+/// Byte order mark that some programs write at the beginning of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 fn no_row(path: &Path) -> InputError {
@@ -217,7 +217,7 @@ impl Rows {
     }
 }
 
-/// Where in a value of CSV a byte stands.
+/// Position of a byte in a CSV value.
 #[derive(Clone, Copy)]
 enum Marks {
     /// At its beginning.

@@ -9,7 +9,7 @@ use super::Rows;
 use super::template::{TemplateError, first_place};
 use super::text::value;
 
-/// What ends a line, and a comment with it.
+/// Characters that end a line, and a comment with it.
 const NEW_LINE: [char; 2] = ['\n', '\r'];
 
 /// A text as SQL has it between quotes, whatever is in it.
@@ -23,7 +23,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// What stands around a place.
+/// Context of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Around {
     /// Nothing.

@@ -54,7 +54,7 @@ pub(super) mod tests {
         assert_eq!(told("{{c}}"), "'{{c}}' is not a column of the rows; they have a, b");
         assert!(told("{{a}").contains("is not closed"));
         let bad = rows(b"a\n\xff\n\0\n");
-        assert!(fill_text("{{a}}", &bad, 0).unwrap_err().to_string().contains("no UTF-8"));
+        assert!(fill_text("{{a}}", &bad, 0).unwrap_err().to_string().contains("not UTF-8"));
         assert!(fill_text("{{a}}", &bad, 1).unwrap_err().to_string().contains("NUL"));
     }
 }

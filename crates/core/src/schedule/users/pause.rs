@@ -65,7 +65,7 @@ impl Pause {
         }
     }
 
-    /// How long it is on average, ns. That a normal draw is never below 0 makes it longer than its mean where that is within
+    /// Time that it is on average, ns. That a normal draw is never below 0 makes it longer than its mean where that is within
     /// a few deviations of 0; what else is cut off makes no difference that matters.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {

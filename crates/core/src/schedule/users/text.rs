@@ -1,6 +1,6 @@
 //! Reading and writing a profile: `ramp 100 during 10s, constant 20/s during 1m randomized`, or in Gatling's words.
 //!
-//! Words are parted by blanks, brackets and the dots before a word, so that
+//! Words are separated by blanks, brackets and the dots before a word, so that
 //! `rampUsers(100).during(10.seconds)` reads as `rampUsers 100 during 10 seconds`.
 
 use super::profile::{ProfileError, Stairs, UserProfile, UserStep};
@@ -62,7 +62,7 @@ fn steps_of<'a>(text: &'a str) -> Vec<(usize, Vec<Word<'a>>)> {
 struct Reader<'a> {
     words: Vec<Word<'a>>,
     at: usize,
-    /// Where the text of the step ends.
+    /// End of the step's text.
     end: usize,
 }
 

@@ -34,22 +34,22 @@ const CONNECTIONS_HTTP2: u32 = 8;
 const CONNECTIONS_HTTP1_MAX: u32 = 256;
 /// Requests that a connection of HTTP/2 carries, if the target takes as many.
 const STREAMS_MAX: u32 = 512;
-/// How long an operation may take unless it was said; the server's own limit.
+/// Longest time that an operation may take unless it was said; the server's own limit.
 const TIMEOUT: Span = Span::seconds(180);
-/// How long a feed may last: every wait in it has a limit of its own.
+/// Longest time that a feed may last: every wait in it has a limit of its own.
 const FOR_EVER: Span = Span::seconds(365 * 86_400);
-/// How often the watch looks.
+/// Interval at which the watch looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A feed that can run.
 pub struct Task {
     /// The scenario as the record keeps it.
     pub scenario: Scenario,
-    /// What the engine does.
+    /// Plan of the engine.
     pub plan: ShardPlan,
     /// The version of HTTP.
     pub http: Http,
-    /// What all shards share.
+    /// State shared by all worker threads.
     pub feed: Arc<Feed>,
     forms: Arc<Vec<FeedForm>>,
     sources: Vec<Source>,
@@ -58,7 +58,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Opens the files, looks for the target, and finds out which version of HTTP it speaks. `may_end_early`: somebody
+    /// Opens the files, looks for the target, and finds out which version of HTTP it speaks. `may_end_early`: someone
     /// may end it before everything is fed, and that is no failure.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Task {
         Ok(Self { scenario, plan, http, feed, forms, sources, skip, deadline_ns })
     }
 
-    /// Begins to read, on a thread that nobody waits for: standard input may have nothing to say for ever.
+    /// Begins to read, on a thread that no one waits for: standard input may have nothing to say for ever.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -229,7 +229,7 @@ fn scenario_of(asked: &FeedScenario) -> Scenario {
     }
 }
 
-/// The most operations that may be under way.
+/// The most operations that may be in flight.
 fn inflight_limit(asked: &FeedScenario, http2: bool) -> u32 {
     match (asked.inflight, http2) {
         (Some(own), _) => own,

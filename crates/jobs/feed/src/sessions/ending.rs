@@ -1,4 +1,4 @@
-//! How operations end: settled, out of time, or left over at the end of the feed.
+//! The way operations end: settled, out of time, or left over at the end of the feed.
 
 use super::FeedSessions;
 use crate::slots::Stage;
@@ -102,7 +102,7 @@ impl FeedSessions {
         self.slots.release(number);
     }
 
-    /// What is held when the feed ends was not accepted, as far as is known.
+    /// Ends operations that are held at the end of the feed: they were not accepted, as far as is known.
     pub(super) fn leave(mut self) {
         let over = self.is_over() && !self.feed.is_stopped();
         self.tally.window = self.window.size();

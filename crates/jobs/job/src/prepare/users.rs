@@ -1,4 +1,4 @@
-//! What users ask, and the rows that requests are filled with.
+//! Requests of users, and the rows that fill them.
 
 use super::{Source, SourceKind};
 use crate::usage::usage;
@@ -38,7 +38,7 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     Err(usage(wrong))
 }
 
-/// What each user asks; `None` in models without users.
+/// Requests of each user; `None` in models without users.
 pub(super) fn script(scenario: &Scenario, source: &Source) -> Result<Option<Script>> {
     if !matches!(scenario.load, LoadModel::Users { .. }) {
         return Ok(None);
@@ -52,7 +52,7 @@ pub(super) fn script(scenario: &Scenario, source: &Source) -> Result<Option<Scri
     script_of(scenario, rendered.per_target[0].len())
 }
 
-/// What each user asks of so many requests; `None` in models without users.
+/// Requests of each user out of this many; `None` in models without users.
 ///
 /// # Errors
 /// An order that is none, or more than a user can ask.

@@ -1,6 +1,6 @@
 //! Loading a text into PostgreSQL: `COPY` of as many documents at a time as other engines get in a bulk request.
 //!
-//! A `COPY` is done as a whole or not at all. One whose connection broke is not sent again, since nobody knows which of
+//! A `COPY` is done as a whole or not at all. One whose connection broke is not sent again, since no one knows which of
 //! the two it was, and documents that are there twice would end the second one.
 
 use super::{BATCH_BYTES, BATCH_DOCUMENTS, LoadTally};
@@ -22,7 +22,7 @@ pub struct CopySessions<R> {
     over: bool,
     statement: String,
     data: Vec<u8>,
-    /// Documents and bytes under way, one entry a client.
+    /// Documents and bytes in flight, one entry a client.
     under_way: Vec<(u64, u64)>,
     tally: Arc<LoadTally>,
     give_up: Arc<AtomicBool>,

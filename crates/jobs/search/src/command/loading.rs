@@ -32,16 +32,16 @@ const ORDER_WITHIN: Span = Span::seconds(120);
 const REFRESH_WITHIN: Span = Span::seconds(3600);
 /// Longest time of one bulk request.
 const BULK_WITHIN: Span = Span::seconds(300);
-/// How long documents that were acknowledged may take to be found.
+/// Longest time that documents that were acknowledged may take to be found.
 const FOUND_WITHIN: Span = Span::seconds(300);
-/// Counts in a row that were not answered, after which nobody is there any more.
+/// Counts in a row that were not answered, after which no one is there any more.
 const GONE_MAX: u32 = 100;
 /// Between two counts.
 const COUNT_EVERY: Duration = Duration::from_millis(50);
 /// Connections for documents that are written one by one.
 const SINGLE_LOADERS: u32 = 32;
 
-/// What is to be loaded, and where.
+/// Text to ingest, and its destination.
 pub struct Order<'a> {
     /// The text.
     pub text: &'a Text,
@@ -51,14 +51,14 @@ pub struct Order<'a> {
     pub shards: u32,
     /// Connections.
     pub loaders: u32,
-    /// Whether an index that is there and whole is used as it is.
+    /// True if an index that is there and whole is used as it is.
     pub reuse: bool,
 }
 
-/// Loads a text. What goes wrong is in the load's `trouble`.
+/// Ingests a text. A failure is in the load's `trouble`.
 ///
 /// # Errors
-/// When somebody stops the program, or it fails itself.
+/// When the user stops the program, or it fails itself.
 pub fn load(engine: &Engine, name: &str, order: &Order<'_>, shown: &Shown) -> Result<Load> {
     let mut load = Load {
         engine: name.to_owned(),
@@ -96,7 +96,7 @@ pub fn load(engine: &Engine, name: &str, order: &Order<'_>, shown: &Shown) -> Re
     Ok(load)
 }
 
-/// Whether an index is there from before, with all of this text in it and all that is made after a load.
+/// Returns true if an index with all of this text, and everything made after ingesting, exists from before.
 fn is_there(server: &Server, order: &Order<'_>) -> Result<bool> {
     let found = told(server, server.dialect.count_whole(order.index))?;
     if found != Ok(Some(order.text.documents)) {
@@ -283,7 +283,7 @@ fn until_found(server: &Server, order: &Order<'_>) -> Result<(f64, Option<String
 /// Removes an index that is no longer needed; that it cannot be removed is no trouble of a cell's.
 ///
 /// # Errors
-/// When somebody stops the program.
+/// When the user stops the program.
 pub fn remove(server: &Server, index: &str) -> Result<()> {
     take_away(server, index).map(|_| ())
 }

@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Shown {
-    /// For so many cells, of which some were finished in earlier sittings.
+    /// For this many cells, of which some were finished in earlier sittings.
     #[must_use]
     pub fn new(planned: usize, done: usize, quiet: bool) -> Self {
         let bar = Line::new(Some(planned as u64), MESSAGE, quiet);
@@ -65,7 +65,7 @@ impl Shown {
         }
     }
 
-    /// How long so many cells will take at least.
+    /// Time that this many cells will take at least.
     pub fn planned(&self, cells: usize, each_s: f64) {
         self.line(&format!(
             "{} of {} each: {}, and the time for ingesting",
@@ -75,7 +75,7 @@ impl Shown {
         ));
     }
 
-    /// What goes on now, without figures.
+    /// Shows the present activity, without figures.
     pub fn doing(&self, what: &str) {
         self.say(self.state().done, vec![what.to_owned()]);
     }

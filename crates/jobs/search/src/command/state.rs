@@ -29,7 +29,7 @@ pub struct CellPart {
     pub totals: Option<IntervalLine>,
 }
 
-/// What was finished in earlier sittings, and a place for what is finished in this one.
+/// Results of earlier sessions, and those of this one.
 pub struct State {
     /// The record's folder; none where no record is kept.
     pub folder: Option<RunFolder>,
@@ -45,7 +45,7 @@ pub struct State {
     pub answers: Vec<Answer>,
     /// Time spent in earlier sittings.
     pub before: TimeSpent,
-    /// Whether this is not the first sitting.
+    /// True if this is not the first sitting.
     pub resumed: bool,
     /// Held as long as this process is at the folder.
     _alone: Option<Alone>,
@@ -191,8 +191,8 @@ fn read_all<T: DeserializeOwned>(folder: &Path, beginning: &str) -> Result<Vec<T
         .collect()
 }
 
-/// The newest record of exactly this matrix in a folder of records, where it is unfinished: what was measured anew since is
-/// not gone back behind.
+/// The newest record of exactly this matrix in a folder of records, where it is unfinished: what was measured again since is
+/// not resumed.
 #[must_use]
 pub fn unfinished(runs: &Path, spec: &MatrixSpec) -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = fs::read_dir(runs)

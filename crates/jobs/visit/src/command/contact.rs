@@ -1,4 +1,4 @@
-//! What is asked before a visit: which clusters there are, and whether the target takes the request at all.
+//! Requests before a visit: which clusters there are, and whether the target takes the request at all.
 //!
 //! A streamed reply begins with its status, and only then is the request looked at: what is wrong with a selection is then
 //! said nowhere. So one small request goes ahead that does not stream.

@@ -1,4 +1,4 @@
-//! What a visit came to.
+//! Result of a visit.
 
 use crate::{ReplyForm, SliceTimes, Visit, VisitTotals};
 use plimsoll_core::histogram::Histogram;
@@ -13,7 +13,7 @@ pub fn shares(times: SliceTimes) -> TimeShares {
     TimeShares::of(times.wait_ns as f64, times.receive_ns as f64, times.turn_ns as f64)
 }
 
-/// How long a run took.
+/// Time that a run took.
 pub struct Took {
     /// From the first request until everything was written, s.
     pub seconds: f64,
@@ -103,7 +103,7 @@ pub fn output(result: &VisitResult) -> Waiting {
     }
 }
 
-/// Whether all that was asked for is there.
+/// Returns true if all that was asked for is there.
 pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     let ledger = &end.totals.ledger;
     let mut reasons = Vec::new();

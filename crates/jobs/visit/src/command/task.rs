@@ -1,4 +1,4 @@
-//! What is visited, and what the engine does for it.
+//! Plan of a visit, and of the engine for it.
 
 use crate::{Visit, VisitForm, VisitSessions};
 use anyhow::Result;

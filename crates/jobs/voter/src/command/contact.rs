@@ -1,4 +1,4 @@
-//! What is asked of the database before the calls and after them, on a connection of its own.
+//! Requests to the database before and after the calls, on a separate connection.
 
 use super::address::{Database, VoltAddress, authority};
 use super::stranger::looks_like;
@@ -31,7 +31,7 @@ pub enum Contact {
     Sql(Box<Exchange<Postgres>>),
 }
 
-/// The codec of calls to VoltDB, with so many under way on a connection.
+/// The codec of calls to VoltDB, with this many in flight on a connection.
 #[must_use]
 pub fn volt_of(address: &VoltAddress, depth: u32) -> Volt {
     Volt::new(Login::new(&address.user, &address.password)).with_depth(depth)
@@ -45,7 +45,7 @@ impl Contact {
     /// Logs in at every host, and keeps the first connection.
     ///
     /// # Errors
-    /// Nobody listens (the target failed), or whoever listens does not let us in, or is no database of this kind.
+    /// Nothing listens (the target failed), or whoever listens does not let us in, or is no database of this kind.
     pub fn open(database: &Database, connect_timeout: Span) -> Result<Self> {
         let targets = database.targets();
         match database {
@@ -107,7 +107,7 @@ impl Contact {
         Ok((more > 0).then_some(text).into_iter().collect())
     }
 
-    /// How many rows the key range holds.
+    /// Number of rows that the key range holds.
     ///
     /// # Errors
     /// The database does not answer, or refuses.
@@ -143,7 +143,7 @@ impl Contact {
     }
 }
 
-/// Which host leads which partition, by the targets of a run; nothing where there is one host, or where the cluster does
+/// Host leads that which partition, by the targets of a run; nothing where there is one host, or where the cluster does
 /// not say: votes then go to any host, which passes them on.
 ///
 /// # Errors
@@ -184,7 +184,7 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
     }
 }
 
-/// What all hosts of a cluster say alike.
+/// Identity of a cluster, which all its hosts report alike.
 fn cluster_of(host: Host) -> (i64, [u8; 4]) {
     (host.cluster_start_ms, host.leader_address)
 }
@@ -192,7 +192,7 @@ fn cluster_of(host: Host) -> (i64, [u8; 4]) {
 /// Logs in at every host once, and calls `@Ping` there.
 ///
 /// # Errors
-/// Nobody listens (the target failed), or whoever listens does not let us in, or is no VoltDB.
+/// Nothing listens (the target failed), or whoever listens does not let us in, or is no VoltDB.
 pub fn ping(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<()> {
     for (index, target) in targets.iter().enumerate() {
         if !targets[..index].contains(target) {
@@ -202,7 +202,7 @@ pub fn ping(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<()
     Ok(())
 }
 
-/// A connection that has proved good, and whom it leads to.
+/// A connection that has proved good, and its peer.
 fn open_volt(
     address: &VoltAddress,
     target: &Target,
@@ -228,7 +228,7 @@ fn open_volt(
 /// Logs in to PostgreSQL once, and tells whether that was over TLS.
 ///
 /// # Errors
-/// Nobody listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
+/// Nothing listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
 pub fn log_in(address: &Address, limit: Span) -> Result<bool> {
     let target = Target::resolve(&address.host, address.port);
     let end = plimsoll_job::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;

@@ -59,7 +59,7 @@ impl Default for Search {
     }
 }
 
-/// What is sought, and the longest response time of each limit, ns.
+/// The goal of the search, and the longest response time of each limit, ns.
 ///
 /// # Errors
 /// A limit that cannot be sought, or a budget that makes no sense.

@@ -1,15 +1,15 @@
-//! What answers on a port where no database of ours does: told by its first bytes.
+//! Identification of a service that is not the expected database, by its first bytes.
 
 use plimsoll_engine::target::Target;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long somebody may take to say something.
+/// Longest time that someone may take to say something.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes that tell one service from another.
 const LOOKED_AT: usize = 64;
-/// What makes a silent web server speak.
+/// Request that makes a silent web server answer.
 const HTTP_QUESTION: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 
 /// Names a service by what it says first.
@@ -32,7 +32,7 @@ fn name(said: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What the service at `target` looks like: a web server, say. `hello` is what the right one would have understood.
+/// Description of the service at `target`: a web server, say. `hello` is what the right one would have understood.
 /// Takes a few seconds at most.
 #[must_use]
 pub fn looks_like(target: &Target, hello: &[u8]) -> String {
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_silent_one_is_given_up_and_an_unknown_one_quoted() {
-        for (says, part) in [(&b""[..], "says nothing"), (b"who are you?\x07", "'who.are.you?.'")] {
+        for (says, part) in [(&b""[..], "sends nothing"), (b"who are you?\x07", "'who.are.you?.'")]
+        {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
             let thread = std::thread::spawn(move || {

@@ -155,7 +155,7 @@ fn checked(
     }
 }
 
-/// Why no rate is certified; nothing where one is, and the run is judged as any other.
+/// Reason why no rate is certified; nothing where one is, and the run is judged as any other.
 fn judged(
     tuned: &TuneResult,
     goal: &TuneGoal,

@@ -36,7 +36,7 @@ impl Matrix<'_> {
         Ok(load)
     }
 
-    /// Loads a text, once more where an engine of ours dies of it; what went wrong for good is told.
+    /// Loads a text, once more where an engine of plimsoll dies of it; what went wrong for good is reported.
     pub(super) fn loaded(
         &mut self,
         engine: &mut Engine,
@@ -51,7 +51,7 @@ impl Matrix<'_> {
         Ok(self.revive(engine, place)?.err())
     }
 
-    /// Whether an engine of ours is dead; that it will be started again is told.
+    /// Returns true if an engine that plimsoll started is dead; reports that it will be restarted.
     pub(super) fn has_died(&self, engine: &mut Engine, index: usize) -> Result<bool> {
         if !engine.is_ours() || engine.is_alive()? {
             return Ok(false);

@@ -17,7 +17,7 @@ impl Matrix<'_> {
         Ok(())
     }
 
-    /// Why all cells of a group would be withheld whatever is loaded and measured, if so.
+    /// Reason why all cells of a group would be withheld whatever is loaded and measured, if so.
     fn doomed(&self, engine: usize, probe: &Probe, group: Group) -> Option<String> {
         let dialect = self.spec.engines[engine].dialect;
         if group.shards != 1 && !dialect.has_shards() {
@@ -38,7 +38,7 @@ impl Matrix<'_> {
         })
     }
 
-    /// Keeps cells that cannot be measured; one line tells of all of them.
+    /// Keeps cells that cannot be measured; one line reports all of them.
     pub(super) fn withhold(&mut self, keys: &[CellKey], reason: &str) -> Result<()> {
         if let Some(first) = keys.first() {
             self.shown.withheld(&first.engine, keys.len(), reason);

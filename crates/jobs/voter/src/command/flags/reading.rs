@@ -1,4 +1,4 @@
-//! From words and flags to the shape of a run; what contradicts itself is told.
+//! From words and flags to the shape of a run; what contradicts itself is reported.
 
 use super::{BenchFlags, MAX_VOTES, ModeFlag, RhythmFlag, TuneByFlag, WHOLE};
 use crate::TunedLatency;
@@ -24,7 +24,7 @@ const CLIENT_CHARS_MAX: usize = 38;
 /// Most key ranges that one database is shared out in.
 const SLICES_MAX: u32 = 1_000;
 
-/// The words without a flag, told apart.
+/// The words without a flag, distinguished.
 #[derive(Debug, Default, PartialEq)]
 struct Words {
     targets: Vec<String>,
@@ -61,7 +61,7 @@ impl Words {
     }
 }
 
-/// Whether a short name may be a slip of another: one letter is wrong, or two have changed places.
+/// Returns true if a short name may be a slip of another: one letter is wrong, or two have changed places.
 fn is_slip(word: &str, name: &str) -> bool {
     let sorted = |text: &str| {
         let mut letters: Vec<u8> = text.bytes().collect();
@@ -248,7 +248,7 @@ impl BenchFlags {
     /// This client's share of the telephone numbers.
     ///
     /// # Errors
-    /// When it is no share.
+    /// When it is not a share.
     pub fn slice(&self) -> Result<Slice> {
         let wrong = || {
             usage(format!(
@@ -266,7 +266,7 @@ impl BenchFlags {
         Ok(Slice { index: index - 1, of })
     }
 
-    /// Which of several processes this is.
+    /// Returns the number of this process among several.
     ///
     /// # Errors
     /// When it is no part.
@@ -280,7 +280,7 @@ impl BenchFlags {
         }
     }
 
-    /// Whether anything is said about the election.
+    /// Returns true if anything is said about the election.
     fn has_election(&self) -> bool {
         self.names.is_some()
             || self.contestants.is_some()
@@ -288,7 +288,7 @@ impl BenchFlags {
             || self.slice != WHOLE
     }
 
-    /// Whose latency the load is tuned by.
+    /// Returns the latency by which the load is tuned.
     #[must_use]
     pub const fn tuned_latency(&self) -> TunedLatency {
         match self.tune_by {

@@ -52,7 +52,7 @@ fn every_contradiction_has_its_line() {
     let cases = [
         ("VDS", "did you mean 'VSD'"),
         ("127.0.0.1:21212", "write volt://127.0.0.1:21212"),
-        ("VSD VSM", "one preset"),
+        ("VSD VSM", "a preset is already named"),
         ("VSD --preset VSM", "named twice"),
         ("run VSD voter", "has 2"),
         ("--rhythm burst", "needs a delay"),
