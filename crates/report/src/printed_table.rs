@@ -370,7 +370,7 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
         let table =
             |row: &str| read(&format!("| Users | 1GB | 2GB |\n|---|---|---|\n{row}"), "x", 60.0);
         assert!(table("| 1 | fast | - |").unwrap_err().to_string().contains("line 3: 'fast'"));
-        assert!(table("| one | 1 | 2 |").unwrap_err().to_string().contains("no number of users"));
+        assert!(table("| one | 1 | 2 |").unwrap_err().to_string().contains("not a number of users"));
         assert!(table("| 1 | 2 |").unwrap_err().to_string().contains("1 cells, and 2 sizes"));
         assert!(
             table("| 1 | 2 | 3 |\n| 1 | 2 | 3 |")
@@ -379,7 +379,7 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
                 .contains("twice in the table")
         );
         assert_eq!(table("| 1 | 2 | |").unwrap().cells.len(), 1, "an empty cell is none");
-        assert!(table("| 0 | 1 | 2 |").unwrap_err().to_string().contains("no number of users"));
+        assert!(table("| 0 | 1 | 2 |").unwrap_err().to_string().contains("not a number of users"));
         let either = table("| 1 | 0,847 | 2 |").unwrap_err().to_string();
         assert!(either.contains("'0,847'") && either.contains("without a comma"), "{either}");
         let mixed = read("| Users | 1GB | 2TB |\n|---|---|---|\n| 1 | 2 | 3 |", "x", 60.0);

@@ -200,7 +200,7 @@ mod tests {
         const CLEAR: &[u8] = b"N";
         for (answer, must, word) in [
             (CLEAR, true, "does not speak TLS"),
-            (b"H", false, "no PostgreSQL server"),
+            (b"H", false, "not a PostgreSQL server"),
             (b"E\0\0\0\x08", false, "with an error"),
             (b"SZ\0\0\0\x05I", false, "unexpected plain text"),
         ] {

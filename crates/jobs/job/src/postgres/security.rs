@@ -206,8 +206,8 @@ mod tests {
             ("sslmode=", "invalid sslmode ''"),
             ("sslrootcert=", "is empty"),
             ("sslmode=verify-ca", "add sslrootcert=FILE"),
-            ("sslmode=verify-ca&sslrootcert=system", "verify-full only"),
-            ("sslrootcert=system&sslmode=require", "verify-full only"),
+            ("sslmode=verify-ca&sslrootcert=system", "needs sslmode=verify-full"),
+            ("sslrootcert=system&sslmode=require", "needs sslmode=verify-full"),
             ("sslpassword=secret", "unknown parameter 'sslpassword'"),
             ("SSLMODE=require", "known are sslmode"),
         ] {
