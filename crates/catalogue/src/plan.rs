@@ -9,7 +9,7 @@ use plimsoll_record::catalogue::CatalogueEntry;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What the command line says of a job's run.
+/// Command-line options of a job's run.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
     /// `-i`, as given.
@@ -145,7 +145,7 @@ impl Plan {
         Ok(out)
     }
 
-    /// What the record says of the job.
+    /// Returns the job's entry in the record.
     ///
     /// # Errors
     /// As [`Plan::command`].

@@ -1,4 +1,4 @@
-//! `plimsoll run quickstart`: everything once, on real parts, for somebody who has just arrived.
+//! `plimsoll run quickstart`: everything once, on real parts, for someone who has just arrived.
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,9 +38,9 @@ const EACH: u64 = 100;
 const CLIENTS: u32 = 8;
 /// Connections that feed.
 const FEEDERS: u32 = 32;
-/// How long written documents may take to be found.
+/// Longest time that written documents may take to be found.
 const SEARCHABLE_WITHIN: Span = Span::seconds(20);
-/// How long the index may take to come to rest after that.
+/// Longest time that the index may take to come to rest after that.
 const AT_REST_WITHIN: Span = Span::seconds(10);
 /// Share of the closed rate that the open run offers.
 const OPEN_SHARE: f64 = 0.5;
@@ -113,7 +113,7 @@ fn story(output: &Output) -> Result<u8> {
 }
 
 const NEXT: &str = "
-What next
+Next steps
   plimsoll report                 the last run once more; --format json or csv for programs
   plimsoll load URL --rate 500    your own service
   plimsoll corpus queries         the query mix, to look at

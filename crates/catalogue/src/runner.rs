@@ -25,14 +25,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// How long a command that was asked to end may take: its requests' timeout, and a little.
+/// Longest time that a command that was asked to end may take: its requests' timeout, and a little.
 const PATIENCE: Duration = Duration::from_secs(35);
-/// How long a target may take to end.
+/// Longest time that a target may take to end.
 const TARGET_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest run of one command of preparation.
 const PREPARE_LIMIT: Duration = Duration::from_secs(900);
 
-/// What a real engine said while it was the target, in the folder of the record.
+/// File in the record's folder with the output of a real engine that was the target.
 const TARGET_LOG: &str = "target.log";
 
 /// A folder beside the records for what has no place of its own yet; removed at the end.
@@ -96,7 +96,7 @@ pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
     signals::stop_flag()?;
     let staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
     if output.runs.is_none() && !plan.hooks.is_empty() {
-        note("plimsoll: --no-record keeps no files of hooks");
+        note("plimsoll: with --no-record the files of hooks are not kept");
     }
     let mut hooks = Hooks::new(&plan.hooks, &staging.path.join(FOLDER))?;
     let ended = install_and_run(&mut plan, data, &staging, &mut hooks, output);
@@ -250,7 +250,7 @@ pub fn passed_on(output: &Output) -> Vec<String> {
     more
 }
 
-/// Whether the record goes to stdout, in the place of the text.
+/// Returns true if the record goes to stdout, in the place of the text.
 fn json_to_stdout(output: &Output) -> bool {
     output.runs.is_some() && output.json.as_deref() == Some(Path::new("-"))
 }

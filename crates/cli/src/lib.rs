@@ -73,7 +73,7 @@ const COMMANDS: [Command; 21] = [
     Command::of::<plimsoll_fbench::FilterArgs>(),
 ];
 
-/// What the jobs may ask of this program.
+/// Functions of this program that the jobs may use.
 const PROGRAM: Program = Program { check_words, check_ranker: serve::check_rank };
 
 /// The parser of the whole program.
@@ -109,7 +109,7 @@ fn called(arguments: &[OsString]) -> clap::Command {
     command
 }
 
-/// What is wrong with the command line, in words of ours where the parser's are not clear by themselves.
+/// Returns the error of the command line in plain words.
 fn complaint(error: &clap::Error, command: &clap::Command) -> String {
     let told = |kind| error.get(kind).map(ToString::to_string);
     match (error.kind(), told(ContextKind::InvalidArg)) {

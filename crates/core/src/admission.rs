@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// How due requests are let in.
+/// The way due requests are let in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AdmissionModel {
@@ -71,7 +71,7 @@ impl ManagedQueue {
         }
     }
 
-    /// Whether a slot is free while `in_flight` requests are in flight.
+    /// Returns true if a slot is free while `in_flight` requests are in flight.
     #[must_use]
     pub const fn has_slot(&self, in_flight: u32) -> bool {
         in_flight < self.slots
@@ -92,25 +92,25 @@ impl ManagedQueue {
         }
     }
 
-    /// When the longest-waiting request expires.
+    /// Time at which the longest-waiting request expires.
     #[must_use]
     pub fn next_expiry_ns(&self) -> Option<u64> {
         Some(self.expiry_ns(*self.waiting.front()?))
     }
 
-    /// When a request has waited too long.
+    /// Time at which a request has waited too long.
     #[must_use]
     pub const fn expiry_ns(&self, due: Due) -> u64 {
         due.intended_ns.saturating_add(self.queue_timeout_ns.saturating_add(1))
     }
 
-    /// How many wait.
+    /// Number of waiting requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether no request waits.
+    /// Returns true if no request waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -1,4 +1,4 @@
-//! What a feed is asked to do.
+//! Settings of a feed.
 
 use crate::scenario::{Scenario, TlsScenario};
 use crate::schedule::LoadModel;
@@ -6,7 +6,7 @@ use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What a feed is asked to do: the form that flags become and that TOML files hold.
+/// Settings of a feed: the form that flags become and that TOML files hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedScenario {
@@ -20,17 +20,17 @@ pub struct FeedScenario {
     pub http: String,
     /// Connections, all threads together.
     pub connections: Option<u32>,
-    /// Operations under way, all threads together; without it, found by measuring.
+    /// Operations in flight, all threads together; without it, found by measuring.
     pub inflight: Option<u32>,
     /// Intended starts; without it, as fast as the target takes the operations.
     pub load: Option<LoadModel>,
     /// Ends the feed after this time, with whatever was fed.
     pub duration: Option<Span>,
-    /// How long an operation may take, with all its repetitions.
+    /// Longest time that an operation may take, with all its repetitions.
     pub timeout: Option<Span>,
-    /// Ends the feed when nothing was accepted for so long.
+    /// Ends the feed when nothing was accepted for this long.
     pub deadline: Option<Span>,
-    /// How often an operation is sent again after failures other than 429.
+    /// Number of times that an operation is sent again after failures other than 429.
     pub retries: u32,
     /// Statuses beside 2xx that count as accepted: 404, 412.
     pub accept: Vec<u16>,

@@ -34,7 +34,7 @@ pub const RECORDS_FOR: &str = "PLIMSOLL_RECORDS_FOR";
 
 /// Longest part of a folder's name that a job's name takes, characters.
 const JOB_CHARS_MAX: usize = 64;
-/// How many other ids are tried when a folder exists already.
+/// Number of other ids that are tried when a folder exists already.
 const ATTEMPTS_MAX: u64 = 100;
 
 /// The folder of one run.
@@ -94,7 +94,7 @@ impl RunFolder {
         Err(failed(&runs_dir.join(stem))(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Takes up the folder of a run that was cut, to go on with it.
+    /// Takes up the folder of a run that was cut, to continue with it.
     ///
     /// # Errors
     /// When there is no record in it.
@@ -110,7 +110,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -214,7 +214,7 @@ fn replace(folder: &Path, text: &str) -> Result<(), RecordError> {
     })
 }
 
-/// Tells whoever asked where the record is. That it cannot be told is no reason not to run.
+/// Reports the folder of the record. A failure to report it does not stop the run.
 fn announce(folder: &Path) {
     let Some(file) = std::env::var_os(RECORDS_TO) else { return };
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());

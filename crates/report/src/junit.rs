@@ -12,7 +12,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::io;
 
-/// What became of one test case.
+/// Outcome of one test case.
 enum Outcome {
     Held,
     /// Missed, with what was found.
@@ -45,7 +45,7 @@ fn cases(record: &RunRecord) -> Vec<Case> {
             (true, _) => Outcome::Held,
             (false, Some(_)) => Outcome::Failed(format!("{} is {}", one.metric, actual(one))),
             (false, None) => {
-                Outcome::Failed(format!("{} is not known: no such request succeeded", one.metric))
+                Outcome::Failed(format!("{} is unknown: no such request succeeded", one.metric))
             }
         };
         let name = format!("{} {} {}", one.scope, one.metric, one.condition);
@@ -233,7 +233,7 @@ mod tests {
         let failures = of("failure");
         assert_eq!(failures.len(), 2 + missed);
         assert!(failures[0]["message"].starts_with("p95 is "), "{failures:?}");
-        assert!(failures[1]["message"].contains("not known"), "{failures:?}");
+        assert!(failures[1]["message"].contains("is unknown"), "{failures:?}");
         let suite = of("testsuite")[0];
         assert_eq!(suite["name"], "a <job> & \"more\" \\u{1}");
         assert_eq!(suite["tests"], cases.len().to_string());

@@ -79,7 +79,7 @@ pub fn second(index: u64, phase: u32, requests: u64) -> Interval {
     interval
 }
 
-/// What the caller knows when a run has ended well.
+/// Ending of a successful run, as the caller knows it.
 pub fn ending() -> Ending {
     let slow = |item: u64, response_ms: f64, request: &str| SlowRequest {
         class: "fuzzy".to_owned(),

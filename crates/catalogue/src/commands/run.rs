@@ -26,25 +26,25 @@ Examples:
     plimsoll run quickstart
   A job of the catalogue, with two of its variables:
     plimsoll run fbench -i clients=16 -i seconds=20
-  As DCPerf's benchpress is asked; --dry-run prints the command lines only:
+  Variables as for DCPerf's benchpress; --dry-run prints the command lines only:
     plimsoll run feedsim_autoscale -i '{\"num_instances\": 2, \"extra_args\": \"-q 100\"}' --dry-run
-  A job in another role, with one hook more:
+  A job in another role, with an additional hook:
     plimsoll run fbench -r remote -i host=10.0.0.5 -i port=8080 -i queries=q.txt -k perf
-  A job or a scenario of your own (docs/jobs.md, docs/scenarios.md):
+  Your own job or scenario (docs/jobs.md, docs/scenarios.md):
     plimsoll run my.toml
-  A load once more, from its record:
+  Repeat a load from its record:
     plimsoll run runs/20261121T203250.123Z-load-1a2b3c4d
 
-Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Run a job of the catalogue, or a job or scenario in a TOML file.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// A job (see plimsoll list), the path of a TOML file, or the record of a load to repeat.
+    /// Job (see plimsoll list), TOML file, or record of a load to repeat.
     #[arg(value_name = "JOB|FILE.toml|RUN")]
     job: String,
-    /// A variable of the job, key=value or a JSON object of several; may be repeated.
+    /// Variable of the job: key=value, or a JSON object of several; may be repeated.
     #[arg(
         short = 'i',
         long = "input",
@@ -53,25 +53,25 @@ pub struct RunArgs {
         help_heading = "Job"
     )]
     inputs: Vec<String>,
-    /// Sizes of the text, for jobs that have some: the same as -i sizes=...
+    /// Sizes of the text, for jobs with this variable; the same as -i sizes=VALUE.
     #[arg(long, value_name = "SIZES", help_heading = "Job")]
     sizes: Option<String>,
-    /// Which set of arguments, for jobs that have several.
+    /// Role (set of arguments), for jobs with several.
     #[arg(short = 'r', long, value_name = "ROLE", help_heading = "Job")]
     role: Option<String>,
-    /// Hooks beside those of the job: cpu-mpstat, perf, copymove, shell, file, cpu-limit.
+    /// Additional hooks: cpu-mpstat, perf, copymove, shell, file, cpu-limit.
     #[arg(short = 'k', long, value_name = "NAME", num_args = 1.., value_delimiter = ',', help_heading = "Job")]
     hooks: Vec<String>,
-    /// Options of hooks, as a JSON object by their names.
+    /// Options of hooks: a JSON object with the name of each hook as key.
     #[arg(short = 'a', long, value_name = "JSON", help_heading = "Job")]
     hook_args: Option<String>,
-    /// None of the job's own hooks.
+    /// Disable the job's own hooks.
     #[arg(long, help_heading = "Job")]
     disable_hooks: bool,
     /// Print the command lines and run nothing.
     #[arg(long, help_heading = "Job")]
     dry_run: bool,
-    /// Folder of the files that jobs make for themselves.
+    /// Folder of the files that jobs create.
     #[arg(long, value_name = "DIR", default_value = ".plimsoll", help_heading = "Job")]
     data: PathBuf,
     #[command(flatten)]
@@ -130,14 +130,14 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         && let Ok(text) = std::fs::read_to_string(path)
         && !is_job(&text)
     {
-        args.only_for_jobs("a scenario has no variables, roles and hooks")?;
+        args.only_for_jobs("a scenario has no variables, roles or hooks")?;
         if plimsoll_mix::is_mix(&text) {
             return plimsoll_mix::run(path, &text, &output, args.dry_run);
         }
         return start(&read(path)?, path, &output, args.dry_run);
     }
     if path.is_dir() || path.extension().is_some_and(|extension| extension == "json") {
-        args.only_for_jobs("a run that is repeated has no variables, roles and hooks")?;
+        args.only_for_jobs("a repeated run has no variables, roles or hooks")?;
         return repeat(path, &output, args.dry_run);
     }
     let job = named(&args.job)?;
@@ -173,7 +173,7 @@ fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
         // A load has no result of its own.
         if let Some(other) = record.job_results.iter().find(is_job).map(JobResult::key) {
             return Err(usage(format!(
-                "{shown}: a run of plimsoll {other}; only those of plimsoll load can be repeated from their record"
+                "{shown}: this is a run of plimsoll {other}; only a run of plimsoll load can be repeated"
             )));
         }
         serde_json::from_value(record.scenario)
@@ -193,7 +193,7 @@ fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
 }
 
 fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {
-    args.only_for_jobs("quickstart is a program of its own")?;
+    args.only_for_jobs("quickstart has no variables, roles or hooks")?;
     if output.json.is_some() {
         return Err(usage(
             "--json: quickstart makes two records; see plimsoll report --format json",

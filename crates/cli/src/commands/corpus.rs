@@ -42,7 +42,7 @@ enum What {
     Queries(QueryArgs),
 }
 
-/// Which text.
+/// Source of the text.
 #[derive(Args, Debug)]
 pub struct SourceArgs {
     /// bundled, debian, synthetic, or ndjson:FILE.
@@ -164,7 +164,7 @@ fn write(args: &WriteArgs) -> Result<u8> {
     let corpus = args.source.open()?;
     if let Some(path) = &args.manifest {
         let truth = corpus.synthetic().map(|synthetic| synthetic.truth()).ok_or_else(|| {
-            usage("--manifest: only a synthetic text knows what is planted in it")
+            usage("--manifest: only a synthetic text has planted words; use --source synthetic")
         })?;
         let text = serde_json::to_string_pretty(&truth)?;
         std::fs::write(path, text + "\n")

@@ -1,4 +1,4 @@
-//! `plimsoll report`: run records, printed again, and what several runs of a job say together.
+//! `plimsoll report`: prints run records, and summaries over several runs of a job.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -20,40 +20,40 @@ const EXAMPLES: &str = "\
 Examples:
   The newest run, as text:        plimsoll report
   A run by its id:                plimsoll report 1a2b3c4d
-  A run of your choice, as JSON:  plimsoll report runs/20261121T203250.123Z-load-1a2b3c4d --format json
+  A run by its folder, as JSON:   plimsoll report runs/20261121T203250.123Z-load-1a2b3c4d --format json
   As vespa-fbench prints it:      plimsoll report --format fbench
-  For a build server, with what it must say:
+  For a build server, with an assertion:
     plimsoll report --format junit --assert 'global failed.percent is 0%'
-  As DCPerf's benchpress does:    plimsoll report feedsim_mini --format benchpress
+  As DCPerf's benchpress prints:  plimsoll report feedsim_mini --format benchpress
   All runs of a job, median and spread; several jobs, with the geometric mean of their scores:
     plimsoll report feedsim_mini --all
     plimsoll report fbench feedsim_mini --all --format json
 
-Exit codes: 0 printed, 2 an assertion of --assert does not hold; with --exit-code that of the run itself.
+Exit codes: 0 printed, 2 an assertion of --assert failed; with --exit-code the exit code of the run itself.
 
-A run that was killed can be reported too: everything up to its last whole second is there, marked partial.";
+A killed run can be reported too: it has everything up to its last whole second, and is marked partial.";
 
-/// Print run records again: text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON; the history of a job.
+/// Print a recorded run as text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON, or the history of a job.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
-    /// Folders or ids of runs, or names of jobs; the newest run under --runs when left out.
+    /// Folders or ids of runs, or names of jobs [default: the newest run under --runs].
     #[arg(value_name = "RUN|JOB")]
     runs_or_jobs: Vec<String>,
-    /// All runs of the jobs, not only the newest of each; without a name, of every job there is.
+    /// Report all runs of the jobs, not only the newest of each; without a name, of every job.
     #[arg(long)]
     all: bool,
     /// Folder of run records.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// What to print.
+    /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// What the record must say, in the place of what was asserted when it was made; exit code 2 when it does not. May be
+    /// Assertion on the results, instead of those of the run; exit code 2 if it fails; may be
     /// repeated.
     #[arg(long = "assert", value_name = "ASSERTION")]
     assertions: Vec<Assertion>,
-    /// End with the exit code that the run itself had; without it, 0 when the record could be printed.
+    /// Return the exit code of the run itself, instead of 0 if the record could be printed.
     #[arg(long)]
     exit_code: bool,
 }
@@ -149,7 +149,7 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
         return one(args, folders.next().ok_or_else(none)?);
     }
     if !args.assertions.is_empty() {
-        return Err(usage("--assert is held against one run; name its folder"));
+        return Err(usage("--assert needs a single run; name its folder"));
     }
     let text = match args.format {
         Format::Text => Ok(history.render()),
@@ -160,7 +160,7 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
             if records.is_empty() { Err(none()) } else { Ok(benchpress::render(&records)) }
         }
         Format::Csv | Format::Fbench | Format::Junit => {
-            Err(usage("--format: several runs are told as text, json or benchpress"))
+            Err(usage("--format: several runs can be printed as text, json or benchpress"))
         }
     };
     Ok((text?, exit::FINE))

@@ -18,7 +18,7 @@ pub trait Job: Args {
     fn run(&self, program: &Program) -> Result<u8>;
 }
 
-/// What a job may ask of the program of which it is a part.
+/// Functions of the program that a job may use.
 #[derive(Clone, Copy)]
 pub struct Program {
     /// Says what is wrong with a command line of this program, before it is run.

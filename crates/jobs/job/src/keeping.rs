@@ -67,19 +67,19 @@ impl Sink for Named<'_> {
     }
 }
 
-/// What is known of a run before it starts, whatever drives it.
+/// Facts about a run before it starts.
 pub struct About<'a> {
     /// Targets and connections.
     pub plan: &'a ShardPlan,
     /// Names of the classes, by index.
     pub class_names: Vec<String>,
-    /// How many different requests there are, if known.
+    /// Number of different requests, if known.
     pub distinct_requests: Option<u64>,
-    /// What the sessions leave to tell at the end.
+    /// Problems of the sessions, reported at the end.
     pub troubles: Troubles,
 }
 
-/// What whoever drives the engine is given.
+/// Means that a job is given to drive the engine.
 pub struct Keeping<'a> {
     /// Takes the seconds and failures.
     pub sink: &'a mut (dyn Sink + Send),
@@ -87,15 +87,15 @@ pub struct Keeping<'a> {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What it gives back.
+/// Result that the job gives back.
 pub struct JobEnd {
-    /// What was measured.
+    /// Measurements.
     pub end: RunEnd,
-    /// What the job adds to the record.
+    /// Sections that the job adds to the record.
     pub results: JobResults,
     /// The job's own judgement, where a run's usual one does not fit.
     pub verdict: Option<Verdict>,
-    /// What the job has to say of its own results' worth.
+    /// Warnings of the job about its own results.
     pub warnings: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ pub struct JobEnd {
 pub struct Finished {
     /// Its record.
     pub record: RunRecord,
-    /// Where it was kept.
+    /// Folder of the record.
     pub folder: Option<PathBuf>,
 }
 
@@ -138,7 +138,7 @@ pub fn carry_out(
     let JobEnd { end, results, verdict, warnings } = ended?;
     notes.extend(warnings);
     if let Some(error) = &end.sink_error {
-        notes.push(format!("the run's journal could not be kept in full: {error}"));
+        notes.push(format!("the run's journal could not be written completely: {error}"));
     }
     notes.extend(about.troubles.take());
     let record = conclude(
@@ -165,7 +165,7 @@ fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
     if let Some(folder) = folder
         && let Err(error) = folder.finish(&record)
     {
-        lost_file(&format!("the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
     Finished { record, folder: kept }
@@ -230,7 +230,7 @@ fn open_folder(
     header.run_id = own.run_id;
     header.started_at = own.started_at;
     if let Err(error) = folder.begin(header) {
-        notes.push(format!("the record could not be kept: {error}"));
+        notes.push(format!("the record could not be written: {error}"));
     }
     Ok(Some(folder))
 }
@@ -243,7 +243,7 @@ fn open_journal(
     match folder.journal(header) {
         Ok(journal) => Some(journal),
         Err(error) => {
-            notes.push(format!("no journal was kept: {error}"));
+            notes.push(format!("the journal could not be written: {error}"));
             None
         }
     }
@@ -370,7 +370,7 @@ fn conclude(
     record
 }
 
-/// What the verdict is made from.
+/// Evidence for the verdict.
 fn evidence_of<'a>(
     scenario: &Scenario,
     end: &'a RunEnd,
@@ -408,7 +408,7 @@ fn evidence_of<'a>(
     }
 }
 
-/// What came before the measured stretch, for those who want to see it.
+/// Phase before the measured stretch.
 fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
     let all = warmup.all_classes();
     PhaseRecord {

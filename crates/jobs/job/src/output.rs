@@ -1,4 +1,4 @@
-//! Where results go: stdout, files that flags name, and lines on stderr.
+//! Outputs: stdout, files that flags name, and lines on stderr.
 
 use crate::exit;
 use crate::usage::usage;
@@ -10,7 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where results go, beside stdout.
+/// Outputs besides stdout.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
     /// Folder of run records; `None` keeps none.
@@ -60,7 +60,7 @@ fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
     format!("{flag} {}: {error}; check the path", path.display())
 }
 
-/// A line on stderr. Nobody has to read it: a run does not end because its reader is gone.
+/// A line on stderr. No one has to read it: a run does not end because its reader is gone.
 pub fn note(text: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr().lock(), "{text}");
@@ -112,7 +112,7 @@ pub(crate) fn has_lost_a_file() -> bool {
     LOST_A_FILE.load(Ordering::Relaxed)
 }
 
-/// Puts a whole file in its place or leaves what was there: it is written beside and renamed. What is no regular file,
+/// Puts a whole file in its place or leaves what was there: it is written beside and renamed. A path that is not a regular file,
 /// or lies where no file can be made beside it, is written as it is.
 fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
     // A link stays one: the file that it leads to is replaced.
@@ -139,7 +139,7 @@ fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Writes to stdout. A reader that went away is no error of ours.
+/// Writes to stdout. A reader that went away is no error of plimsoll.
 ///
 /// # Errors
 /// When stdout cannot be written for another reason.
@@ -151,12 +151,12 @@ pub fn print_out(text: &str) -> Result<()> {
     }
 }
 
-/// Whether a terminal of this kind is sent colours: `NO_COLOR` says no, and so does a terminal without them.
+/// Returns true if a terminal of this kind is sent colours: `NO_COLOR` says no, and so does a terminal without them.
 fn may_colour(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
     no_color.is_none() && term.is_none_or(|term| term != "dumb")
 }
 
-/// How text goes to stdout.
+/// The way text goes to stdout.
 #[must_use]
 pub fn style() -> plimsoll_report::text::Style {
     let terminal = std::io::stdout().is_terminal();
@@ -171,7 +171,7 @@ pub fn style() -> plimsoll_report::text::Style {
     }
 }
 
-/// How many columns a terminal has: what `COLUMNS` says, else what the terminal itself says.
+/// Number of columns that a terminal has: what `COLUMNS` says, else what the terminal itself says.
 pub fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let own = || rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));

@@ -31,16 +31,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// When the whole ends.
+/// End of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Until {
-    /// When both have come to their own ends.
+    /// After both loads have ended.
     #[default]
     Both,
-    /// When the queries' time is over; what is not fed by then is left.
+    /// After the duration of the queries; the rest of the input is not fed.
     Queries,
-    /// When everything is fed.
+    /// After the whole input was fed.
     Feed,
 }
 
@@ -60,7 +60,7 @@ fn name() -> String {
     "mix".to_owned()
 }
 
-/// Whether the text is a mix: it has a table of the feed's.
+/// Returns true if the text is a mix: it has a table of the feed's.
 pub fn is_mix(text: &str) -> bool {
     text.parse::<toml::Table>().is_ok_and(|table| table.get("feed").is_some_and(|f| f.is_table()))
 }
@@ -86,7 +86,7 @@ pub fn run(path: &Path, text: &str, output: &Output, dry_run: bool) -> Result<u8
     run_mix(&mix, output).with_context(|| shown.to_string())
 }
 
-/// What the seconds of the queries are added up to.
+/// Sums over the seconds of the queries.
 #[derive(Default)]
 struct Parts {
     while_feeding: Sum,
@@ -140,8 +140,10 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         let told =
             MixResult { while_feeding: parts.while_feeding.told(), without: parts.without.told() };
         if parts.while_feeding.seconds < 1.0 {
-            warnings
-                .push("the feed took less than a second: it tells nothing of queries".to_owned());
+            warnings.push(
+                "the feed took less than a second, too short to measure queries beside it"
+                    .to_owned(),
+            );
         }
         let verdict = combined(&result, &end);
         let results = JobResults::of(told).with(result);
@@ -216,7 +218,9 @@ fn both(
     feed_over.store(true, Ordering::Relaxed);
     // It only waits; there is nothing to learn from it.
     let _ = watch.join();
-    let feed_end = feed_end.map_err(|_| anyhow::anyhow!("the feed died; this is a defect"))?;
+    let feed_end = feed_end.map_err(|_| {
+        anyhow::anyhow!("the feed ended with a defect in plimsoll; please report it")
+    })?;
     feed_end?;
     // The process's time is that of both together: none of it can be told to be the feed's.
     let tally = Tally::of_shards(&counted);

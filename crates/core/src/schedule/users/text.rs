@@ -1,6 +1,6 @@
 //! Reading and writing a profile: `ramp 100 during 10s, constant 20/s during 1m randomized`, or in Gatling's words.
 //!
-//! Words are parted by blanks, brackets and the dots before a word, so that
+//! Words are separated by blanks, brackets and the dots before a word, so that
 //! `rampUsers(100).during(10.seconds)` reads as `rampUsers 100 during 10 seconds`.
 
 use super::profile::{ProfileError, Stairs, UserProfile, UserStep};
@@ -62,7 +62,7 @@ fn steps_of<'a>(text: &'a str) -> Vec<(usize, Vec<Word<'a>>)> {
 struct Reader<'a> {
     words: Vec<Word<'a>>,
     at: usize,
-    /// Where the text of the step ends.
+    /// End of the step's text.
     end: usize,
 }
 
@@ -108,9 +108,9 @@ impl<'a> Reader<'a> {
             return Ok(number);
         }
         let problem = if word.text.contains('/') {
-            format!("'{}' is a rate, where a number of users should be", word.text)
+            format!("'{}' is a rate instead of a number of users", word.text)
         } else {
-            format!("'{}' is no whole number", word.text)
+            format!("'{}' is not a whole number", word.text)
         };
         Err(wrong(word.column, format!("{problem}; write for example '{example}'")))
     }
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
             Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate / per_s),
             _ => {
                 let text = word.text;
-                let problem = format!("'{text}' is no rate; write for example '{example}'");
+                let problem = format!("'{text}' is not a rate; write for example '{example}'");
                 Err(wrong(word.column, problem))
             }
         }
@@ -184,7 +184,7 @@ fn ramp(reader: &mut Reader<'_>) -> Result<UserStep, ProfileError> {
     reader.take(&["users"]);
     if reader.words.get(reader.at).is_some_and(|word| word.text.eq_ignore_ascii_case("to")) {
         let problem = format!(
-            "'ramp {users} to' may mean two things; write '{RATES}' for users per second, \
+            "'ramp {users} to' is ambiguous; write '{RATES}' for users per second, \
              or 'concurrent 10 to 50 during 30s'"
         );
         return Err(wrong(reader.column(), problem));
@@ -296,8 +296,8 @@ fn step(reader: &mut Reader<'_>) -> Result<UserStep, ProfileError> {
         return concurrent(reader);
     }
     let problem = match reader.words.first() {
-        Some(word) => format!("'{}' is no step; known are {STEPS}", word.text),
-        None => format!("a step is missing; known are {STEPS}"),
+        Some(word) => format!("'{}' is not a step; expected {STEPS}", word.text),
+        None => format!("a step is missing; expected {STEPS}"),
     };
     Err(wrong(start, problem))
 }
@@ -314,7 +314,7 @@ impl FromStr for UserProfile {
             columns.push(column);
             if let Some(word) = reader.words.get(reader.at) {
                 let problem =
-                    format!("'{}' is not understood here; part steps by commas", word.text);
+                    format!("'{}' is not understood here; separate steps by commas", word.text);
                 return Err(wrong(word.column, problem));
             }
         }

@@ -15,7 +15,7 @@ use plimsoll_report::printed_table::read;
 use serde_json::json;
 use std::path::Path;
 
-/// What requests were limited by where the flags do not say: the usual limit of the tools that print such tables.
+/// Timeout of requests if the flags have none: the usual limit of the tools that print such tables.
 const TIMEOUT: Span = Span::seconds(60);
 
 /// Reads the table, keeps the record and prints it.
@@ -52,7 +52,7 @@ pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
     let ending = Ending {
         duration_s: Some(0.0),
         warnings: vec![
-            "printed by another tool: nothing here was measured by this program".to_owned(),
+            "printed by another tool: plimsoll measured none of these figures".to_owned(),
         ],
         job_results: JobResults::of(result),
         ..Ending::default()

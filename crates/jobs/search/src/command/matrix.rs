@@ -34,21 +34,21 @@ use std::sync::Arc;
 
 /// Everything that the walk carries along.
 pub struct Matrix<'a> {
-    /// What was asked for.
+    /// Settings of the matrix.
     pub spec: &'a MatrixSpec,
     /// The queries.
     pub list: Vec<Query>,
-    /// What requests are filled with.
+    /// Rows that fill requests.
     pub rows: Option<Arc<Rows>>,
-    /// What is finished.
+    /// Finished cells.
     pub state: State,
     /// The texts that were needed.
     pub texts: Vec<Text>,
     /// The engines as far as they were met.
     pub engines: Vec<EngineRecord>,
-    /// Where this sitting's time went.
+    /// Account of this session's time.
     pub time: TimeSpent,
-    /// When this sitting began, ns.
+    /// Time at which this sitting began, ns.
     start_ns: u64,
     args: &'a SearchArgs,
     shown: Shown,
@@ -57,7 +57,7 @@ pub struct Matrix<'a> {
 /// In the place of the address of an engine that has none yet.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-/// Measures a matrix, or goes on with one, and keeps its record.
+/// Measures a matrix, or continues with one, and keeps its record.
 ///
 /// # Errors
 /// Wrong usage, or a program failure. An engine's failure is in the cells.
@@ -124,14 +124,14 @@ fn open(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<State> 
     State::begin(Some(RunFolder::create(runs, "search", wall_us())?), spec)
 }
 
-/// Which part of the matrix a text is loaded for.
+/// Part of the matrix for which a text is ingested.
 struct Loaded<'a> {
     engine: usize,
     size: usize,
     shards: u32,
     text: &'a Text,
     index: String,
-    /// What a reader must know of all cells that are measured there.
+    /// Marks of all cells measured there.
     marks: Vec<String>,
 }
 
@@ -165,11 +165,11 @@ impl Matrix<'_> {
         Ok(())
     }
 
-    /// An error of this program's that ends the walk, such as a full disk; what is kept of it is told.
+    /// An error of this program's that ends the walk, such as a full disk; what is kept of it is reported.
     fn cut_short(&self, error: anyhow::Error) -> anyhow::Error {
         match &self.state.folder {
             Some(folder) if !error.is::<Usage>() => error.context(format!(
-                "stopped with {} cells in {}; the same command goes on from there",
+                "stopped with {} cells in {}; the same command resumes there",
                 self.state.cells.len(),
                 folder.path().display()
             )),
@@ -177,7 +177,7 @@ impl Matrix<'_> {
         }
     }
 
-    /// Whether the texts are those that earlier sittings loaded, as far as their documents tell.
+    /// Checks that the texts are those of earlier sessions, by their numbers of documents.
     fn same_texts(&self) -> Result<()> {
         let differs = |load: &&Load| {
             let text = self.texts.iter().find(|text| text.label == load.size);
@@ -292,7 +292,7 @@ impl Matrix<'_> {
         }
         let trouble = self.loaded(engine, &mut place)?;
         if let Some(trouble) = &trouble {
-            let reason = format!("the text could not be loaded: {trouble}");
+            let reason = format!("the text could not be ingested: {trouble}");
             self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason)?;
         }
         for group in self.spec.groups.iter().filter(|group| group.shards == shards) {
@@ -384,7 +384,7 @@ impl Matrix<'_> {
                 }
                 if engine.is_ours() {
                     let name = &about.key.engine;
-                    self.shown.line(&format!("{name} died{words}; it is started again"));
+                    self.shown.line(&format!("{name} died{words}; restarting it"));
                 }
                 if let Err(reason) = self.revive(engine, place)? {
                     return self.keep(withheld(&about.key, &reason), None, true);
@@ -404,7 +404,7 @@ impl Matrix<'_> {
     }
 }
 
-/// What an engine called itself in earlier sittings and does now.
+/// Versions of an engine in earlier sessions and now.
 fn versions(before: &str, now: &str) -> String {
     match before.rsplit("; later ").next() {
         Some(last) if last == now || now.is_empty() => before.to_owned(),

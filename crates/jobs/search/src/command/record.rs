@@ -80,7 +80,7 @@ fn header(matrix: &Matrix<'_>) -> RecordHeader {
     }
 }
 
-/// How users come and what they do between requests; empty where all are there at once and ask at once.
+/// The way users come and what they do between requests; empty where all are there at once and ask at once.
 fn users_come(spec: &MatrixSpec) -> String {
     let mut said: Vec<String> = spec.profile.iter().cloned().collect();
     if spec.think != Pause::None {
@@ -188,7 +188,7 @@ fn sizes(matrix: &Matrix<'_>) -> Vec<SizeRecord> {
 /// Writes the whole record.
 ///
 /// # Errors
-/// When this program fails itself. That the record cannot be kept is told, and is no reason not to print it.
+/// When this program fails itself. That the record cannot be kept is reported, and is no reason not to print it.
 pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Finished> {
     let header = header(matrix);
     let mut result = result(matrix);
@@ -218,7 +218,7 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
     if let (Some(folder), None) = (&matrix.state.folder, stopped)
         && let Err(error) = folder.finish(&record)
     {
-        lost_file(&format!("the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
     Ok(Finished { record, folder: kept })
@@ -243,7 +243,7 @@ fn whole(header: &RecordHeader, totals: &Interval, measured_s: f64, ending: Endi
     assemble(header, totals, phases, ending)
 }
 
-/// What each cell says to each assertion. One that is withheld has neither times nor a rate.
+/// Results of each assertion for each cell. One that is withheld has neither times nor a rate.
 fn asserted(matrix: &Matrix<'_>, header: &RecordHeader) -> Vec<AssertionResult> {
     let mut all = Vec::new();
     if matrix.spec.assertions.is_empty() {
@@ -276,7 +276,7 @@ fn verdict(result: &SearchResult, stopped: Option<&Stopped>) -> Verdict {
     if let Some(stopped) = stopped {
         let (done, all) = (result.cells.len(), result.cells_planned());
         let reason = format!(
-            "stopped {}, with {done} of {all} cells; the same command goes on from there",
+            "stopped {}, with {done} of {all} cells; the same command resumes there",
             stopped.during
         );
         return Verdict::new(VerdictKind::Partial, vec![reason]);
@@ -289,7 +289,7 @@ fn verdict(result: &SearchResult, stopped: Option<&Stopped>) -> Verdict {
     Verdict::default()
 }
 
-/// Time outside cells beyond this share is told.
+/// Time outside cells beyond this share is reported.
 const WASTE: f64 = 0.1;
 /// A cell whose rate and mean response time differ by more than this share does not keep its own books.
 const LITTLE: f64 = 0.2;
@@ -319,7 +319,7 @@ fn warnings(result: &SearchResult, same_host: bool) -> Vec<String> {
     let waste = result.time.outside_cells();
     if waste > WASTE && result.time.cells > 0 {
         warnings.push(format!(
-            "{:.0} % of the time without loading went by outside cells",
+            "{:.0} % of the time not spent ingesting was spent outside cells",
             waste * 100.0
         ));
     }

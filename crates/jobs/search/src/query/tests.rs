@@ -62,7 +62,7 @@ fn should_counts_once_where_nothing_else_must() {
 #[test]
 fn what_is_wrong_is_told_with_its_query() {
     for (text, part) in [
-        ("kind = \"fuzy\"\ntext = \"x\"", "not known; there are fuzzy"),
+        ("kind = \"fuzy\"\ntext = \"x\"", "unknown kind 'fuzy'; there are fuzzy"),
         ("kind = \"fuzzy\"\ntext = \"two words\"", "takes one word"),
         ("kind = \"fuzzy\"", "needs a text"),
         ("kind = \"match\"\ntext = \"x\"\noperator = \"xor\"", "operator 'xor'"),
