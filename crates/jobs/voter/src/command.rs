@@ -24,7 +24,7 @@ use plimsoll_job::execute::code;
 use plimsoll_job::exit::of_record;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{Output, print_out, style, with_files, write_json};
+use plimsoll_job::output::{Output, print_out, style, with_files, write_results};
 use plimsoll_job::prepare::check_classes;
 use plimsoll_job::usage::usage;
 pub use seeking::Search;
@@ -163,14 +163,14 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     };
     if flags.gate {
         // Whoever started this process tells what came of it.
-        write_json(&output, &finished.record)?;
+        write_results(&output, &finished.record)?;
         return Ok(with_files(of_record(&finished.record)));
     }
     print(&finished, &output)
 }
 
 fn print(finished: &Finished, output: &Output) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }
