@@ -56,9 +56,16 @@ pub struct VoterArgs {
     flags: BenchFlags,
 }
 
+const HELLO_EXAMPLES: &str = "\
+Examples:
+  plimsoll's own database:       plimsoll hello
+  A cluster, by 50 workers:      plimsoll hello volt://db1,db2:21212 --workers 50
+
+The flags are those of plimsoll voter; the preset is HSD.";
+
 /// Run the hello world benchmark: reads of one row.
 #[derive(Args, Debug)]
-#[command(after_help = "The flags are those of plimsoll voter; the preset is HSD.")]
+#[command(after_help = HELLO_EXAMPLES)]
 pub struct HelloArgs {
     #[command(flatten)]
     flags: BenchFlags,
