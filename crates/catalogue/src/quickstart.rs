@@ -62,7 +62,7 @@ pub fn run(output: &Output) -> Result<u8> {
 }
 
 fn story(output: &Output) -> Result<u8> {
-    let quiet = Output { runs: None, json: None, quiet: true };
+    let quiet = Output { quiet: true, ..Output::default() };
     print_out("plimsoll quickstart: a real search server, a real text, a real query mix\n\n")?;
     let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
     let cores = Cores::divided();
@@ -282,7 +282,7 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
     let template = "  feeding  [{bar:40}] {pos}/{len} documents, {per_sec}";
     bar.set_style(ProgressStyle::with_template(template)?.progress_chars("=> "));
     let (scenario, prepared) = once(server, Box::new(sessions), documents, FEEDERS);
-    let quiet = Output { runs: None, json: None, quiet: true };
+    let quiet = Output { quiet: true, ..Output::default() };
     let fed = execute(
         &scenario,
         prepared,
@@ -327,7 +327,7 @@ fn until_searchable(documents: u64, server: &Server) -> Result<Span> {
 /// Asks for `path` until the reply passes `check`, and says how long that took; `None` when time ran out.
 fn until(server: &Server, path: &str, check: &str, within: Span) -> Result<Option<Span>> {
     let start_ns = now_ns();
-    let quiet = Output { runs: None, json: None, quiet: true };
+    let quiet = Output { quiet: true, ..Output::default() };
     let scenario = Scenario {
         job: "quickstart-wait".to_owned(),
         targets: vec![format!("{}{path}", server.url)],

@@ -31,6 +31,12 @@ pub struct RunRecord {
     pub run_id: String,
     /// Job or command that ran.
     pub job: String,
+    /// Name that the user gave the run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Labels that the user gave the run, by key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = UTC)))]
     pub started_at: String,
@@ -111,7 +117,7 @@ pub fn timeout_ns(scenario: &Value) -> u64 {
 pub struct Tool {
     /// Version.
     pub version: String,
-    /// Commit that it was built from; empty where unknown.
+    /// Commit that it was built from; empty if unknown. Changes that were not committed are not in it.
     pub commit: String,
 }
 

@@ -1,6 +1,7 @@
 //! From counts to a record. The run's end and the rebuilding of a cut run both go through here, so that the
 //! two cannot differ.
 
+use crate::naming::Naming;
 use crate::plain;
 use plimsoll_core::interval::{ClassPart, Counters, Interval};
 use plimsoll_core::judged::Judged;
@@ -22,6 +23,8 @@ pub struct RecordHeader {
     pub run_id: String,
     /// Job or command that runs.
     pub job: String,
+    /// Name and labels that the user gives it.
+    pub naming: Naming,
     /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
     pub started_at: String,
     /// Settings of the run, without secrets (left out by the caller).
@@ -90,6 +93,7 @@ impl RecordHeader {
             tool: record.tool.clone(),
             run_id: record.run_id.clone(),
             job: record.job.clone(),
+            naming: Naming { name: record.name.clone(), labels: record.labels.clone() },
             started_at: record.started_at.clone(),
             scenario: record.scenario.clone(),
             target: record.target.clone(),
@@ -269,6 +273,8 @@ pub fn assemble(
         tool: header.tool.clone(),
         run_id: header.run_id.clone(),
         job: header.job.clone(),
+        name: header.naming.name.clone(),
+        labels: header.naming.labels.clone(),
         started_at: header.started_at.clone(),
         duration_s,
         scenario: header.scenario.clone(),

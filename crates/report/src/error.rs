@@ -18,6 +18,9 @@ pub enum RecordError {
         path.display()
     )]
     Write { path: PathBuf, source: io::Error },
+    /// The folder of a record cannot be removed.
+    #[error("cannot remove the run record {}: {source}; check its permissions", path.display())]
+    Remove { path: PathBuf, source: io::Error },
     /// A file of the record cannot be read.
     #[error("cannot read {}: {source}; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
     Read { path: PathBuf, source: io::Error },

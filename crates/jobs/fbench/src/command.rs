@@ -16,7 +16,7 @@ use plimsoll_job::execute::{code, execute};
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{print_out, style, write_json};
+use plimsoll_job::output::{print_out, style, write_results};
 use plimsoll_job::prepare::{Prepared, plan_of, tls_of};
 use plimsoll_job::url::{Url, split_authority};
 use plimsoll_job::usage::usage;
@@ -365,7 +365,7 @@ fn run(args: &FbenchArgs) -> Result<u8> {
     };
     let finished =
         execute(&scenario, prepared, &output, &mut |second| running().second(second), &results)?;
-    if !write_json(&output, &finished.record)? {
+    if !write_results(&output, &finished.record)? {
         let left = args.clients - running().dots;
         print_out(&stopped_lines(left, stopped.get()))?;
         print_out(&summary(&finished))?;

@@ -18,7 +18,7 @@ use plimsoll_job::execute::code;
 use plimsoll_job::flags::{OutputFlags, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
-use plimsoll_job::output::{Output, note, print_out, put_result, style, write_json};
+use plimsoll_job::output::{Output, note, print_out, put_result, style, write_results};
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
@@ -245,7 +245,7 @@ fn show(
     output: &Output,
     statistics: Option<&Path>,
 ) -> Result<u8> {
-    let json_on_stdout = write_json(output, &finished.record)?;
+    let json_on_stdout = write_results(output, &finished.record)?;
     let text = || {
         let folder = finished.folder.as_deref();
         plimsoll_report::text::render(&finished.record, folder, &style())

@@ -25,6 +25,8 @@ pub struct Program {
     pub check_words: fn(&[String]) -> Result<(), String>,
     /// Says what is wrong with flags of `serve rank`, before one is started with them.
     pub check_ranker: fn(&[String]) -> Result<()>,
+    /// Returns the parser of the whole program.
+    pub parser: fn() -> clap::Command,
 }
 
 /// An entry in the list of the program's commands.
@@ -98,7 +100,8 @@ mod tests {
             Some("Count to a number")
         );
         let matches = parser.try_get_matches_from(["count", "--to", "7"]).unwrap();
-        let good = Program { check_words: |_| Ok(()), check_ranker: |_| Ok(()) };
+        let parser = || clap::Command::new("plimsoll");
+        let good = Program { check_words: |_| Ok(()), check_ranker: |_| Ok(()), parser };
         assert_eq!(entry.run(&matches, &good).unwrap().unwrap(), 7);
         let bad = Program { check_ranker: |_| anyhow::bail!("no ranker"), ..good };
         assert_eq!(entry.run(&matches, &bad).unwrap().unwrap_err().to_string(), "no ranker");

@@ -4,6 +4,7 @@ use crate::output::{Output, lost_file};
 use crate::prepare::{check_classes, plan_of};
 use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
+use crate::tool;
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
@@ -17,7 +18,7 @@ use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
 use plimsoll_record::{
     FailureSample, Generator, JobResults, Judge, Latencies, PhaseRecord, Rates, RunRecord, Sink,
-    SlowRequest, TargetInfo, Tool,
+    SlowRequest, TargetInfo,
 };
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::{FAILURES, RunFolder};
@@ -120,7 +121,7 @@ pub fn carry_out(
     let stop = signals::stop_flag()?;
     let (plan, names) = (about.plan, &about.class_names);
     check_classes(scenario, names)?;
-    let mut header = header_of(scenario, about);
+    let mut header = header_of(scenario, about, output);
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
     let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
@@ -201,7 +202,7 @@ pub fn without_run(
         distinct_requests: None,
         troubles: Troubles::default(),
     };
-    let mut header = header_of(scenario, &about);
+    let mut header = header_of(scenario, &about, output);
     header.phases.clear();
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
@@ -225,7 +226,7 @@ fn open_folder(
     notes: &mut Vec<String>,
 ) -> Result<Option<RunFolder>> {
     let Some(runs) = output.runs.as_deref() else { return Ok(None) };
-    let folder = RunFolder::create(runs, &scenario.job, wall_us())?;
+    let folder = RunFolder::create_named(runs, &scenario.job, output.naming(), wall_us())?;
     let own = folder.header();
     header.run_id = own.run_id;
     header.started_at = own.started_at;
@@ -249,7 +250,7 @@ fn open_journal(
     }
 }
 
-fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
+fn header_of(scenario: &Scenario, about: &About<'_>, output: &Output) -> RecordHeader {
     let shown = scenario.without_secrets();
     let targets = &about.plan.targets;
     let addresses: Vec<String> = targets
@@ -257,12 +258,10 @@ fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
         .flat_map(|target| target.addresses.iter().map(ToString::to_string))
         .collect();
     RecordHeader {
-        tool: Tool {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
-        },
+        tool: tool::own(),
         run_id: String::new(),
         job: scenario.job.clone(),
+        naming: output.naming(),
         started_at: plimsoll_core::clock::format_utc(wall_us()),
         scenario: serde_json::to_value(&shown).unwrap_or_default(),
         target: TargetInfo {

@@ -18,7 +18,7 @@ use plimsoll_job::contact::reach;
 use plimsoll_job::execute::code;
 use plimsoll_job::exit;
 use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
-use plimsoll_job::output::{Output, print_out, style, write_json};
+use plimsoll_job::output::{Output, print_out, style, write_results};
 use plimsoll_job::prepare::{Prepared, http_of, prepare};
 use plimsoll_job::progress::Progress;
 use plimsoll_job::signals;
@@ -151,7 +151,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
     });
     progress.done();
     let finished = finished?;
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }

@@ -23,7 +23,7 @@ use plimsoll_job::goal::Wish;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
 use plimsoll_job::method::{Method, result, search_as, verdict_of};
-use plimsoll_job::output::{print_out, put_result, style, with_files, write_json};
+use plimsoll_job::output::{print_out, put_result, style, with_files, write_results};
 use plimsoll_job::prepare::plan_of;
 use plimsoll_job::search_progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
@@ -343,7 +343,7 @@ fn measure(
 }
 
 fn print(finished: &Finished, output: &plimsoll_job::output::Output) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }

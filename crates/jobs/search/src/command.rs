@@ -29,7 +29,7 @@ use plimsoll_core::units::Span;
 use plimsoll_job::exit;
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{note, print_out, style, with_files, write_json};
+use plimsoll_job::output::{note, print_out, style, with_files, write_results};
 use plimsoll_job::requests::RowsFlags;
 use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
@@ -218,7 +218,7 @@ fn run(args: &SearchArgs) -> Result<u8> {
 }
 
 fn print(record: &RunRecord, folder: Option<&Path>, args: &SearchArgs) -> Result<()> {
-    if !write_json(&args.output.output(), record)? {
+    if !write_results(&args.output.output(), record)? {
         print_out(&plimsoll_report::text::render(record, folder, &style()))?;
     }
     Ok(())

@@ -21,7 +21,7 @@ use plimsoll_job::execute::code;
 use plimsoll_job::flags::{OutputFlags, TlsFlags};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{Finished, without_run};
-use plimsoll_job::output::{Output, note, print_out, style, write_json};
+use plimsoll_job::output::{Output, note, print_out, style, write_results};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
@@ -385,7 +385,7 @@ fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Re
 
 /// Prints the result; to stderr if the documents go to stdout.
 fn show(finished: &Finished, output: &Output, documents_on_stdout: bool) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         let text = plimsoll_report::text::render(&finished.record, folder, &style());
         match documents_on_stdout {

@@ -49,7 +49,7 @@ pub struct ClusterArgs {
     /// the system writes it; then a crash of the machine may damage it (none).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
     durability: Durability,
-    /// Login method of role 'plimsoll'; except with trust, its password comes from PGPASSWORD.
+    /// Login of role 'plimsoll'; except with trust, its password comes from PGPASSWORD.
     #[arg(long, value_enum, value_name = "HOW", default_value = "trust")]
     auth: Method,
     /// Also accept TLS, with a certificate for localhost and 127.0.0.1; its authority is created for it and named on

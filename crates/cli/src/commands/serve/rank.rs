@@ -57,7 +57,7 @@ pub struct RankArgs {
     /// The wait off the CPU.
     #[arg(long, value_name = "TIME")]
     wait: Option<Span>,
-    /// True if the wait holds its worker, as in the original.
+    /// Let the wait hold its worker, as in the original.
     #[arg(long, value_name = "YES", action = clap::ArgAction::Set)]
     wait_holds_worker: Option<bool>,
     /// Random letters that are compressed.

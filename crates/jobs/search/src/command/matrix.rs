@@ -29,6 +29,7 @@ use plimsoll_job::signals::{self, Stopped};
 use plimsoll_job::usage::{Usage, usage};
 use plimsoll_record::search::{CellKey, EngineRecord, Group, Load, Probe, TimeSpent};
 use plimsoll_report::folder::RunFolder;
+use plimsoll_report::naming::Naming;
 use plimsoll_workloads::rows::Rows;
 use std::sync::Arc;
 
@@ -52,6 +53,8 @@ pub struct Matrix<'a> {
     start_ns: u64,
     args: &'a SearchArgs,
     shown: Shown,
+    /// Name and labels of the run.
+    pub naming: Naming,
 }
 
 /// In the place of the address of an engine that has none yet.
@@ -86,6 +89,11 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         shown
             .line(&format!("resuming {folder}: {} of {planned} cells are done", state.cells.len()));
     }
+    // A resumed matrix keeps its name, unless the user gives it another one.
+    let naming = match (output.naming(), &state.folder) {
+        (none, Some(folder)) if none.is_empty() => folder.header().naming,
+        (given, _) => given,
+    };
     let engines = record::engines(spec, &state.engines);
     let mut matrix = Matrix {
         spec,
@@ -98,6 +106,7 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         start_ns: now_ns(),
         args,
         shown,
+        naming,
     };
     record::announce(&matrix)?;
     let walked = matrix.walk(&texts);
@@ -121,7 +130,8 @@ fn open(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<State> 
     {
         return State::resume(&path, spec);
     }
-    State::begin(Some(RunFolder::create(runs, "search", wall_us())?), spec)
+    let folder = RunFolder::create_named(runs, "search", output.naming(), wall_us())?;
+    State::begin(Some(folder), spec)
 }
 
 /// Part of the matrix for which a text is ingested.

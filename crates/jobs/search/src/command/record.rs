@@ -17,8 +17,9 @@ use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::lost_file;
 use plimsoll_job::postgres::{Address, is_address};
 use plimsoll_job::signals::Stopped;
+use plimsoll_job::tool;
 use plimsoll_record::search::{EngineRecord, QueryRecord, SearchResult, SizeRecord};
-use plimsoll_record::{AssertionResult, Generator, JobResults, Judge, RunRecord, TargetInfo, Tool};
+use plimsoll_record::{AssertionResult, Generator, JobResults, Judge, RunRecord, TargetInfo};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
 use plimsoll_report::folder::amend;
 use plimsoll_workloads::rows::fill_text;
@@ -53,11 +54,9 @@ fn header(matrix: &Matrix<'_>) -> RecordHeader {
     };
     let places: Vec<String> = spec.engines.iter().map(place).collect();
     RecordHeader {
-        tool: Tool {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
-        },
+        tool: tool::own(),
         job: KEY.to_owned(),
+        naming: matrix.naming.clone(),
         scenario: serde_json::to_value(without_secrets(spec)).unwrap_or_default(),
         target: TargetInfo {
             url: places.join(", "),
