@@ -34,5 +34,6 @@ pub mod signals;
 pub mod sought;
 pub mod temporary;
 pub mod throughput;
+pub mod toml_text;
 pub mod url;
 pub mod usage;
