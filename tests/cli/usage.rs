@@ -319,7 +319,7 @@ fn scenarios_and_jobs() {
         (&["run", "count.toml"], "--requests 0"),
         (
             &["run", "unit.toml"],
-            "unit.toml:2: 'p95=100' is not a limit: a time needs its unit: p95=100ms",
+            "unit.toml:2: field `slo`: 'p95=100' is not a limit: a time needs its unit: p95=100ms",
         ),
         (&["run", "twice.toml"], "both limits of p95"),
         (&["run", "connections.toml"], "--connections 0"),

@@ -5,6 +5,7 @@ use super::near_miss::unknown;
 use super::vars::{self, Argument, GIVEN, Variable};
 use anyhow::Result;
 use plimsoll_core::units::Span;
+use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -110,10 +111,7 @@ impl Job {
     /// Wrong TOML, a field that does not exist, a variable that is used and not declared, a wrong hook: one
     /// line each, with the line of the file where the form is wrong.
     pub fn parse(text: &str, shown: &str) -> Result<Self> {
-        let mut file: JobFile = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
-        })?;
+        let mut file: JobFile = toml_text::read(text, shown).map_err(usage)?;
         file.job.check().map_err(|error| usage(format!("{shown}: {error}")))?;
         file.job.file = (shown.to_owned(), text.to_owned());
         Ok(file.job)

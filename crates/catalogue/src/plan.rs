@@ -171,7 +171,7 @@ fn stand_in(word: &str) -> String {
 }
 
 /// A word as a shell would have to be given it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%@+{}".contains(c);
     let is_plain = !word.is_empty() && word.chars().all(plain);
     if is_plain && words(word).is_ok_and(|words| words == [word]) {

@@ -15,7 +15,7 @@ use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
 use plimsoll_job::tool;
-use plimsoll_job::usage::{bounded, one_line};
+use plimsoll_job::usage::{bounded, one_line, usage};
 use plimsoll_report::plain::printable;
 use plimsoll_workloads::edit_distance::near_miss;
 use std::ffi::OsString;
@@ -95,7 +95,8 @@ const COMMANDS: [Command; 24] = [
 ];
 
 /// Functions of this program that the jobs may use.
-const PROGRAM: Program = Program { check_words, check_ranker: serve::check_rank, parser };
+const PROGRAM: Program =
+    Program { check_words, parser, run_words, check_ranker: serve::check_rank };
 
 /// Returns the parser of the whole program: help, completions and man pages come from it.
 #[must_use]
@@ -203,6 +204,20 @@ pub fn check_words(arguments: &[String]) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Runs a command line that a file is in the place of.
+fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
+    let words: Vec<OsString> =
+        std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
+    let told = |error: clap::Error| usage(complaint(&error, &called(&words)));
+    let matches = parser().try_get_matches_from(&words).map_err(told)?;
+    let (name, matches) = matches.subcommand().ok_or_else(|| usage("there is no command"))?;
+    let entry = COMMANDS.iter().find(|entry| entry.name() == name);
+    entry
+        .ok_or_else(|| anyhow!("there is no command '{name}'"))?
+        .run(matches, &PROGRAM)
+        .map_err(told)?
 }
 
 /// One line for a wrong command line, without the parser's frame around it.

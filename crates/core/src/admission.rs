@@ -4,12 +4,14 @@
 //! *Managed*: at most `slots` requests are in flight; up to `queue_max` more wait, each no longer than
 //! `queue_timeout_ns`; further ones are refused and counted, by reason.
 
+use crate::schedule::time_ns;
+use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The way due requests are let in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "mode", rename_all = "kebab-case", try_from = "WrittenAdmission")]
 pub enum AdmissionModel {
     /// Wait for a connection without limit.
     #[default]
@@ -23,6 +25,33 @@ pub enum AdmissionModel {
         /// Longest wait, ns.
         queue_timeout_ns: u64,
     },
+}
+
+/// Admission as it is written: the longest wait as a text, or in the older field as a number of nanoseconds.
+#[derive(Deserialize)]
+#[serde(tag = "mode", rename_all = "kebab-case", deny_unknown_fields)]
+enum WrittenAdmission {
+    Direct,
+    Managed {
+        slots: u32,
+        queue_max: u32,
+        queue_timeout: Option<Span>,
+        queue_timeout_ns: Option<u64>,
+    },
+}
+
+impl TryFrom<WrittenAdmission> for AdmissionModel {
+    type Error = String;
+
+    fn try_from(written: WrittenAdmission) -> Result<Self, String> {
+        Ok(match written {
+            WrittenAdmission::Direct => Self::Direct,
+            WrittenAdmission::Managed { slots, queue_max, queue_timeout, queue_timeout_ns } => {
+                let queue_timeout_ns = time_ns("queue_timeout", queue_timeout, queue_timeout_ns)?;
+                Self::Managed { slots, queue_max, queue_timeout_ns }
+            }
+        })
+    }
 }
 
 /// A request that is due and not yet sent.

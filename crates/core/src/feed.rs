@@ -1,10 +1,10 @@
 //! Settings of a feed.
 
-use crate::scenario::{Scenario, TlsScenario};
+use crate::scenario::{Scenario, TlsScenario, path_from};
 use crate::schedule::LoadModel;
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Settings of a feed: the form that flags become and that TOML files hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,6 +80,14 @@ impl Default for FeedScenario {
 }
 
 impl FeedScenario {
+    /// The scenario of a file in this folder: its relative paths begin there.
+    #[must_use]
+    pub fn with_paths_from(mut self, folder: &Path) -> FeedScenario {
+        let paths = self.files.iter_mut().chain(&mut self.failed).chain(self.tls.paths());
+        paths.for_each(|path| *path = path_from(folder, path));
+        self
+    }
+
     /// The scenario as it may be shown: values of secret headers and secret parts of addresses left out.
     #[must_use]
     pub fn without_secrets(&self) -> FeedScenario {

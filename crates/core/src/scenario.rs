@@ -10,6 +10,9 @@ use crate::verdict::{ConnectionLimit, MAX_FAILED};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+mod paths;
+pub use paths::path_from;
+
 /// A run over HTTP, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

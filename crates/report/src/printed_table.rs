@@ -370,7 +370,9 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
         let table =
             |row: &str| read(&format!("| Users | 1GB | 2GB |\n|---|---|---|\n{row}"), "x", 60.0);
         assert!(table("| 1 | fast | - |").unwrap_err().to_string().contains("line 3: 'fast'"));
-        assert!(table("| one | 1 | 2 |").unwrap_err().to_string().contains("not a number of users"));
+        assert!(
+            table("| one | 1 | 2 |").unwrap_err().to_string().contains("not a number of users")
+        );
         assert!(table("| 1 | 2 |").unwrap_err().to_string().contains("1 cells, and 2 sizes"));
         assert!(
             table("| 1 | 2 | 3 |\n| 1 | 2 | 3 |")

@@ -1,8 +1,9 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
+use super::scenario;
 use crate::{
     QUICKSTART, is_job, named,
-    plan::{Choices, Plan},
+    plan::{Choices, Plan, quoted},
     runner,
 };
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use plimsoll_job::exit;
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{Output, print_out};
+use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
 use plimsoll_load::run_and_print;
 use plimsoll_record::JobResult;
@@ -74,6 +76,9 @@ pub struct RunArgs {
     /// Folder of the files that jobs create.
     #[arg(long, value_name = "DIR", default_value = ".plimsoll", help_heading = "Job")]
     data: PathBuf,
+    /// Flags of the command in FILE.toml; each takes the place of the field with its name.
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    flags: Vec<String>,
     #[command(flatten)]
     output: OutputFlags,
 }
@@ -88,6 +93,34 @@ impl RunArgs {
             hook_arguments: self.hook_args.clone(),
             disable_hooks: self.disable_hooks,
         }
+    }
+
+    /// The flags about output that were given to `run`, for the command of a file.
+    fn output_words(&self) -> Vec<String> {
+        let output = &self.output;
+        let mut words = Vec::new();
+        if output.runs != Path::new("runs") {
+            words.push(format!("--runs={}", output.runs.display()));
+        }
+        words.extend(output.json.iter().map(|json| format!("--json={}", json.display())));
+        words.extend(output.no_record.then(|| "--no-record".to_owned()));
+        words.extend(output.quiet.then(|| "--quiet".to_owned()));
+        words
+    }
+
+    /// Refuses flags behind what has no flags of its own.
+    fn no_flags(&self, program: &Program) -> Result<()> {
+        let Some(first) = self.flags.first() else { return Ok(()) };
+        let word = first.split_once('=').map_or(first.as_str(), |(word, _)| word);
+        let parser = (program.parser)();
+        let own = parser.find_subcommand(Self::NAME);
+        let known =
+            own.into_iter().flat_map(|own| own.get_arguments().filter_map(|arg| arg.get_long()));
+        let known: Vec<String> = known.map(|long| format!("--{long}")).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let near = near_miss(word, &known)
+            .map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+        Err(usage(format!("there is no argument '{word}' here{near}; see plimsoll run --help")))
     }
 
     /// Flags that only a job in TOML knows what to do with.
@@ -122,6 +155,7 @@ impl Job for RunArgs {
 fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     let output = args.output.output();
     if args.job == QUICKSTART {
+        args.no_flags(program)?;
         return quickstart(args, &output);
     }
     let path = Path::new(&args.job);
@@ -132,10 +166,17 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     {
         args.only_for_jobs("a scenario has no variables, roles or hooks")?;
         if plimsoll_mix::is_mix(&text) {
+            args.no_flags(program)?;
             return plimsoll_mix::run(path, &text, &output, args.dry_run);
         }
-        return start(&read(path)?, path, &output, args.dry_run);
+        let parser = (program.parser)();
+        if parser.find_subcommand("load").is_some_and(|load| !scenario::is_older(&text, load)) {
+            return by_flags(args, path, &text, program);
+        }
+        args.no_flags(program)?;
+        return start(&read(path, &text)?, path, &output, args.dry_run);
     }
+    args.no_flags(program)?;
     if path.is_dir() || path.extension().is_some_and(|extension| extension == "json") {
         args.only_for_jobs("a repeated run has no variables, roles or hooks")?;
         return repeat(path, &output, args.dry_run);
@@ -208,25 +249,40 @@ fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {
     crate::quickstart::run(output)
 }
 
-fn read(path: &Path) -> Result<Scenario> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| usage(format!("{shown}: {error}; name a scenario file")))?;
-    toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        usage(format!("{shown}:{line}: {}", without_list(&error.message().replace('\n', " "))))
-    })
+/// Reads a file in the form of records.
+fn read(path: &Path, text: &str) -> Result<Scenario> {
+    let shown = path.display().to_string();
+    let text = toml_text::expanded(text, &shown).map_err(usage)?;
+    let scenario: Scenario = toml_text::read(&text, &shown).map_err(usage)?;
+    Ok(scenario.with_paths_from(path.parent().unwrap_or(Path::new(""))))
 }
 
-/// An error about an unknown field, with the field that was probably meant in the place of all that there are.
-fn without_list(message: &str) -> String {
-    let Some((head, list)) = message.split_once(", expected one of ") else {
-        return message.to_owned();
-    };
-    let known: Vec<&str> = list.split(", ").map(|name| name.trim_matches('`')).collect();
-    let word = head.split('`').nth(1).unwrap_or_default();
-    match near_miss(word, &known) {
-        Some(near) => format!("{head}; did you mean `{near}`?"),
-        None => format!("{head}; the fields are in docs/scenarios.md"),
+/// Runs the command line that a file is in the place of, or shows it.
+fn by_flags(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Result<u8> {
+    let parser = (program.parser)();
+    let more = [args.flags.clone(), args.output_words()].concat();
+    let shown = path.display().to_string();
+    if args.dry_run {
+        // Values of the environment may be secrets: they are shown as they are written.
+        let words = scenario::words(text, path, &more, &parser).map_err(usage)?;
+        let words: Vec<String> = words.iter().map(|word| shown_word(word)).collect();
+        print_out(&format!("plimsoll {}\n", words.join(" ")))?;
+        return Ok(exit::FINE);
     }
+    let text = toml_text::expanded(text, &shown).map_err(usage)?;
+    let words = scenario::words(&text, path, &more, &parser).map_err(usage)?;
+    (program.run_words)(&words).with_context(|| shown)
+}
+
+/// A word of a command line as it may be shown: secrets are left out.
+fn shown_word(word: &str) -> String {
+    let one = |headers, targets| Scenario { headers, targets, ..Scenario::default() };
+    let shown = match word.strip_prefix("--header=") {
+        Some(header) => {
+            let shown = one(vec![header.to_owned()], Vec::new()).without_secrets();
+            format!("--header={}", shown.headers.concat())
+        }
+        None => one(Vec::new(), vec![word.to_owned()]).without_secrets().targets.concat(),
+    };
+    quoted(&shown)
 }

@@ -38,7 +38,7 @@ fn mistakes_are_told_in_one_line() {
         ("global speed < 5", "'speed' is not a metric"),
         ("global p0 < 5ms", "not a percentile"),
         ("global p95 < 500", "has no unit"),
-        ("global p95 < fast", "no duration"),
+        ("global p95 < fast", "not a duration"),
         ("global p95 ~ 5ms", "is not a condition"),
         ("global failed.percent < 101%", "more than 100"),
         ("global rate > -1", "is not a number"),

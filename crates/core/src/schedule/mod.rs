@@ -13,6 +13,7 @@ mod model;
 mod paced;
 mod think;
 mod users;
+mod written;
 
 pub use arrivals::{ArrivalSchedule, Skipped};
 pub use closed::ClosedSchedule;
@@ -23,6 +24,7 @@ pub use users::{
     Pause, PauseError, ProfileError, Stairs, USER_BYTES, UserProfile, UserSchedule, UserStep,
     UserTurn,
 };
+pub(crate) use written::time_ns;
 
 use serde::{Deserialize, Serialize};
 

@@ -2,24 +2,23 @@
 
 use super::think::Think;
 use super::users::{Pause, UserProfile};
+use super::written::{WrittenModel, WrittenStep};
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The way load is offered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "model", rename_all = "kebab-case", try_from = "WrittenModel")]
 pub enum LoadModel {
     /// `clients` users; each waits for its answer, thinks, and asks again.
     Closed {
         /// Their number.
         clients: u32,
-        /// Think time between an answer and the client's next request.
-        #[serde(default)]
+        /// Think time between an answer and its next request.
         think: Think,
         /// Time from one intended start of a client to its next, ns; 0: none. A late client catches up,
         /// so the cycle is a rate that holds.
-        #[serde(default)]
         cycle_ns: u64,
     },
     /// Requests at a constant rate, whatever the answers do.
@@ -27,7 +26,6 @@ pub enum LoadModel {
         /// Requests per second over the whole run.
         rate_per_s: f64,
         /// The way they follow each other.
-        #[serde(default)]
         arrivals: Arrivals,
     },
     /// `size` requests at once, every `every_ns`.
@@ -44,8 +42,7 @@ pub enum LoadModel {
         size: u32,
         /// From the moment at which the backlog has fallen to the next burst, ns; from burst to burst without a limit.
         delay_ns: u64,
-        /// The number that may be behind when the delay begins, over the whole run; without it no one looks.
-        #[serde(default)]
+        /// The number that may be behind when the delay begins, over the whole run; without it, no limit.
         limit: Option<u32>,
     },
     /// A rate that changes: steps of constant or linearly changing rate, one after the other.
@@ -53,7 +50,6 @@ pub enum LoadModel {
         /// The steps, in order.
         steps: Vec<Step>,
         /// The way requests follow each other.
-        #[serde(default)]
         arrivals: Arrivals,
     },
     /// Users who come, ask a number of requests one after the other, and leave.
@@ -61,14 +57,11 @@ pub enum LoadModel {
         /// The way they come, or how many there must be.
         profile: UserProfile,
         /// Requests of each; 0: all of the source, once for each repeat.
-        #[serde(default)]
         requests: u32,
-        /// Think time between an answer and the user's next request.
-        #[serde(default)]
+        /// Think time between an answer and its next request.
         think: Pause,
         /// Time from one intended start of a user to its next; 0: none. A user whose answer is late asks at once and
         /// catches up.
-        #[serde(default)]
         pace: Span,
     },
 }
@@ -87,7 +80,7 @@ pub enum Arrivals {
 
 /// A stretch of a [`LoadModel::Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenStep")]
 pub struct Step {
     /// Rate at its start, per second; 0 is a pause.
     pub from_per_s: f64,

@@ -23,10 +23,12 @@ pub trait Job: Args {
 pub struct Program {
     /// Says what is wrong with a command line of this program, before it is run.
     pub check_words: fn(&[String]) -> Result<(), String>,
-    /// Says what is wrong with flags of `serve rank`, before one is started with them.
-    pub check_ranker: fn(&[String]) -> Result<()>,
     /// Returns the parser of the whole program.
     pub parser: fn() -> clap::Command,
+    /// Runs a command line of this program, and returns its exit code.
+    pub run_words: fn(&[String]) -> Result<u8>,
+    /// Says what is wrong with flags of `serve rank`, before one is started with them.
+    pub check_ranker: fn(&[String]) -> Result<()>,
 }
 
 /// An entry in the list of the program's commands.
@@ -100,8 +102,12 @@ mod tests {
             Some("Count to a number")
         );
         let matches = parser.try_get_matches_from(["count", "--to", "7"]).unwrap();
-        let parser = || clap::Command::new("plimsoll");
-        let good = Program { check_words: |_| Ok(()), check_ranker: |_| Ok(()), parser };
+        let good = Program {
+            check_words: |_| Ok(()),
+            parser: || clap::Command::new("plimsoll"),
+            run_words: |_| Ok(0),
+            check_ranker: |_| Ok(()),
+        };
         assert_eq!(entry.run(&matches, &good).unwrap().unwrap(), 7);
         let bad = Program { check_ranker: |_| anyhow::bail!("no ranker"), ..good };
         assert_eq!(entry.run(&matches, &bad).unwrap().unwrap_err().to_string(), "no ranker");

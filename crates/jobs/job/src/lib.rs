@@ -34,6 +34,7 @@ pub mod signals;
 pub mod sought;
 pub mod temporary;
 pub mod throughput;
+pub mod toml_text;
 pub mod tool;
 pub mod url;
 pub mod usage;

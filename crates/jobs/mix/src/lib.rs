@@ -22,6 +22,7 @@ use plimsoll_job::output::{Output, print_out, style, write_results};
 use plimsoll_job::prepare::{Prepared, http_of, prepare};
 use plimsoll_job::progress::Progress;
 use plimsoll_job::signals;
+use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::{FeedResult, MixPart, MixResult};
@@ -71,10 +72,12 @@ pub fn is_mix(text: &str) -> bool {
 /// Wrong usage, or a program failure.
 pub fn run(path: &Path, text: &str, output: &Output, dry_run: bool) -> Result<u8> {
     let shown = path.display();
-    let mut mix: Mix = toml::from_str(text).map_err(|error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
-    })?;
+    let name = shown.to_string();
+    let text = toml_text::expanded(text, &name).map_err(usage)?;
+    let mut mix: Mix = toml_text::read(&text, &name).map_err(usage)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    mix.queries = mix.queries.with_paths_from(folder);
+    mix.feed = mix.feed.with_paths_from(folder);
     mix.queries.job.clone_from(&mix.job);
     if dry_run {
         let mut shown = mix.clone();

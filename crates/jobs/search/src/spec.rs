@@ -8,6 +8,7 @@ use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::scenario::RowsScenario;
 use plimsoll_core::schedule::{Pause, ProfileError, UserProfile};
 use plimsoll_core::units::{Size, Span};
+use plimsoll_job::toml_text;
 use plimsoll_record::search::{Group, size_label};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -173,7 +174,8 @@ const KINDS: [(&str, &[&str], Dialect); 7] = [
 /// # Errors
 /// Wrong TOML or an unknown field, with its line.
 pub fn read(text: &str, shown: &str) -> Result<MatrixFile, SearchError> {
-    super::toml_text::read(text, shown)
+    let text = toml_text::expanded(text, shown).map_err(SearchError)?;
+    toml_text::read(&text, shown).map_err(SearchError)
 }
 
 /// Reads an engine as flags have it: `index`, `NAME=KIND`, `NAME=URL` or `NAME=URL,DIALECT`.

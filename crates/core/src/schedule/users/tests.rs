@@ -312,7 +312,7 @@ fn mistakes_are_told_with_their_place() {
         ("ramp 100", 9, "'during' is missing"),
         ("ramp 100 for 10s", 10, "'for' where 'during' should be"),
         ("ramp x during 10s", 6, "'x' is not a whole number"),
-        ("ramp 100 during fast", 17, "'fast' is no duration"),
+        ("ramp 100 during fast", 17, "'fast' is not a duration"),
         ("constant 20 during 1m", 10, "'20' is not a rate"),
         ("constant -1/s during 1m", 10, "'-1/s' is not a rate"),
         ("at once 5/s", 9, "is a rate"),

@@ -4,7 +4,7 @@
 //! `rampUsers(100).during(10.seconds)` reads as `rampUsers 100 during 10 seconds`.
 
 use super::profile::{ProfileError, Stairs, UserProfile, UserStep};
-use crate::units::Span;
+use crate::units::{Rate, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -121,24 +121,15 @@ impl<'a> Reader<'a> {
         u32::try_from(number).map_err(|_| wrong(column, format!("{number} is too many")))
     }
 
-    /// `20/s`, `90/m`, `100/h`; a bare number too where `bare` says so, as in Gatling's names.
+    /// `20/s`, `1k/s`, `90/min`, `100/h`; a bare number too where `bare` says so, as in Gatling's names.
     fn rate(&mut self, bare: bool, example: &str) -> Result<f64, ProfileError> {
         let word = self.word("a rate", example)?;
-        let (number, per_s) = match word.text.split_once('/') {
-            Some((number, "s" | "sec")) => (number, 1.0),
-            Some((number, "m" | "min")) => (number, 60.0),
-            Some((number, "h")) => (number, 3600.0),
-            None if bare => (word.text, 1.0),
-            _ => ("", 1.0),
-        };
-        match number.parse::<f64>() {
-            Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate / per_s),
-            _ => {
-                let text = word.text;
-                let problem = format!("'{text}' is not a rate; write for example '{example}'");
-                Err(wrong(word.column, problem))
-            }
-        }
+        let rate = word.text.parse::<Rate>().ok();
+        // Without its unit a number may as well be a number of users.
+        rate.filter(|_| bare || word.text.contains('/')).map(|rate| rate.per_s).ok_or_else(|| {
+            let text = word.text;
+            wrong(word.column, format!("'{text}' is not a rate; expected a rate as in '{example}'"))
+        })
     }
 
     /// `10s`, `1.5m`, or in Gatling's words `10.seconds`.

@@ -72,7 +72,7 @@ enum WrittenDistance {
 /// # Errors
 /// Wrong TOML, an unknown kind or field, a field that the kind does not have, a name that comes twice.
 pub fn parse(text: &str, shown: &str) -> Result<Vec<Query>, SearchError> {
-    let file: ListFile = crate::toml_text::read(text, shown)?;
+    let file: ListFile = plimsoll_job::toml_text::read(text, shown).map_err(SearchError)?;
     queries(&file.query)
         .map_err(|SearchError(problem)| SearchError::new(format!("{shown}: {problem}")))
 }
