@@ -2,9 +2,8 @@
 
 use crate::cli::parser::{Example, commands, examples, name, path};
 use crate::house::wording::faults;
-use crate::process::{PATIENCE, Place, Running};
+use crate::process::Place;
 use clap::Command;
-use std::path::Path;
 
 /// Columns that an example may have: clap breaks longer lines where stdout is not a terminal.
 const COLUMNS: usize = 100;
@@ -167,102 +166,4 @@ fn no_example_is_broken_inside_a_command() {
         }
     }
     expect_none(&found);
-}
-
-/// The first words of examples that no test can run, and the reason.
-const NOT_RUN: &[(&str, &str)] = &[
-    ("load", "needs a target"),
-    ("seek", "needs a target"),
-    ("search", "needs engines"),
-    ("visit", "needs a target"),
-    ("feed", "needs a target"),
-    ("fbench", "needs a target"),
-    ("rank", "takes minutes"),
-    ("voter", "takes minutes"),
-    ("hello", "takes minutes"),
-    ("run", "measures"),
-    ("serve", "does not end by itself"),
-    ("install", "needs the network, and minutes"),
-    ("corpus write --source synthetic --size 1GB", "writes a gigabyte"),
-];
-
-/// Puts the files of the examples into a folder: queries, summaries, a job, and run records.
-fn files(place: &Place) {
-    place.file("queries.txt", "/search/?query=a\n".repeat(70));
-    place.file("summary.txt", "no summary\n");
-    place.file("documents.ndjson", "{\"id\":\"1\",\"title\":\"a\",\"body\":\"b c\"}\n");
-    place.file(
-        "my.toml",
-        "[job]\nname = \"mine\"\ndescription = \"x\"\ndefault_role = \"only\"\n[job.roles.only]\ncommand = [\"load\", \"http://127.0.0.1:1/\"]\n",
-    );
-    let gzip = place.program("gzip", ["-c", "queries.txt"]);
-    let packed = Running::start(gzip, b"").wait(PATIENCE).expect(0);
-    assert_eq!(packed.code, Some(0));
-    for folder in [
-        ".zfunc",
-        ".config/fish/completions",
-        ".local/share/bash-completion/completions",
-        ".local/share/man/man1",
-    ] {
-        std::fs::create_dir_all(place.path().join(folder)).unwrap();
-    }
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/records");
-    for (file, folder) in [
-        ("load", "20261121T203250.123Z-load-1a2b3c4d"),
-        ("search", "20261122T101500.000Z-search-2a2b3c4d"),
-        ("search", "20261122T103000.000Z-search-5e6f7a8b"),
-        ("search", "BEFORE"),
-        ("search", "AFTER"),
-        ("catalogue", "20261123T101500.000Z-feedsim_mini-6e6f7a8b"),
-        ("fbench", "ZZ-fbench-7e6f7a8b"),
-    ] {
-        let text = std::fs::read_to_string(records.join(format!("{file}.json"))).unwrap();
-        let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let id = folder.rsplit('-').next().unwrap();
-        record["run_id"] = if id.len() == 8 { id } else { "" }.into();
-        // An example with --exit-code ends as the run did.
-        record["verdict"]["kind"] = "valid".into();
-        if file == "catalogue" {
-            record["catalogue"]["name"] = "feedsim_mini".into();
-        }
-        let folder = place.path().join("runs").join(folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("run.json"), record.to_string()).unwrap();
-    }
-}
-
-/// Every example that needs nothing outside is run by a real shell and succeeds.
-#[test]
-fn examples_that_need_no_target_run() {
-    let (mut ran, mut left) = (0, vec![false; NOT_RUN.len()]);
-    let bin = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap().to_owned();
-    for command in commands() {
-        for example in examples(&command) {
-            let words: Vec<String> = example.calls.iter().map(|call| call.join(" ")).collect();
-            let begins = |call: &String, begin: &str| {
-                call.strip_prefix(begin)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-            };
-            let needs = |(begin, _): &(&str, &str)| words.iter().any(|call| begins(call, begin));
-            if let Some(at) = NOT_RUN.iter().position(needs) {
-                left[at] = true;
-                continue;
-            }
-            let place = Place::new();
-            files(&place);
-            let script = format!("set -o pipefail; {}", example.shell);
-            let mut shell = place.program("bash", ["-c", &script]);
-            let path = std::env::var("PATH").unwrap_or_default();
-            shell.env("PATH", format!("{}:{path}", bin.display())).env("HOME", place.path());
-            let ended = Running::start(shell, b"").wait(PATIENCE);
-            // The check of the machine may find something that is bad.
-            let fine = ended.code == Some(0)
-                || (example.shell.contains("system-check") && ended.code == Some(2));
-            assert!(fine, "{}: {:?}\n{}{}", example.shell, ended.code, ended.stdout, ended.stderr);
-            ran += 1;
-        }
-    }
-    assert!(ran >= 25, "only {ran} examples were run");
-    let unused: Vec<_> = NOT_RUN.iter().zip(left).filter(|(_, used)| !used).collect();
-    assert!(unused.is_empty(), "no example begins with {unused:?}");
 }
