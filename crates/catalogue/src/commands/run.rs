@@ -103,6 +103,10 @@ impl RunArgs {
             words.push(format!("--runs={}", output.runs.display()));
         }
         words.extend(output.json.iter().map(|json| format!("--json={}", json.display())));
+        words.extend(output.junit.iter().map(|file| format!("--junit={}", file.display())));
+        words.extend(output.csv.iter().map(|file| format!("--csv={}", file.display())));
+        words.extend(output.name.iter().map(|name| format!("--name={}", name.0)));
+        words.extend(output.labels.iter().map(|label| format!("--label={}={}", label.key, label.value)));
         words.extend(output.no_record.then(|| "--no-record".to_owned()));
         words.extend(output.quiet.then(|| "--quiet".to_owned()));
         words
@@ -120,7 +124,7 @@ impl RunArgs {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let near = near_miss(word, &known)
             .map_or(String::new(), |near| format!("; did you mean '{near}'?"));
-        Err(usage(format!("there is no argument '{word}' here{near}; see plimsoll run --help")))
+        Err(usage(format!("unknown option '{word}'{near}; see plimsoll run --help")))
     }
 
     /// Flags that only a job in TOML knows what to do with.
