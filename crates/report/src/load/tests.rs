@@ -379,7 +379,7 @@ fn records_of_the_version_before_are_printed_with_their_sections() {
         ("visit", "documents"),
         ("feed", "accepted"),
         ("mix", "while feeding"),
-        ("search", "index 100 kB"),
+        ("search", "X(N)/X(1)"),
     ];
     let dir = tempfile::tempdir().unwrap();
     let mut seen = 0;
