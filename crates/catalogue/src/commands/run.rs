@@ -106,7 +106,9 @@ impl RunArgs {
         words.extend(output.junit.iter().map(|file| format!("--junit={}", file.display())));
         words.extend(output.csv.iter().map(|file| format!("--csv={}", file.display())));
         words.extend(output.name.iter().map(|name| format!("--name={}", name.0)));
-        words.extend(output.labels.iter().map(|label| format!("--label={}={}", label.key, label.value)));
+        words.extend(
+            output.labels.iter().map(|label| format!("--label={}={}", label.key, label.value)),
+        );
         words.extend(output.no_record.then(|| "--no-record".to_owned()));
         words.extend(output.quiet.then(|| "--quiet".to_owned()));
         words
