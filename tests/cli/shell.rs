@@ -88,7 +88,7 @@ fn shown(place: &Place, page: &Path) -> String {
         }
     }
     assert_eq!(before, None);
-    text.replace('\u{2010}', "-").replace('\u{2212}', "-")
+    text.replace(['\u{2010}', '\u{2212}'], "-")
 }
 
 #[test]
