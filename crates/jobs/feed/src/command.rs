@@ -22,6 +22,7 @@ use plimsoll_job::output::{Output, note, print_out, put_result, style, write_jso
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
+use plimsoll_job::values::rate;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::FeedResult;
 use plimsoll_workloads::http::Troubles;
@@ -76,8 +77,11 @@ pub struct FeedArgs {
     /// HTTP/2 without asking whether the target speaks it.
     #[arg(long, help_heading = "How")]
     http2: bool,
-    /// Operations per second that do not wait for the answers; by default as fast as the target takes them.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Open model: operations per second, such as 1000 or 1k
+    ///
+    /// Open model: operations per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered [default: as fast
+    /// as the target accepts them].
+    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "How")]
     rate: Option<f64>,
     /// Packing of request bodies.
     #[arg(long, value_enum, default_value = "auto", help_heading = "How")]
@@ -88,11 +92,16 @@ pub struct FeedArgs {
     /// The target answers at once and writes nothing: what network, HTTP and this program hold.
     #[arg(long, help_heading = "How")]
     dry_run: bool,
-    /// Threads that send; one more reads.
+    /// Number of generator threads
+    ///
+    /// Number of generator threads, which send; one more thread reads the input.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How")]
     threads: u32,
-    /// A header of every request, 'Name: value'; may be repeated.
-    #[arg(long, value_name = "LINE", help_heading = "How")]
+    /// Header of every request, 'Name: value' or @FILE
+    ///
+    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
+    /// header a line. What the file or the variable holds is not recorded. May be repeated; all are sent.
+    #[arg(long, value_name = "LINE|@FILE", help_heading = "How")]
     header: Vec<String>,
 
     /// How long an operation may take with all its repetitions; when given, the server is told, too [default: 180s].
