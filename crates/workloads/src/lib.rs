@@ -20,6 +20,7 @@ pub mod edit_distance;
 pub mod error;
 pub mod header;
 pub mod http;
+pub mod id_digest;
 pub mod json_scan;
 pub mod json_skip;
 pub mod ndjson;

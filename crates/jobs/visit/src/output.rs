@@ -1,7 +1,7 @@
 //! The output of a visit: where its documents go, and the digest of their ids.
 
-use super::digest::IdDigest;
 use super::format::DocumentFormat;
+use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::output::{self, OnCheckpoint, Packing, Waits, Writer};
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -1,8 +1,8 @@
 //! Saves how far a visit has come, once that is safe on the disk.
 
-use super::digest::IdDigest;
 use super::state::State;
 use super::whole::VisitError;
+use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::output::Reached;
 use std::fs::File;
 use std::io;

@@ -1,6 +1,5 @@
 //! One slice of a visit: where it stands, and what it makes of the replies.
 
-use super::digest::IdDigest;
 use super::form::VisitForm;
 use super::format::DocumentFormat;
 use super::ids::{IdSet, number_of};
@@ -11,6 +10,7 @@ use super::unpacked::Unpacked;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
+use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::output::Waits;
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,12 @@
 //! What is kept of a visit, so that it can go on after an interruption.
 
 use super::VisitError;
-use super::digest::IdDigest;
 use super::form::VisitForm;
 use super::format::DocumentFormat;
 use super::output::Destination;
 use super::saver;
 use super::slice::SliceProgress;
+use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::output::Packing;
 use serde::{Deserialize, Serialize};
 use std::fs::File;

@@ -14,7 +14,7 @@ use plimsoll_core::outcome::Failure;
 use plimsoll_core::units::Span;
 use plimsoll_job::signals;
 use plimsoll_record::search::{Answer, Group, Probe};
-use plimsoll_visit::IdDigest;
+use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::rows::Rows;
 use std::collections::BTreeSet;
 use std::time::Duration;
