@@ -9,14 +9,16 @@ use anyhow::{Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
-use plimsoll_job::keeping::{Finished, nothing_measured};
-use plimsoll_job::output::{Output, note, print_out, put_result, style, with_files, write_json};
+use plimsoll_job::execute::page;
+use plimsoll_job::keeping::nothing_measured;
+use plimsoll_job::output::{Output, note, print_out, put_result, with_files, write_json};
 use plimsoll_job::signals::Stopped;
 use plimsoll_job::{exit, signals};
 use plimsoll_record::JobResults;
 use plimsoll_report::RecordError;
 use plimsoll_report::folder::{RECORDS_FOR, RECORDS_TO, amend};
-use plimsoll_report::text::number::significant;
+use plimsoll_report::forms::Forms;
+use plimsoll_report::number::significant;
 use plimsoll_report::window::measured;
 use rustix::process::Signal;
 use rustix::thread::CpuSet;
@@ -155,13 +157,13 @@ fn install_and_run(
 /// A record of a job that was stopped before its command could make one.
 fn keep_nothing(plan: &Plan, stopped: &Stopped, output: &Output) -> Result<Option<PathBuf>> {
     let scenario = Scenario { job: plan.job.name.clone(), ..Scenario::default() };
-    let Finished { record, folder } = nothing_measured(&scenario, output, stopped)?;
+    let finished = nothing_measured(&scenario, output, stopped)?;
     if output.json.as_deref() != Some(Path::new("-")) {
-        print_out(&plimsoll_report::text::render(&record, folder.as_deref(), &style()))?;
-    } else if folder.is_none() {
-        write_json(output, &record)?;
+        print_out(&page(&finished, &Forms::LOAD))?;
+    } else if finished.folder.is_none() {
+        write_json(output, &finished.record)?;
     }
-    Ok(folder)
+    Ok(finished.folder)
 }
 
 fn start_target(

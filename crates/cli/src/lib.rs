@@ -15,6 +15,7 @@ use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
 use plimsoll_job::usage::{bounded, one_line};
+use plimsoll_report::forms::Forms;
 use plimsoll_report::plain::printable;
 use plimsoll_workloads::edit_distance::near_miss;
 use std::ffi::OsString;
@@ -48,7 +49,8 @@ plimsoll measures how much load a search, recommendation or database system hold
 Every command explains itself: plimsoll COMMAND --help.
 ";
 
-/// All commands, in the order of the help. A job is added by its line here.
+/// All commands, in the order of the help. A job is added by its line here: its flags, its run, and the forms in which
+/// `report` and `compare` show its records.
 const COMMANDS: [Command; 21] = [
     Command::of::<plimsoll_catalogue::RunArgs>(),
     Command::of::<plimsoll_catalogue::ListArgs>(),
@@ -74,7 +76,12 @@ const COMMANDS: [Command; 21] = [
 ];
 
 /// What the jobs may ask of this program.
-const PROGRAM: Program = Program { check_words, check_ranker: serve::check_rank };
+const PROGRAM: Program = Program { check_words, check_ranker: serve::check_rank, forms };
+
+/// Returns the forms of all jobs.
+fn forms() -> Vec<Forms> {
+    COMMANDS.iter().map(Command::forms).collect()
+}
 
 /// The parser of the whole program.
 fn parser() -> clap::Command {
@@ -227,9 +234,70 @@ pub fn run() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_record::{RunRecord, read};
+    use plimsoll_report::text::{Style, render};
 
     #[test]
     fn the_command_line_is_sound() {
         parser().debug_assert();
+    }
+
+    /// Words of the page that show the section of a job.
+    const SHOWN: [(&str, &str); 8] = [
+        ("fbench", "Latency, ms"),
+        ("seek", "warm-up"),
+        ("rank", "Runs "),
+        ("voter", "overall:"),
+        ("visit", "documents"),
+        ("feed", "accepted"),
+        ("mix", "while feeding"),
+        ("search", "index 100 kB"),
+    ];
+
+    /// The records of the version before, one or more of every job.
+    fn records() -> Vec<RunRecord> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records");
+        let files = std::fs::read_dir(folder).unwrap();
+        files.map(|file| read(&std::fs::read(file.unwrap().path()).unwrap()).unwrap()).collect()
+    }
+
+    #[test]
+    fn records_of_the_version_before_are_printed_with_their_sections() {
+        let mut seen = 0;
+        for record in records() {
+            let page = render(&record, None, &Style::default(), &forms());
+            // A search that found no line has no run to show.
+            let has_no_run = |key: &str| {
+                key == "rank" && record.job_results.rank().is_some_and(|rank| rank.runs.is_empty())
+            };
+            for section in record.job_results.iter().filter(|one| !has_no_run(one.key())) {
+                if let Some((key, words)) = SHOWN.iter().find(|(key, _)| *key == section.key()) {
+                    assert!(page.contains(words), "{key}: no '{words}' in\n{page}");
+                    seen += 1;
+                }
+            }
+            assert!(plimsoll_report::csv::render(&record, &forms()).lines().count() > 1);
+            assert!(plimsoll_report::junit::render(&record).contains("<testsuite"));
+            let exported = plimsoll_report::benchpress::export(&record);
+            assert!(exported["metrics"]["verdict"].is_string());
+        }
+        assert!(seen >= SHOWN.len(), "{seen} sections");
+    }
+
+    /// A job prints its page in its own forms; `report` has those of all jobs, and must not take another's.
+    #[test]
+    fn a_report_is_the_page_that_the_job_printed() {
+        let mut seen = 0;
+        for record in records() {
+            // A mix is run from a file.
+            let name = if record.job == "mix" { "run" } else { &record.job };
+            let Some(job) = COMMANDS.iter().find(|job| job.name() == name) else { continue };
+            let page = |jobs: &[Forms]| render(&record, None, &Style::default(), jobs);
+            assert_eq!(page(&[job.forms()]), page(&forms()), "{}", record.job);
+            let rows = |jobs: &[Forms]| plimsoll_report::csv::render(&record, jobs);
+            assert_eq!(rows(&[job.forms()]), rows(&forms()), "{}", record.job);
+            seen += 1;
+        }
+        assert!(seen >= SHOWN.len(), "{seen} records");
     }
 }

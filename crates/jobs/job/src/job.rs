@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::{ArgMatches, Args};
+use plimsoll_report::forms::Forms;
 
 /// A job, or another command of the program: its flags, and what is done with them.
 ///
@@ -10,6 +11,8 @@ use clap::{ArgMatches, Args};
 pub trait Job: Args {
     /// The word on the command line.
     const NAME: &'static str;
+    /// The forms in which its results are shown; by default those of a load.
+    const FORMS: Forms = Forms::LOAD;
 
     /// Runs to the end, prints the result, and returns the exit code.
     ///
@@ -25,12 +28,15 @@ pub struct Program {
     pub check_words: fn(&[String]) -> Result<(), String>,
     /// Says what is wrong with flags of `serve rank`, before one is started with them.
     pub check_ranker: fn(&[String]) -> Result<()>,
+    /// Returns the forms of all jobs, to show a record of any of them.
+    pub forms: fn() -> Vec<Forms>,
 }
 
 /// An entry in the list of the program's commands.
 #[derive(Clone, Copy)]
 pub struct Command {
     name: &'static str,
+    forms: Forms,
     arguments: fn(clap::Command) -> clap::Command,
     run: fn(&ArgMatches, &Program) -> Result<Result<u8>, clap::Error>,
 }
@@ -41,6 +47,7 @@ impl Command {
     pub const fn of<J: Job>() -> Self {
         Self {
             name: J::NAME,
+            forms: J::FORMS,
             arguments: J::augment_args,
             run: |matches, program| Ok(J::from_arg_matches(matches)?.run(program)),
         }
@@ -50,6 +57,12 @@ impl Command {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The forms in which results of the job are shown.
+    #[must_use]
+    pub const fn forms(&self) -> Forms {
+        self.forms
     }
 
     /// The command for the parser of the whole program.
@@ -70,6 +83,10 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_report::forms::Below;
+    use plimsoll_report::page::Tone;
+    use plimsoll_report::samples;
+    use plimsoll_report::text::{Style, render};
 
     /// Count to a number.
     #[derive(Args)]
@@ -81,6 +98,13 @@ mod tests {
 
     impl Job for CountArgs {
         const NAME: &'static str = "count";
+        const FORMS: Forms = Forms {
+            page: |page, record| {
+                page.line(&format!("counted to {}", record.ledger.ok), Tone::Strong);
+                Some(Below::Remarks)
+            },
+            ..Forms::LOAD
+        };
 
         fn run(&self, program: &Program) -> Result<u8> {
             (program.check_ranker)(&[])?;
@@ -89,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_the_name_the_help_and_the_run_of_its_job() {
+    fn an_entry_has_the_name_the_help_the_run_and_the_page_of_its_job() {
         let entry = Command::of::<CountArgs>();
         let parser = entry.parser();
         assert_eq!((entry.name(), parser.get_name()), ("count", "count"));
@@ -98,9 +122,12 @@ mod tests {
             Some("Count to a number")
         );
         let matches = parser.try_get_matches_from(["count", "--to", "7"]).unwrap();
-        let good = Program { check_words: |_| Ok(()), check_ranker: |_| Ok(()) };
+        let good =
+            Program { check_words: |_| Ok(()), check_ranker: |_| Ok(()), forms: || Vec::new() };
         assert_eq!(entry.run(&matches, &good).unwrap().unwrap(), 7);
         let bad = Program { check_ranker: |_| anyhow::bail!("no ranker"), ..good };
         assert_eq!(entry.run(&matches, &bad).unwrap().unwrap_err().to_string(), "no ranker");
+        let page = render(&samples::good(), None, &Style::default(), &[entry.forms()]);
+        assert!(page.ends_with("counted to 300\n"), "{page}");
     }
 }

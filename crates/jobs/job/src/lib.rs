@@ -22,6 +22,7 @@ pub mod flags;
 pub mod goal;
 pub mod job;
 pub mod keeping;
+pub mod line;
 pub mod method;
 pub mod output;
 pub mod postgres;

@@ -19,6 +19,7 @@ mod state;
 mod text;
 
 use crate::builtin::{Words, ten_as_toml};
+use crate::forms::FORMS;
 use crate::sessions::Order;
 use crate::spec::{MatrixFile, MatrixSpec, OnRefused, read};
 use anyhow::Result;
@@ -33,6 +34,7 @@ use plimsoll_job::output::{note, print_out, style, with_files, write_json};
 use plimsoll_job::requests::RowsFlags;
 use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
+use plimsoll_report::forms::Forms;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use std::path::{Path, PathBuf};
 
@@ -183,6 +185,7 @@ enum OrderFlag {
 
 impl Job for SearchArgs {
     const NAME: &'static str = "search";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -219,7 +222,7 @@ fn run(args: &SearchArgs) -> Result<u8> {
 
 fn print(record: &RunRecord, folder: Option<&Path>, args: &SearchArgs) -> Result<()> {
     if !write_json(&args.output.output(), record)? {
-        print_out(&plimsoll_report::text::render(record, folder, &style()))?;
+        print_out(&plimsoll_report::text::render(record, folder, &style(), &[FORMS]))?;
     }
     Ok(())
 }

@@ -3,5 +3,6 @@
 //! How a line is sought is in `plimsoll_core::seek`; here is what can be asked while it is sought.
 
 mod command;
+mod page;
 
 pub use command::SeekArgs;

@@ -28,6 +28,7 @@ mod ids;
 mod item;
 mod json_front;
 mod output;
+mod page;
 mod reply;
 #[cfg(test)]
 mod reply_tests;

@@ -12,6 +12,7 @@ mod stranger;
 mod task;
 mod tuning;
 
+use crate::page::FORMS;
 pub use address::Database;
 use anyhow::Result;
 use clap::{Args, Parser};
@@ -20,13 +21,14 @@ use flags::BenchFlags;
 use plimsoll_core::bench_shape::{Bench, Rhythm};
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_job::embedded::Embedded;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::print;
 use plimsoll_job::exit::of_record;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{Output, print_out, style, with_files, write_json};
+use plimsoll_job::output::{Output, with_files, write_json};
 use plimsoll_job::prepare::check_classes;
 use plimsoll_job::usage::usage;
+use plimsoll_report::forms::Forms;
 pub use seeking::Search;
 use task::Task;
 pub use task::VOLT_DEPTH;
@@ -66,6 +68,7 @@ pub struct HelloArgs {
 
 impl Job for VoterArgs {
     const NAME: &'static str = "voter";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -82,6 +85,7 @@ fn run(args: &VoterArgs) -> Result<u8> {
 
 impl Job for HelloArgs {
     const NAME: &'static str = "hello";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         hello(self)
@@ -166,13 +170,5 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
         write_json(&output, &finished.record)?;
         return Ok(with_files(of_record(&finished.record)));
     }
-    print(&finished, &output)
-}
-
-fn print(finished: &Finished, output: &Output) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(finished))
+    print(&finished, &output, &FORMS)
 }

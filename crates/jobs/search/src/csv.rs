@@ -33,7 +33,7 @@ const COLUMNS: [&str; 25] = [
 ];
 
 /// All rows, the head first.
-pub(super) fn rows(search: &SearchResult) -> Vec<Vec<String>> {
+pub fn rows(search: &SearchResult) -> Vec<Vec<String>> {
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
     for cell in &search.cells {
         rows.push(cell_row(cell));
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_row_has_all_columns() {
-        let mut search = crate::text::search::tests::sample();
+        let mut search = crate::page::tests::sample();
         search.cells[0].queries.push(QueryCell { name: "q".to_owned(), ..QueryCell::default() });
         let rows = rows(&search);
         assert_eq!(rows.len(), 6);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_has_no_figures() {
-        let mut search = crate::text::search::tests::sample();
+        let mut search = crate::page::tests::sample();
         let of = |search: &SearchResult, row: usize, name: &str| {
             let at = COLUMNS.iter().position(|column| *column == name).unwrap();
             rows(search)[row][at].clone()

@@ -1,14 +1,34 @@
-//! The runs of a ranking benchmark, each at a rate of its own.
+//! The page of `rank`: the runs, each at a rate of its own, below the load line if there was a search.
 
-use super::number::{counted, percent, significant};
-use super::page::{Column, Page, Tone};
+use plimsoll_job::line;
+use plimsoll_record::RunRecord;
 use plimsoll_record::rank::{RankResult, RankRun};
+use plimsoll_report::forms::{Below, Forms};
+use plimsoll_report::number::{counted, percent, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+
+/// The forms in which a ranking benchmark is shown.
+pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
 
 /// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
 const SPREAD_MAX: f64 = 0.1;
 
-/// The last run as the head line: times of several rates together would be nobody's.
-pub fn headline(page: &mut Page<'_>, rank: &RankResult) {
+fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    let results = &record.job_results;
+    let rank = results.rank()?;
+    match (results.seek(), results.rival()) {
+        (Some(found), _) => line::sections(page, &found.finding),
+        (None, None) => headline(page, rank),
+        // What another method found is one run, and shown as a load.
+        (None, Some(_)) => return None,
+    }
+    page.blank();
+    table(page, rank);
+    Some(Below::Books)
+}
+
+/// Writes the last run as the headline: times of several rates together would describe none of them.
+fn headline(page: &mut Page<'_>, rank: &RankResult) {
     let Some(last) = rank.runs.last() else {
         page.line("  no run came to its end", Tone::Bad);
         return;
@@ -24,8 +44,8 @@ pub fn headline(page: &mut Page<'_>, rank: &RankResult) {
     page.line(&text, Tone::Strong);
 }
 
-/// All runs, and what each instance did in the last of them.
-pub fn table(page: &mut Page<'_>, rank: &RankResult) {
+/// Writes all runs, and what each instance did in the last of them.
+fn table(page: &mut Page<'_>, rank: &RankResult) {
     let right = |name, goes| Column { name, right: true, goes };
     let columns = [
         Column { name: "Runs", right: false, goes: 0 },
@@ -80,9 +100,9 @@ pub fn table(page: &mut Page<'_>, rank: &RankResult) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Style, render};
-    use super::{RankResult, RankRun};
-    use crate::samples;
+    use super::{FORMS, RankResult, RankRun};
+    use plimsoll_report::samples;
+    use plimsoll_report::text::{Style, render};
 
     #[test]
     fn a_benchmark_at_several_rates_is_not_one_figure() {
@@ -101,7 +121,7 @@ mod tests {
         let mut record = samples::good();
         let mut page = |runs: &[RankRun]| {
             record.job_results.put(RankResult { runs: runs.to_vec(), ..RankResult::default() });
-            render(&record, None, &Style::default())
+            render(&record, None, &Style::default(), &[FORMS])
         };
         let text = page(&runs);
         assert!(text.contains("40.0 requests/s of 40.0/s     response p50 777 ms"), "{text}");

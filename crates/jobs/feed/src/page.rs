@@ -1,54 +1,31 @@
 //! The page of a feed.
 
-use super::number::{bytes, count, millis, significant};
-use super::page::{Column, Page, Tone};
-use crate::plain::printable;
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_record::feed::{CodeTimes, FeedResult, MixPart, MixResult, RefusedOperation};
+use plimsoll_record::RunRecord;
+use plimsoll_record::feed::{CodeTimes, FeedResult, RefusedOperation};
+use plimsoll_report::forms::{Below, Forms};
+use plimsoll_report::number::{bytes, count, millis, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+use plimsoll_report::plain::printable;
+
+/// The forms in which a feed is shown.
+pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
 
 /// Refused operations on the page; the files have all.
 const EXAMPLES_MAX: usize = 6;
 
-/// What the queries felt with and without the feed, and then the feed.
-pub fn beside(page: &mut Page<'_>, mix: &MixResult, feed: &FeedResult) {
-    let number = |name, goes| Column { name, right: true, goes };
-    let columns = [
-        Column { name: "Queries, ms", right: false, goes: 0 },
-        number("for s", 0),
-        number("ok", 0),
-        number("failed", 0),
-        number("ok/s", 2),
-        number("p50", 0),
-        number("p95", 0),
-        number("p99", 0),
-        number("max", 1),
-    ];
-    let row = |name: &str, part: &MixPart| {
-        let times = &part.response;
-        let mut cells = vec![
-            format!("  {name}"),
-            significant(part.seconds),
-            count(part.ok),
-            count(part.failed),
-            significant(per_second(part.ok as f64, part.seconds)),
-        ];
-        cells.extend([times.p50, times.p95, times.p99, times.max].map(millis));
-        (cells, if part.failed > 0 { Tone::Bad } else { Tone::Plain })
-    };
-    let parts = [("while feeding", &mix.while_feeding), ("without", &mix.without)];
-    let rows: Vec<_> = parts
-        .iter()
-        .filter(|(_, part)| part.seconds > 0.0)
-        .map(|(name, part)| row(name, part))
-        .collect();
-    page.table(&columns, &rows);
-    page.note("p50 to max: response; whole seconds only");
-    page.blank();
-    page.line("The feed beside them", Tone::Strong);
+fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    let results = &record.job_results;
+    let feed = results.feed()?;
+    // A feed beside queries, or one whose line was sought, is a part of another job's page.
+    if results.mix().is_some() || results.seek().is_some() {
+        return None;
+    }
     operations(page, feed);
+    Some(Below::Books)
 }
 
-/// How much was accepted and how fast, what was not, and how long the answers took.
+/// Writes how much was accepted and how fast, what was not, and how long the answers took.
 pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
     let head = format!(
         "  {} accepted     {}/s   {} MB/s",

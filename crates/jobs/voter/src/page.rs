@@ -1,14 +1,18 @@
 //! The page of the voter benchmark: Erlvolt's lines, with what they leave open said beside them.
 
-use super::number::{count, counted, percent, significant, time};
-use super::page::{Page, Tone};
-use super::seek;
-use crate::plain::printable;
 use plimsoll_core::bench_shape::{Bench, Shape, Verbosity};
 use plimsoll_core::clock::format_utc;
 use plimsoll_core::voter::WriteCheck;
+use plimsoll_job::line;
 use plimsoll_record::RunRecord;
 use plimsoll_record::voter::{TunePoint, TuneResult, VoterProcess, VoterResult};
+use plimsoll_report::forms::{Below, Forms};
+use plimsoll_report::number::{count, counted, percent, significant};
+use plimsoll_report::page::{Page, Tone};
+use plimsoll_report::plain::printable;
+
+/// The forms in which the voter benchmark is shown.
+pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
 
 /// Columns that a contestant's name has, dots included.
 const NAME_WIDTH: usize = 18;
@@ -19,8 +23,15 @@ const BAR_MAX: u64 = 200;
 /// Points of a tuned load on the page; the record holds all.
 const TRACE_MAX: usize = 12;
 
-/// The phases and their results, and the lines in which the clients are summed up.
-pub fn page(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
+fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    let results = &record.job_results;
+    whole(page, record, results.voter()?);
+    // The times of a search are those of very different loads.
+    Some(if results.seek().is_some() { Below::Books } else { Below::Figures })
+}
+
+/// Writes the phases and their results, and the lines in which the clients are summed up.
+fn whole(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     let shape = voter.shape.as_ref();
     let verbosity = shape.map_or(Verbosity::Verbose, |shape| shape.verbosity);
     let rule = "-".repeat(page.width());
@@ -40,7 +51,7 @@ pub fn page(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     }
     if let Some(found) = record.job_results.seek() {
         page.blank();
-        seek::line(page, &found.finding);
+        line::sections(page, &found.finding);
         page.blank();
     }
     if let Some(tuned) = &voter.auto_tune {
@@ -387,54 +398,6 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
     }
     page.note("see --seek for an open load, with an interval");
     page.blank();
-}
-
-/// A rolling line, as the original prints it; both latencies are there.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Lap {
-    /// Since the first call was due, s.
-    pub at_s: f64,
-    /// Calls a second since the line before.
-    pub lap_per_s: f64,
-    /// Calls a second since the start.
-    pub total_per_s: f64,
-    /// Calls that were answered well.
-    pub success: u64,
-    /// Calls that were not.
-    pub fails: u64,
-    /// Calls under way.
-    pub pending: u64,
-    /// Mean of the times from the intended start, ms, and the longest since the line before.
-    pub client_ms: (f64, f64),
-    /// The same of the times that the server reports, where it does.
-    pub server_ms: Option<(f64, f64)>,
-    /// Where there is a queue: calls that wait in it, and the longest wait since the line before, ms.
-    pub queue: Option<(u64, f64)>,
-}
-
-impl Lap {
-    /// The line.
-    #[must_use]
-    pub fn line(&self, client: &str) -> String {
-        let server = self.server_ms.map_or(String::new(), |(mean, max)| {
-            format!(", server avglat: {mean:>6.3}ms, maxlat: {max:>4.0}ms")
-        });
-        let queued = self.queue.map_or(String::new(), |(queued, wait_ms)| {
-            format!(", queued: {:>7}, maxwait: {wait_ms:>4.0}ms", count(queued))
-        });
-        format!(
-            "Client {client}: at {:>6.3}sec: lap {:>8} T/sec,  total {:>8} T/sec, success: {:>9}, fails: {}, \
-             pending: {:>7}, avglat: {:>6.3}ms, maxlat: {}{server}{queued}",
-            self.at_s,
-            count(self.lap_per_s as u64),
-            count(self.total_per_s as u64),
-            count(self.success),
-            count(self.fails),
-            count(self.pending),
-            self.client_ms.0,
-            time(self.client_ms.1)
-        )
-    }
 }
 
 #[cfg(test)]

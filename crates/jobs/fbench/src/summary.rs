@@ -9,9 +9,9 @@
 //!   10.24 s. There is no range beyond which values are guessed, so `ms (approx)` is never printed.
 //! - A request that got no answer is listed under status 0, never under the status of the one before it.
 
-use crate::text::{self, Style};
 use plimsoll_record::RunRecord;
 use plimsoll_record::fbench::FbenchResult;
+use plimsoll_report::text::{self, Style};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -105,7 +105,7 @@ fn without_colons_before_numbers(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result_filter::number_after_colon;
+    use crate::result_filter::numbers::number_after_colon;
     use plimsoll_core::interval::Interval;
     use plimsoll_record::fbench::{FbenchOptions, FbenchSums, PERCENTILES, Percentile};
     use std::collections::BTreeMap;
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_own_block_has_no_number_that_the_originals_filter_takes() {
         let style = Style::default();
-        let own = own_block(&crate::samples::good(), None, &style);
+        let own = own_block(&plimsoll_report::samples::good(), None, &style);
         assert!(
             own.lines().any(|line| line.starts_with("Status") && line.contains(" = ")),
             "{own}"

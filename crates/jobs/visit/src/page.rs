@@ -1,9 +1,14 @@
 //! The page of a visit.
 
-use super::number::{bytes, count, millis, percent, significant};
-use super::page::{Column, Page, Tone};
-use crate::plain::printable;
+use plimsoll_record::RunRecord;
 use plimsoll_record::visit::{TimeShares, VisitResult};
+use plimsoll_report::forms::{Below, Forms};
+use plimsoll_report::number::{bytes, count, millis, percent, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+use plimsoll_report::plain::printable;
+
+/// The forms in which a visit is shown.
+pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
 
 /// Unfinished slices on the page; the record holds all.
 const UNFINISHED_MAX: usize = 8;
@@ -11,13 +16,15 @@ const UNFINISHED_MAX: usize = 8;
 /// Shorter times in which the output was the limit are nothing to speak of, s.
 const LIMITED_SHOWN_S: f64 = 0.1;
 
-/// How much came, whether it is all, and where the time went.
-pub fn documents(page: &mut Page<'_>, visit: &VisitResult) {
+/// Writes how much was received, whether it is everything, and where the time went.
+fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    let visit = record.job_results.visit()?;
     if visit.matrix.is_empty() {
         one(page, visit);
     } else {
         matrix(page, visit);
     }
+    Some(Below::Books)
 }
 
 fn one(page: &mut Page<'_>, visit: &VisitResult) {

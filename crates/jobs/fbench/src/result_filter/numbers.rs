@@ -145,7 +145,7 @@ mod tests {
     const NEWEST: &str = concat!(
         "Starting clients...\n",
         "Client 4: ERROR: could not open file 'query004.txt' [read mode]\n",
-        include_str!("../testdata/vespa-fbench-summary.txt")
+        include_str!("../../testdata/vespa-fbench-summary.txt")
     );
 
     fn run(text: &str, columns: Columns) -> (String, usize) {
@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn the_block_that_fbench_prints_is_recognised() {
-        let style = crate::text::Style::default();
-        let own = crate::fbench::own_block(&crate::samples::good(), None, &style);
+        let style = plimsoll_report::text::Style::default();
+        let own = crate::summary::own_block(&plimsoll_report::samples::good(), None, &style);
         assert!(own.contains(':') && own.starts_with(OWN_BLOCK), "{own}");
         let text = format!("{NEWEST}{own}");
         assert_eq!(run(&text, Columns::Newest), run(NEWEST, Columns::Newest));

@@ -1,9 +1,9 @@
 use super::*;
-use crate::text::Style;
 use plimsoll_record::search::{
     Answer, CellKey, Disagreement, EngineHits, EngineRecord, Load, Probe, ProbeAnswer, Recall,
     SizeRecord,
 };
+use plimsoll_report::text::Style;
 
 /// A matrix of one engine, two sizes and two numbers of users.
 pub fn sample() -> SearchResult {
@@ -57,7 +57,7 @@ pub fn sample() -> SearchResult {
 fn rendered(search: &SearchResult) -> String {
     let style = Style::default();
     let mut made = Page::new(&style);
-    page(&mut made, search);
+    whole(&mut made, search);
     made.finish()
 }
 

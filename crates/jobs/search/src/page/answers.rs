@@ -1,9 +1,9 @@
 //! What engines answered: whether they gave the same, and how much they found of what is known to be there.
 
-use super::super::number::{count, counted, percent};
-use super::super::page::{Page, Tone};
-use crate::plain::printable;
 use plimsoll_record::search::SearchResult;
+use plimsoll_report::number::{count, counted, percent};
+use plimsoll_report::page::{Page, Tone};
+use plimsoll_report::plain::printable;
 use std::collections::BTreeMap;
 
 /// Disagreements on the page; the record holds all.

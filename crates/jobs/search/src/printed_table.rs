@@ -282,7 +282,8 @@ fn cell(key: CellKey, text: &str) -> Result<Option<Cell>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::search::{self as shown, pipe_table};
+    use crate::page as shown;
+    use crate::pipe_table::pipe_table;
     use plimsoll_record::search::scaling::scaling;
 
     /// A page of the form in which such comparisons are published.

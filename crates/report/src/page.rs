@@ -1,20 +1,42 @@
 //! The page under the text: a gutter for labels, hanging lines, aligned tables, colour when asked.
 
-use super::Style;
 use comfy_table::{CellAlignment, Table};
 
 /// Columns that labels take.
-pub const GUTTER: usize = 11;
+const GUTTER: usize = 11;
 /// A page narrower than this is treated as this wide: nothing reads well below.
 const WIDTH_MIN: usize = 40;
+
+/// How the page is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours; only for terminals.
+    pub colour: bool,
+    /// Columns of the page; fewer than 40 count as 40.
+    pub width: usize,
+    /// Whether a file of the result could not be written, which decides the exit code.
+    pub lost_file: bool,
+}
+
+impl Default for Style {
+    /// What a pipe or a file gets: no colour, 100 columns.
+    fn default() -> Self {
+        Self { colour: false, width: 100, lost_file: false }
+    }
+}
 
 /// How a piece of text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
+    /// As the rest of the page.
     Plain,
+    /// A headline or the head of a table.
     Strong,
+    /// Good news.
     Good,
+    /// A remark to read before the figures are used.
     Warn,
+    /// A failure.
     Bad,
 }
 
@@ -37,22 +59,30 @@ pub struct Column {
 }
 
 impl<'a> Page<'a> {
+    /// An empty page.
+    #[must_use]
     pub fn new(style: &'a Style) -> Self {
         Self { out: String::new(), style }
     }
 
+    /// Columns of the page.
+    #[must_use]
     pub fn width(&self) -> usize {
         self.style.width.max(WIDTH_MIN)
     }
 
+    /// Returns the text.
+    #[must_use]
     pub fn finish(self) -> String {
         self.out
     }
 
+    /// Adds an empty line.
     pub fn blank(&mut self) {
         self.out.push('\n');
     }
 
+    /// Adds a line, however long it is.
     pub fn line(&mut self, text: &str, tone: Tone) {
         self.out.push_str(&self.paint(text.trim_end(), tone));
         self.out.push('\n');
@@ -91,6 +121,7 @@ impl<'a> Page<'a> {
     }
 
     /// Columns of the page that a table leaves free for the cells of its last column.
+    #[must_use]
     pub fn room_beside(&self, columns: &[Column], rows: &[(Vec<String>, Tone)]) -> usize {
         let kept: Vec<usize> = (0..columns.len()).collect();
         let head = columns.last().map_or(0, |last| last.name.chars().count());
@@ -133,7 +164,7 @@ fn grid(columns: &[Column], rows: &[(Vec<String>, Tone)], kept: &[usize]) -> Vec
 }
 
 /// Breaks at blanks; a word longer than the room stands on a line of its own.
-pub fn wrap(text: &str, room: usize) -> Vec<String> {
+fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.last_mut().expect("there is always one line");

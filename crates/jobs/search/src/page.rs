@@ -2,17 +2,27 @@
 
 mod answers;
 
-use super::number::{bytes, count, counted, lasting, percent, rate, significant, time};
-use super::page::{Column, Page, Tone};
-use crate::plain::printable;
+use crate::pipe_table::pipe_table;
+use plimsoll_record::RunRecord;
 use plimsoll_record::search::scaling::scaling;
 use plimsoll_record::search::{Cell, Group, SearchResult};
+use plimsoll_report::forms::Below;
+use plimsoll_report::number::{bytes, count, counted, lasting, percent, rate, significant, time};
+use plimsoll_report::page::{Column, Page, Tone};
+use plimsoll_report::plain::printable;
 
 /// With more cells than this, their details are left to CSV and JSON.
 const DETAILED_MAX: usize = 60;
 
-/// The whole of it.
-pub fn page(page: &mut Page<'_>, search: &SearchResult) {
+/// Writes the tables, why cells have no number, and what engines answered.
+pub fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    let search = record.job_results.search()?;
+    whole(page, search);
+    // Of a table that another tool printed there are no books, and nothing to judge.
+    Some(if search.origin == "measured" { Below::Books } else { Below::Remarks })
+}
+
+fn whole(page: &mut Page<'_>, search: &SearchResult) {
     head(page, search);
     for group in &search.groups {
         for engine in &search.engines {
@@ -136,34 +146,6 @@ fn shown_cell(cell: &Cell, shared: Option<&str>, notes: &mut Vec<String>) -> Str
         notes.len() - 1
     });
     format!("{} [{}]", rate(value), at + 1)
-}
-
-/// A markdown table with aligned columns, which can be pasted, and read back by the importer.
-pub fn pipe_table(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(at))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
-            .max(3)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = widths
-            .iter()
-            .enumerate()
-            .map(|(at, width)| format!("{:>width$}", row.get(at).map_or("", String::as_str)))
-            .collect();
-        format!("| {} |", cells.join(" | "))
-    };
-    let mut lines: Vec<String> = rows.iter().map(line).collect();
-    let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width + 1) + ":").collect();
-    if !lines.is_empty() {
-        lines.insert(1, format!("|{}|", rule.join("|")));
-    }
-    lines
 }
 
 /// Why cells have no number; cells with the same reason together.
@@ -381,4 +363,4 @@ fn spent(page: &mut Page<'_>, search: &SearchResult) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;

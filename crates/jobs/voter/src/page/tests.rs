@@ -1,8 +1,8 @@
 use super::*;
-use crate::samples;
-use crate::text::{Style, render};
 use plimsoll_core::bench_shape::preset;
 use plimsoll_record::voter::{ContestantVotes, Rejected, Totals, TuneCheck};
+use plimsoll_report::samples;
+use plimsoll_report::text::{Style, render};
 
 fn one(index: u32, accepted: u64, rows: (u64, u64)) -> VoterProcess {
     let mut process = VoterProcess {
@@ -43,7 +43,7 @@ fn voter(processes: Vec<VoterProcess>) -> VoterResult {
 fn shown(voter: &VoterResult) -> String {
     let mut record = samples::good();
     record.job_results.put(voter.clone());
-    render(&record, None, &Style::default())
+    render(&record, None, &Style::default(), &[FORMS])
 }
 
 #[test]
@@ -165,24 +165,4 @@ fn verbosity_leaves_lines_out_and_never_the_result() {
     assert!(!text.contains("Hosts:") && !text.contains("200 workers"), "{text}");
     quiet.processes[0].died = "killed by signal 9".into();
     assert!(shown(&quiet).contains("Client 'VSD1' DIED: killed by signal 9"));
-}
-
-#[test]
-fn a_rolling_line_has_both_latencies() {
-    let lap = Lap {
-        at_s: 0.217,
-        lap_per_s: 19_339.4,
-        total_per_s: 19_368.0,
-        success: 4203,
-        fails: 0,
-        pending: 111,
-        client_ms: (5.73, 25.0),
-        server_ms: Some((0.286, 3.0)),
-        queue: Some((7, 40.0)),
-    };
-    assert_eq!(
-        lap.line("VSD"),
-        "Client VSD: at  0.217sec: lap   19,339 T/sec,  total   19,368 T/sec, success:     4,203, fails: 0, pending:     \
-         111, avglat:  5.730ms, maxlat: 25.0 ms, server avglat:  0.286ms, maxlat:    3ms, queued:       7, maxwait:   40ms"
-    );
 }

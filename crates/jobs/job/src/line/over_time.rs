@@ -1,17 +1,17 @@
 //! The page of a target whose line was followed over time.
 
-use super::number::{count, percent, significant};
-use super::page::{Column, Page, Tone};
-use crate::plain::printable;
 use plimsoll_core::seek::finding::Finding;
 use plimsoll_core::seek::watch::Watched;
+use plimsoll_report::number::{count, percent, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+use plimsoll_report::plain::printable;
 
 /// Rows of the table on the page, and changes that are listed; record and CSV hold all.
 const ROWS_MAX: usize = 40;
 const NOTES_MAX: usize = 10;
 
-/// Where the line was, stretch by stretch.
-pub fn over_time(page: &mut Page<'_>, finding: &Finding, watched: &[Watched]) {
+/// Writes where the line was, stretch by stretch.
+pub(super) fn sections(page: &mut Page<'_>, finding: &Finding, watched: &[Watched]) {
     page.line(&format!("  {}", finding.reason), Tone::Strong);
     page.blank();
     if let Some(binding) = &finding.binding {

@@ -1,10 +1,12 @@
 //! Two search matrices: their tables in one, how both grow with users, and where the same cell differs.
 
-use crate::plain::printable;
-use crate::text::number::rate;
-use crate::text::search::pipe_table;
+use crate::pipe_table::pipe_table;
+use plimsoll_record::RunRecord;
 use plimsoll_record::search::scaling::scaling;
 use plimsoll_record::search::{Cell, Group, SearchResult};
+use plimsoll_report::forms::Compared;
+use plimsoll_report::number::rate;
+use plimsoll_report::plain::printable;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,84 +15,97 @@ const PROPORTION: f64 = 0.2;
 
 /// Two matrices.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct SearchComparison {
+struct SearchComparison {
     /// The columns: the sizes of A and of B that stand over each other.
-    pub columns: Vec<[Option<String>; 2]>,
+    columns: Vec<[Option<String>; 2]>,
     /// The rows of all tables.
-    pub rows: Vec<Row>,
+    rows: Vec<Row>,
     /// How columns grow with users.
-    pub growth: Vec<Growth>,
+    growth: Vec<Growth>,
     /// Cells that are in both matrices.
-    pub ratios: Vec<Ratio>,
+    ratios: Vec<Ratio>,
     /// What one was asked otherwise than the other, a short sentence each: their numbers differ by that too.
-    pub differences: Vec<String>,
+    differences: Vec<String>,
 }
 
 /// A row of a table: one engine with a number of users.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
+struct Row {
     /// `A` or `B`.
-    pub side: &'static str,
+    side: &'static str,
     /// Edit distance.
-    pub distance: u8,
+    distance: u8,
     /// Shards.
-    pub shards: u32,
+    shards: u32,
     /// The engine.
-    pub engine: String,
+    engine: String,
     /// Users.
-    pub users: u32,
+    users: u32,
     /// A rate a column; none where it was withheld or not measured.
-    pub ok_per_s: Vec<Option<f64>>,
+    ok_per_s: Vec<Option<f64>>,
     /// Which of them were withheld.
-    pub withheld: Vec<bool>,
+    withheld: Vec<bool>,
     /// What a reader must know beside each number.
-    pub marks: Vec<Vec<String>>,
+    marks: Vec<Vec<String>>,
 }
 
 /// How a column grows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Growth {
+struct Growth {
     /// `A` or `B`.
-    pub side: &'static str,
+    side: &'static str,
     /// Edit distance.
-    pub distance: u8,
+    distance: u8,
     /// Shards.
-    pub shards: u32,
+    shards: u32,
     /// The engine.
-    pub engine: String,
+    engine: String,
     /// The size.
-    pub size: String,
+    size: String,
     /// The most users with a rate, and X(N)/X(1) there.
-    pub speedup: Option<(u32, f64)>,
+    speedup: Option<(u32, f64)>,
     /// The knee, users.
-    pub knee_users: Option<f64>,
+    knee_users: Option<f64>,
     /// Whether the highest rate is at the most users, so that the knee may lie beyond.
-    pub still_growing: bool,
+    still_growing: bool,
 }
 
 /// The same cell in both matrices.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Ratio {
+struct Ratio {
     /// The engine.
-    pub engine: String,
+    engine: String,
     /// The size.
-    pub size: String,
+    size: String,
     /// Edit distance.
-    pub distance: u8,
+    distance: u8,
     /// Shards.
-    pub shards: u32,
+    shards: u32,
     /// Users.
-    pub users: u32,
+    users: u32,
     /// Rate of A, per second.
-    pub a_per_s: f64,
+    a_per_s: f64,
     /// Rate of B, per second.
-    pub b_per_s: f64,
+    b_per_s: f64,
     /// B over A.
-    pub ratio: f64,
+    ratio: f64,
     /// Whether the intervals of both lie apart; none where one has none.
-    pub apart: Option<bool>,
+    apart: Option<bool>,
     /// What a reader must know beside A's number and B's.
-    pub marks: [Vec<String>; 2],
+    marks: [Vec<String>; 2],
+}
+
+/// Compares two records with a matrix each.
+pub fn records(a: &RunRecord, b: &RunRecord) -> Option<Compared> {
+    let (first, second) = (a.job_results.search()?, b.job_results.search()?);
+    let differences = differences(&a.scenario, &b.scenario);
+    let both = SearchComparison { differences, ..compare(first, second) };
+    Some(Compared {
+        key: "search",
+        origins: [first.origin.clone(), second.origin.clone()],
+        value: serde_json::to_value(&both).ok()?,
+        text: both.render(),
+    })
 }
 
 /// What of a matrix's scenario its numbers depend on, beside what their own rows and columns say.
@@ -100,7 +115,7 @@ const ASKED: [&str; 14] = [
 ];
 
 /// What B was asked otherwise than A, by their scenarios; nothing where one of them was not measured here.
-pub(super) fn differences(a: &Value, b: &Value) -> Vec<String> {
+fn differences(a: &Value, b: &Value) -> Vec<String> {
     let measured = |scenario: &Value| scenario.get("queries").is_some();
     if !measured(a) || !measured(b) {
         return Vec::new();
@@ -122,7 +137,7 @@ pub(super) fn differences(a: &Value, b: &Value) -> Vec<String> {
 }
 
 /// Lays two matrices side by side.
-pub(super) fn compare(a: &SearchResult, b: &SearchResult) -> SearchComparison {
+fn compare(a: &SearchResult, b: &SearchResult) -> SearchComparison {
     let columns = columns(a, b);
     let mut groups: Vec<Group> = a.groups.clone();
     groups.extend(b.groups.iter().filter(|group| !a.groups.contains(group)));
@@ -277,7 +292,7 @@ impl SearchComparison {
     }
 
     /// The comparison as a person reads it.
-    pub(super) fn render(&self) -> String {
+    fn render(&self) -> String {
         let mut text = String::new();
         if !self.differences.is_empty() {
             let told = printable(&self.differences.join("; "));

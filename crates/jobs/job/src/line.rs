@@ -1,18 +1,29 @@
-//! The page of a search for the load line.
+//! A load line as it is shown: the sections of the page for every job that searches, and the CSV of a line over time.
 
-use super::number::{count, millis, percent, significant};
-use super::page::{Column, Page, Tone};
-use super::watch;
-use crate::plain::printable;
+mod over_time;
+mod rows;
+#[cfg(test)]
+mod tests;
+
 use plimsoll_core::seek::finding::{Finding, Measured};
+use plimsoll_record::RunRecord;
+use plimsoll_report::number::{count, millis, percent, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+use plimsoll_report::plain::printable;
 
 /// Rows of the curve on the page; the record holds all.
 const CURVE_MAX: usize = 16;
 
-/// The line, how sure it is, and the curve that it was read from.
-pub fn line(page: &mut Page<'_>, finding: &Finding) {
+/// Returns the CSV of a line that was followed over time: a row a stretch.
+#[must_use]
+pub fn csv(record: &RunRecord) -> Option<Vec<Vec<String>>> {
+    record.job_results.seek()?.finding.watch.as_deref().map(rows::rows)
+}
+
+/// Writes the line, how sure it is, and the curve that it was read from.
+pub fn sections(page: &mut Page<'_>, finding: &Finding) {
     if let Some(watched) = &finding.watch {
-        watch::over_time(page, finding, watched);
+        over_time::sections(page, finding, watched);
         time(page, finding);
         notes(page, finding);
         return curve(page, finding);
