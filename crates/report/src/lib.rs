@@ -40,6 +40,7 @@ pub mod number;
 pub mod outcome;
 pub mod page;
 pub mod plain;
+mod run_json;
 pub mod text;
 pub mod window;
 

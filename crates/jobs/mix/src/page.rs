@@ -4,9 +4,9 @@ use plimsoll_feed::page::operations;
 use plimsoll_record::RunRecord;
 use plimsoll_record::feed::{FeedResult, MixPart, MixResult};
 use plimsoll_report::forms::{Below, Forms};
+use plimsoll_report::number::{count, millis, significant};
+use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::text::headline;
-use plimsoll_report::text::number::{count, millis, significant};
-use plimsoll_report::text::page::{Column, Page, Tone};
 
 /// The forms in which a mix is shown.
 pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };

@@ -11,7 +11,6 @@ mod measuring;
 mod probing;
 mod reading;
 mod recall;
-mod record;
 mod server;
 mod server_cpu;
 mod shown;

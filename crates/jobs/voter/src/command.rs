@@ -6,16 +6,17 @@ mod contact;
 mod flags;
 mod laps;
 mod processes;
-mod seeking;
+mod search;
 mod start;
 mod stranger;
 mod task;
-mod tuning;
+mod telling;
 
 use crate::page::FORMS;
 pub use address::Database;
 use anyhow::Result;
 use clap::{Args, Parser};
+use client::seeking;
 pub use contact::{ping, volt_of};
 use flags::BenchFlags;
 use plimsoll_core::bench_shape::{Bench, Rhythm};
@@ -29,7 +30,7 @@ use plimsoll_job::output::{Output, with_files, write_json};
 use plimsoll_job::prepare::check_classes;
 use plimsoll_job::usage::usage;
 use plimsoll_report::forms::Forms;
-pub use seeking::Search;
+pub use search::Search;
 use task::Task;
 pub use task::VOLT_DEPTH;
 

@@ -1,6 +1,6 @@
 //! The rolling line of the voter benchmark, in Erlvolt's words.
 
-use plimsoll_report::text::number::{count, time};
+use plimsoll_report::number::{count, time};
 
 /// A rolling line, as the original prints it; both latencies are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

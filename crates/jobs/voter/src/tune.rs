@@ -8,13 +8,14 @@
 //! distribution it is soon far too late. What was seen before such a retreat says nothing of the load after it, and is
 //! forgotten; and where the limit lies is known by then, so that from then on it is only a hundredth more.
 
-use super::trace::WINDOW_NS;
-use plimsoll_core::clock::SECOND_NS;
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::slo::{Slo, SloError};
 use std::collections::VecDeque;
 use std::str::FromStr;
 use thiserror::Error;
 
+/// The shortest stretch that is told apart, ns.
+pub(super) const WINDOW_NS: u64 = 100 * MILLISECOND_NS;
 /// Calls allowed under way at the beginning, all shards together.
 const START: u32 = 20;
 /// Windows that are remembered.

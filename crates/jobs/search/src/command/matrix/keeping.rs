@@ -1,7 +1,7 @@
 //! What is kept as soon as it is known, so that a matrix that is stopped can go on.
 
-use super::super::record;
 use super::super::state::CellPart;
+use super::record;
 use super::{Matrix, seconds_since};
 use anyhow::Result;
 use plimsoll_core::interval::IntervalLine;

@@ -1,7 +1,7 @@
 //! The record of a matrix: so far after each cell, and whole at the end.
 
-use super::matrix::Matrix;
-use super::recall::recall;
+use super::Matrix;
+use crate::command::recall::recall;
 use crate::query::Query;
 use crate::spec::{EngineSpec, MatrixSpec, Place};
 use anyhow::Result;
@@ -180,7 +180,9 @@ fn result(matrix: &Matrix<'_>) -> SearchResult {
 fn sizes(matrix: &Matrix<'_>) -> Vec<SizeRecord> {
     let size = |(index, &bytes): (usize, &u64)| match matrix.texts.get(index) {
         Some(text) => text.record(bytes),
-        None => SizeRecord { label: super::text::label(bytes), bytes, ..SizeRecord::default() },
+        None => {
+            SizeRecord { label: crate::command::text::label(bytes), bytes, ..SizeRecord::default() }
+        }
     };
     matrix.spec.sizes.iter().enumerate().map(size).collect()
 }

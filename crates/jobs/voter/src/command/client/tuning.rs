@@ -1,6 +1,6 @@
 //! A load that keeps a limit by itself, and the check of what it came to: a run with a fixed number of calls in flight.
 
-use super::client::{Counted, Run, conclude, verdict, worn_out};
+use super::{Counted, Run, conclude, verdict, worn_out};
 use crate::{TuneGoal, VoterTally};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;

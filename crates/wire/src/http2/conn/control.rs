@@ -1,8 +1,8 @@
 //! Frames about the connection, and about streams as a whole.
 
-use super::conn::{Broken, Conn, Step, broken};
-use super::frame::{self, Head, MOST, code, flag, kind, setting};
+use super::{Broken, Conn, Step, broken};
 use crate::Fault;
+use crate::http2::frame::{self, Head, MOST, code, flag, kind, setting};
 
 /// How many PING and SETTINGS frames and interim replies may come without a byte of a reply, or a request,
 /// between them. The answers to them are all that a peer can make us say without end.
@@ -27,7 +27,7 @@ impl Conn {
     }
 
     /// Counts a frame that only costs.
-    pub(super) fn count_idle(&mut self) -> Result<(), Broken> {
+    pub(in crate::http2) fn count_idle(&mut self) -> Result<(), Broken> {
         self.idle_frames += 1;
         if self.idle_frames > IDLE_FRAMES {
             let why = "a flood of PING, SETTINGS or interim replies, and no reply";

@@ -1,10 +1,9 @@
 //! The highest rate of calls that holds a limit: the search of `plimsoll seek`, and the writes of all its parts checked.
 
-use super::client::{Before, Counted, MakeSessions, conclude, verdict, worn_out};
-use super::task::Task;
+use super::{Before, Counted, MakeSessions, conclude, verdict, worn_out};
+use crate::command::task::Task;
 use crate::{VoterTally, Voting};
 use anyhow::Result;
-use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::notes::Arriving;
 use plimsoll_core::verdict::VerdictKind;
@@ -13,7 +12,7 @@ use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::goal::{Wish, timeout};
 use plimsoll_job::keeping::{JobEnd, Keeping};
-use plimsoll_job::method::{Method, unless_dead};
+use plimsoll_job::method::unless_dead;
 use plimsoll_job::search_progress::SearchProgress;
 use plimsoll_job::sought::Quest;
 use plimsoll_job::usage::usage;
@@ -21,43 +20,6 @@ use plimsoll_wire::Protocol;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-
-/// Rate to begin with, calls per second.
-pub const START_PER_S: f64 = 200.0;
-/// Highest rate to offer.
-const MOST_PER_S: f64 = 2e6;
-
-/// The settings of the search.
-pub struct Search {
-    /// Half-width of the interval.
-    pub width: String,
-    /// Confidence of the interval.
-    pub confidence: String,
-    /// Rate to begin with, calls per second.
-    pub start_per_s: f64,
-    /// Highest rate to offer, calls per second.
-    pub most_per_s: f64,
-    /// Arrivals of calls.
-    pub arrivals: Arrivals,
-    /// By which method.
-    pub method: Method,
-    /// True if the line is followed.
-    pub watches: bool,
-}
-
-impl Default for Search {
-    fn default() -> Self {
-        Self {
-            width: "5%".to_owned(),
-            confidence: "95%".to_owned(),
-            start_per_s: START_PER_S,
-            most_per_s: MOST_PER_S,
-            arrivals: Arrivals::Poisson,
-            method: Method::Plimsoll,
-            watches: false,
-        }
-    }
-}
 
 /// What is sought, and the longest response time of each limit, ns.
 ///
