@@ -1,6 +1,6 @@
 //! The house itself: the newcomer's commands, and which room may know which.
 
-mod wording;
+pub(crate) mod wording;
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;

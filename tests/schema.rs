@@ -42,7 +42,7 @@ fn all_sections() -> BTreeSet<String> {
     let schema: Value = serde_json::from_str(include_str!("../docs/run.schema.json")).unwrap();
     let required: Vec<&str> =
         schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-    let of_all = ["assertions", "network"];
+    let of_all = ["assertions", "labels", "name", "network"];
     let names = schema["properties"].as_object().unwrap().keys();
     names
         .filter(|name| !required.contains(&name.as_str()) && !of_all.contains(&name.as_str()))

@@ -3,12 +3,16 @@
 
 mod corpus;
 mod filters;
+mod help;
 mod hooks;
 mod interrupt;
 mod jobs;
+mod parser;
 mod rank;
 mod report;
+mod runs;
 mod serve;
 mod serve_voter;
+mod shell;
 mod usage;
 mod words;

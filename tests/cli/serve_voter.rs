@@ -69,7 +69,7 @@ fn wrong_flags_are_one_line() {
         (&["--network-threads", "0"], "--network-threads"),
         (&["--pending-calls", "0"], "--pending-calls"),
         (&["--durability", "sync"], "need --data"),
-        (&["--user", "secret"], "--user, the 1. one: no user; write NAME:PASSWORD"),
+        (&["--user", "secret"], "--user (number 1): the name is missing; write NAME:PASSWORD"),
         (&["--user", "a:b", "--user", "a:c"], "the user 'a' is given twice"),
         (&["--users", "users"], "users:2: no user"),
         (&["--users", "none"], "--users none"),

@@ -2,28 +2,6 @@
 
 use crate::process::Place;
 
-const COMMANDS: [&[&str]; 19] = [
-    &["run"],
-    &["list"],
-    &["info"],
-    &["install"],
-    &["clean"],
-    &["system-check"],
-    &["load"],
-    &["fbench"],
-    &["serve"],
-    &["serve", "null"],
-    &["serve", "queue"],
-    &["serve", "search"],
-    &["report"],
-    &["corpus"],
-    &["corpus", "info"],
-    &["corpus", "write"],
-    &["corpus", "queries"],
-    &["split-file"],
-    &["result-filter"],
-];
-
 #[test]
 fn alone_it_prints_one_screen_of_orientation() {
     let ended = Place::new().run::<&str>([]).expect(0);
@@ -36,62 +14,37 @@ fn alone_it_prints_one_screen_of_orientation() {
     assert_eq!(ended.stderr, "");
 }
 
+/// The commit of the sources, if they are a repository and git is there.
+pub fn commit() -> Option<String> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    if !root.join(".git").exists() {
+        return None;
+    }
+    let mut git = std::process::Command::new("git");
+    let ended = git.args(["rev-parse", "HEAD"]).current_dir(root).output().ok()?;
+    ended.status.success().then(|| String::from_utf8(ended.stdout).unwrap().trim().to_owned())
+}
+
 #[test]
-fn every_command_has_help_with_examples() {
+fn its_version_has_the_commit() {
     let place = Place::new();
-    for command in COMMANDS {
-        let ended = place.run(command.iter().copied().chain(["--help"])).expect(0);
-        assert!(ended.stdout.contains("Usage: plimsoll"), "{command:?}\n{}", ended.stdout);
-        assert_eq!(ended.stderr, "");
-        let is_top = command.len() == 1;
-        assert!(!is_top || ended.stdout.contains("Examples:"), "{command:?}: no examples");
-        for line in ended.stdout.lines() {
-            assert!(line.chars().count() <= 120, "{command:?}: {line}");
-        }
-    }
+    let ended = place.run(["--version"]).expect(0);
+    let version = env!("CARGO_PKG_VERSION");
+    let wanted = match commit() {
+        Some(commit) => format!("plimsoll {version} ({})\n", &commit[..12]),
+        None => format!("plimsoll {version}\n"),
+    };
+    assert_eq!(ended.stdout, wanted);
 }
 
 #[test]
-fn the_examples_in_the_help_are_understood() {
-    // Every example is run with a flag that does not exist: only that one may be complained about.
-    let place = Place::new();
-    let mut tried = 0;
-    for command in COMMANDS {
-        let help = place.run(command.iter().copied().chain(["--help"])).expect(0).stdout;
-        for line in help.lines().filter_map(|line| line.trim().strip_prefix("plimsoll ")) {
-            if line.contains(['|', '<', '>']) || line.starts_with("COMMAND") {
-                continue;
-            }
-            let mut all = words_of(line);
-            all.push("--no-such-flag".to_owned());
-            let ended = place.run(all).expect(64);
-            assert!(ended.stderr.contains("--no-such-flag"), "{line}: {}", ended.stderr);
-            tried += 1;
-        }
-    }
-    assert!(tried >= 15, "{tried} examples");
-}
-
-/// The words of a command line, as a shell parts them: blanks inside single quotes part nothing.
-fn words_of(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    for (index, part) in line.split('\'').enumerate() {
-        let quoted = index % 2 == 1;
-        for (number, word) in part.split(|c: char| !quoted && c == ' ').enumerate() {
-            if number > 0 {
-                words.push(String::new());
-            }
-            words.last_mut().unwrap().push_str(word);
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-#[test]
-fn its_version() {
-    let ended = Place::new().run(["--version"]).expect(0);
-    assert_eq!(ended.stdout, format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
+fn the_record_names_the_build() {
+    let (place, server) = (Place::new(), crate::server::Server::ok());
+    let args = ["load", &server.url(), "--clients", "1", "--requests", "3", "--json", "-"];
+    let record = crate::record::Record::of(&place.run(args));
+    let tool = &record.0["tool"];
+    assert_eq!(tool["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(tool["commit"], commit().unwrap_or_default());
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn the_quickstart_shows_a_search_server_measured() {
         "Ledger",
         "Verdict",
         "runs/",
-        "What next",
+        "Next steps",
     ];
     let mut at = 0;
     for part in parts {

@@ -301,6 +301,6 @@ fn what_stands_in_the_way_is_one_line() {
         let only_root = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(closed.path(), only_root).unwrap();
         let ended = closed.run(["serve", "postgresql", "--data", "data"]);
-        refused(ended, 64, &["does not run as root", "is closed"]);
+        refused(ended, 64, &["instead of root", "cannot enter"]);
     }
 }

@@ -117,7 +117,7 @@ fn an_output_file_for_each_client() {
         assert_eq!(place.read(name).matches("TIME USED").count(), 5, "{name}");
     }
     let ended = fbench(&place, &server, &["-n", "3", "-q", "q.txt", "-o", "one.txt"]).expect(64);
-    assert!(ended.stderr.contains("write over each other"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("overwrite each other's file"), "{}", ended.stderr);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_output_file_that_cannot_be_written_is_told() {
     place.file("q.txt", lines(5));
     let flags = ["-n", "1", "-r", "0", "-q", "q.txt", "-o", "/dev/full"];
     let ended = fbench(&place, &server, &flags).expect(0);
-    assert!(ended.stdout.contains("an output file (-o) is not whole"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("an output file (-o) is incomplete"), "{}", ended.stdout);
 }
 
 #[test]

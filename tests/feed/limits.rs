@@ -41,7 +41,7 @@ fn an_input_that_trickles_is_what_limited_the_feed() {
     assert_eq!((record.count("/feed/accepted"), record.verdict()), (100, "generator-limited"));
     let limited_s = record.number("/feed/input_limited_s");
     assert!((0.5..3.0).contains(&limited_s), "{limited_s}");
-    assert!(ended.stderr.contains("the input came too slowly"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the input was too slow"), "{}", ended.stderr);
     // The same from a file is over before anything could be waited for.
     place.file("in", puts(0, 100));
     let record =

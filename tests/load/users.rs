@@ -400,5 +400,5 @@ fn a_file_holds_users_rows_and_assertions() {
     let wrong = scenario.replace("rampUsers(5)", "rampUsers(x)");
     place.file("wrong.toml", wrong);
     let told = place.run(["run", "wrong.toml"]).expect(64).stderr;
-    assert!(told.contains("wrong.toml:") && told.contains("'x' is no whole number"), "{told}");
+    assert!(told.contains("wrong.toml:") && told.contains("'x' is not a whole number"), "{told}");
 }

@@ -85,7 +85,7 @@ fn an_engine_of_ours_that_dies_is_started_again_and_its_cell_marked() {
     let pid = matrix.wait_for_descendant("serve search", PATIENCE);
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
     let ended = matrix.wait(PATIENCE).expect(0);
-    assert!(ended.stderr.contains("it is started again"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("restarting it"), "{}", ended.stderr);
     let record = record(&place);
     let marked = |cell: &Value| cell["marks"].to_string().contains("engine restarted");
     assert_eq!(cells(&record).iter().map(marked).collect::<Vec<_>>(), [true, false]);
@@ -107,7 +107,7 @@ fn an_engine_that_dies_takes_only_its_own_cells_with_it() {
     let (of_sound, of_dying): (Vec<&Value>, Vec<&Value>) =
         cells(&record).iter().partition(|cell| cell["engine"] == "sound");
     assert!(of_sound.iter().all(|cell| cell["ok_per_s"].is_number()), "{of_sound:?}");
-    let told = |cell: &&Value| cell["reason"].to_string().contains("not ours to start again");
+    let told = |cell: &&Value| cell["reason"].to_string().contains("cannot restart it");
     assert!(of_dying.iter().any(told), "{of_dying:?}");
 }
 
@@ -145,7 +145,7 @@ fn a_disk_that_is_full_costs_one_line_and_no_finished_cell() {
     std::fs::create_dir(&in_the_way).unwrap();
     let ended = matrix.wait(PATIENCE).expect(1);
     let told = ended.stderr.lines().last().unwrap();
-    let parts = ["stopped with 1 cells in", "the same command goes on from there", "cell-00001"];
+    let parts = ["stopped with 1 cells in", "the same command resumes there", "cell-00001"];
     assert!(parts.iter().all(|part| told.contains(part)), "{told}");
     std::fs::remove_dir(&in_the_way).unwrap();
     search(&place, &asked).expect(0);
@@ -159,7 +159,7 @@ fn an_engine_that_dies_while_its_documents_are_awaited_is_not_waited_for() {
     let cell = ["--sizes", "100kB", "--duration", "200ms", "--warmup", "0s", "--users", "1"];
     let ended = search(&place, &[&["--engine", &mine(&dying)], &cell[..]].concat()).expect(4);
     let reason = &super::reasons(&record(&place))[0];
-    assert!(reason.contains("while waiting until it is found"), "{reason}");
+    assert!(reason.contains("while waiting until all documents can be found"), "{reason}");
     assert!(ended.took < Duration::from_secs(60), "{:?}", ended.took);
 }
 
@@ -187,7 +187,7 @@ fn an_engine_of_ours_that_dies_of_its_text_is_started_again_and_loaded_again() {
     });
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
     let ended = matrix.wait(PATIENCE).expect(0);
-    assert!(ended.stderr.contains("own died") && ended.stderr.contains("it is started again"));
+    assert!(ended.stderr.contains("own died") && ended.stderr.contains("restarting it"));
     let record = record(&place);
     for cell in cells(&record) {
         assert!(cell["ok_per_s"].is_number(), "{cell}");

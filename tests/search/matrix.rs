@@ -20,7 +20,7 @@ fn a_whole_matrix_is_measured_marked_and_compared_with_the_truth() {
     );
     assert!(shown.contains("4 -> 0,1,2 CLAMPED"), "{shown}");
     let told = &ended.stderr;
-    assert!(told.contains("clamped: says yes to distance 4 and searches 2"), "{told}");
+    assert!(told.contains("clamped: accepts edit distance 4 but searches with 2"), "{told}");
     let record = record(&place);
     record.expect_schema();
     assert_eq!(cells(&record).len(), 8);

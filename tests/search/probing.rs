@@ -39,7 +39,7 @@ fn a_probe_that_came_to_nothing_marks_nothing_as_clamped() {
     let cell = ["--sizes", "100kB", "--duration", "200ms", "--warmup", "0s", "--users", "1"];
     let asked = ["--engine", &mine(&picky), "--distance", "4"];
     let ended = search(&place, &[&asked[..], &cell].concat()).expect(0);
-    assert!(ended.stderr.contains("the words could not be planted"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the probe's words could not be ingested"), "{}", ended.stderr);
     let record = record(&place);
     assert_eq!(cells(&record)[0]["marks"][0], "distance not probed");
     assert!(!ended.stdout.contains("clamped"), "{}", ended.stdout);

@@ -45,7 +45,7 @@ fn postgresql_loads_finds_what_was_planted_and_is_measured() {
         assert!(beyond || one["server_cpu_s"].as_f64().unwrap() > 0.0, "{one}");
         assert!(!one["marks"].to_string().contains("clamped"), "{one}");
     }
-    let told = "postgresql has no number of shards to choose";
+    let told = "postgresql has a fixed number of shards";
     assert!(reasons(&record).iter().all(|reason| reason.contains(told)));
     let version = list(&record, "engines")[0]["version"].as_str().unwrap();
     assert!(version.starts_with("postgresql 1"), "{version}");
@@ -92,7 +92,7 @@ fn rows_fill_sql_as_they_fill_json_and_stay_values() {
         "[[query]]\nname = \"own\"\nkind = \"raw\"\npostgresql = \"SELECT $$ {{words}} $$\"\n",
     );
     let told = search(&place, &[&own[..], &asked].concat()).expect(64).stderr;
-    let parts = ["query 'own'", "rows.csv:2", "where no value can be made safe"];
+    let parts = ["query 'own'", "rows.csv:2", "where no value is safe"];
     assert!(parts.iter().all(|part| told.contains(part)), "{told}");
     assert_eq!(told.trim().lines().count(), 1, "{told}");
 }

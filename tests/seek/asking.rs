@@ -108,7 +108,11 @@ fn a_run_judges_limits_on_classes_as_a_search_does() {
     assert!(missed.0["slo"]["errors{class=bad}"]["measured"].as_f64() == Some(100.0));
     assert!(missed.0["slo"]["max{class=bad}"]["held"] == false, "{}", missed.0["slo"]);
     let unknown = place.run([&args[..], &["--slo", "p95{class=fuzzy}=5ms"]].concat()).expect(64);
-    assert!(unknown.stderr.contains("no class 'fuzzy'; known are good, bad"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("no class 'fuzzy'; the classes are good, bad"),
+        "{}",
+        unknown.stderr
+    );
     assert_eq!(nginx.wait_for(800).len(), 800, "nothing was sent for the unknown class");
 }
 
@@ -119,10 +123,13 @@ fn what_a_search_cannot_ask_is_refused_by_name() {
     place.file("rows.csv", "term\na\nb\n");
     place.file("ops.json", "{\"put\":\"id:n:t::1\",\"fields\":{}}");
     for (flags, word) in [
-        (&["--queries", "mix.ndjson", "--slo", "p95{class=fuzzy}=1s"][..], "known are good, bad"),
+        (
+            &["--queries", "mix.ndjson", "--slo", "p95{class=fuzzy}=1s"][..],
+            "the classes are good, bad",
+        ),
         (&["--class", "none=zzz", "--slo", "p95{class=none}=1s"], "no request is of class 'none'"),
         (&["--slo", "p95{fuzzy}=1s"], "p95{class=fuzzy}=50ms"),
-        (&["--slo", "p95{class=all}=1s", "--strategy", "mutilate"], "know no classes"),
+        (&["--slo", "p95{class=all}=1s", "--strategy", "mutilate"], "do not support classes"),
         (
             &["--slo", "p95{class=all}=1s", "--slo", "p95{class=all}=2s"],
             "both limits of p95{class=all}",
@@ -138,7 +145,7 @@ fn what_a_search_cannot_ask_is_refused_by_name() {
         (&["--slo", "p95=1s", "--feed", "mix.ndjson"], "mix.ndjson: line 1: key 'path'"),
         (&["--slo", "p95=1s", "--feed", "none.json"], "none.json"),
         (&["--slo", "p95=1s", "--feed", "ops.json", "--users", "constant"], "--users ask requests"),
-        (&["--slo", "p95{class=update}=1s", "--feed", "ops.json"], "known are put"),
+        (&["--slo", "p95{class=update}=1s", "--feed", "ops.json"], "the classes are put"),
         (&["--slo", "p95=1s", "--rows", "rows.csv", "--rows-order", "queue"], "rows without end"),
         (&["--slo", "p95=1s", "--rows", "rows.csv", "--rows-per", "user"], "--rows-per user"),
     ] {

@@ -22,7 +22,7 @@ fn votes_have_a_line_and_every_one_of_them_is_a_row() {
     let page = place.run(["report"]).expect(0).stdout;
     assert!(page.contains("check writes"), "{page}");
     for (flags, word) in [
-        (&["--slo", "p90{class=select}=1s"][..], "known are vote"),
+        (&["--slo", "p90{class=select}=1s"][..], "the classes are vote"),
         (&["--slo", "p90=1s", "--order", "random"], "--order"),
         (&["--slo", "p90=1s", "--check", "status=2xx"], "--check"),
         (&["--slo", "p90=1s", "--votes", "--body", "SELECT 1"], "different requests"),
@@ -72,7 +72,7 @@ fn statements_and_procedures_of_voltdb_are_searched_and_loaded() {
         (&["--queries", "calls.sql", "--slo", "p50=1s", "--http2"][..], "--http2"),
         (&["--body", "SELECT 1", "--queries", "calls.sql", "--slo", "p50=1s"], "leave one out"),
         (&["--feed", "calls.sql", "--slo", "p50=1s"], "over HTTP"),
-        (&["--body", "exec", "--slo", "p50=1s"], "no procedure is named"),
+        (&["--body", "exec", "--slo", "p50=1s"], "the procedure is missing"),
         (&["--body", "exec Vote 'open", "--slo", "p50=1s"], "left open"),
     ] {
         let ended = search(&place, url, flags).expect(64);

@@ -71,7 +71,7 @@ fn a_target_that_gets_faster_gives_a_curve_until_somebody_ends_it() {
     }
     assert!(record.text("/seek/reason").starts_with("the line moved from "));
     let text = place.run(["report"]).expect(0).stdout;
-    for part in ["the line moved from", "From, s", "capacity/s", "the target got faster"] {
+    for part in ["the line moved from", "From, s", "capacity/s", "the target became faster"] {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
     let csv = place.run(["report", "--format", "csv"]).expect(0).stdout;

@@ -25,7 +25,7 @@ fn every_acknowledged_vote_is_there_after_a_kill_and_the_client_says_what_it_kno
     assert_eq!((record.verdict(), record.text("/voter/check")), ("partial", "not-checked"));
     let reasons = record.0["verdict"]["reasons"].to_string();
     assert!(
-        reasons.contains("the target has gone") && reasons.contains("could not be checked"),
+        reasons.contains("the target is gone") && reasons.contains("could not be checked"),
         "{reasons}"
     );
     let (accepted, unknown) = (record.count("/voter/accepted"), record.count("/voter/unknown"));

@@ -64,7 +64,10 @@ fn names_and_limits_are_as_at_voltdb() {
     // They stay, and who asks for more is told.
     let args = ["voter", url, "--calls", "300", "--workers", "5", "--seed", "2", "--quiet"];
     let warnings = run(&place, &args).0["warnings"].to_string();
-    assert!(warnings.contains("has 3 contestants from before, and 6 were asked for"), "{warnings}");
+    assert!(
+        warnings.contains("already has 3 contestants instead of the requested 6"),
+        "{warnings}"
+    );
     // The function and the statements judge the limit alike.
     for (way, first) in [(SqlWay::Function, 7_000_000_000), (SqlWay::Statements, 7_000_000_100)] {
         let mut client = Sql::to(&target, way);

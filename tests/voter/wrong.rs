@@ -19,9 +19,9 @@ fn expect(place: &Place, code: i32, args: &[&str], part: &str) {
 fn flags_that_make_no_run() {
     let place = Place::new();
     let cases: [(&[&str], &str); 16] = [
-        (&["--contestants", "13"], "13 contestants: the list is too long; use 1 to 12"),
-        (&["--names", "a,b,c,d,e,f,g,h,i,j,k,l,m"], "the list is too long"),
-        (&["--mode", "managed", "--slots", "0"], "slots 0 admit nothing; use at least 1"),
+        (&["--contestants", "13"], "--contestants 13: use 1 to 12"),
+        (&["--names", "a,b,c,d,e,f,g,h,i,j,k,l,m"], "--contestants 13: use 1 to 12"),
+        (&["--mode", "managed", "--slots", "0"], "slots must be at least 1"),
         (&["--rhythm", "burst"], "a burst needs a delay"),
         (
             &[
@@ -38,8 +38,11 @@ fn flags_that_make_no_run() {
             &["db1"],
             "there is no preset 'db1'; there are VSD, VSM, VBM, VBD, HSD; a database is written",
         ),
-        (&["--workers", "1", "--cores", "2"], "--workers: fewer than one for each thread"),
-        (&["--workers", "3", "--cores", "2", "--processes", "2"], "fewer than one for each thread"),
+        (&["--workers", "1", "--cores", "2"], "--workers: fewer than one for each worker thread"),
+        (
+            &["--workers", "3", "--cores", "2", "--processes", "2"],
+            "fewer than one for each worker thread",
+        ),
         (
             &["--client", "a-name-of-exactly-forty-characters-12345", "--processes", "2"],
             "use at most 38 characters",
@@ -70,7 +73,12 @@ fn nobody_and_somebody_else() {
     // A listener that never says a word: told after its limits, and not hanging.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("volt://{}", silent.local_addr().unwrap());
-    expect(&place, 64, &[&url, "--connect-timeout", "300ms"], "takes connections and says nothing");
+    expect(
+        &place,
+        64,
+        &[&url, "--connect-timeout", "300ms"],
+        "accepts connections and sends nothing",
+    );
 }
 
 #[test]
@@ -79,7 +87,7 @@ fn hosts_of_two_clusters() {
     let (one, other) = (database(&place, &[]), database(&place, &[]));
     let both = format!("{},127.0.0.1:{}", one.url, other.port);
     let told =
-        format!("127.0.0.1:{} is of another cluster than 127.0.0.1:{}", other.port, one.port);
+        format!("127.0.0.1:{} and 127.0.0.1:{} belong to different clusters", other.port, one.port);
     expect(&place, 64, &[&both], &told);
 }
 
@@ -152,7 +160,7 @@ fn a_database_without_the_schema() {
             std::thread::spawn(move || without_procedures(stream));
         }
     });
-    let told = "Procedure Initialize was not found: the schema is missing; load it with plimsoll serve voltdb";
+    let told = "Procedure Initialize was not found: the schema is missing; install it with plimsoll serve voltdb";
     expect(&place, 64, &[&url], told);
     let ended = place.run(["hello", &url]).expect(64);
     assert!(line(&ended).contains("the hello schema is missing"), "{}", ended.stderr);

@@ -2,6 +2,7 @@
 
 mod jobs;
 mod run;
+mod scenario;
 mod system_check;
 
 pub use jobs::{CleanArgs, InfoArgs, InstallArgs, ListArgs};

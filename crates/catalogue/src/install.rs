@@ -9,12 +9,12 @@ use plimsoll_job::usage::usage;
 use std::path::Path;
 use std::time::Duration;
 
-/// The file by which a folder is known as one of ours: the commands that made its content.
+/// The file by which a folder is known as one of plimsoll: the commands that made its content.
 const MARKER: &str = "installed-by-plimsoll.txt";
 /// Longest run of one command.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What was to be done.
+/// Result of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installed {
     /// The job needs no files.

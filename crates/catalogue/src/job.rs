@@ -5,6 +5,7 @@ use super::near_miss::unknown;
 use super::vars::{self, Argument, GIVEN, Variable};
 use anyhow::Result;
 use plimsoll_core::units::Span;
+use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,12 +26,12 @@ struct JobFile {
 pub struct Job {
     /// Its name, unique in the catalogue.
     pub name: String,
-    /// What it is for, in one or two sentences.
+    /// Purpose, in one or two sentences.
     pub description: String,
     /// Words by group, such as `scope` and `component`.
     #[serde(default)]
     pub tags: BTreeMap<String, Vec<String>>,
-    /// What it runs when it has no roles.
+    /// Command of a job without roles.
     #[serde(default)]
     command: Vec<Argument>,
     #[serde(default)]
@@ -61,7 +62,7 @@ pub struct Job {
     file: (String, String),
 }
 
-/// What runs in one role.
+/// Command and variables of one role.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
@@ -110,10 +111,7 @@ impl Job {
     /// Wrong TOML, a field that does not exist, a variable that is used and not declared, a wrong hook: one
     /// line each, with the line of the file where the form is wrong.
     pub fn parse(text: &str, shown: &str) -> Result<Self> {
-        let mut file: JobFile = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
-        })?;
+        let mut file: JobFile = toml_text::read(text, shown).map_err(usage)?;
         file.job.check().map_err(|error| usage(format!("{shown}: {error}")))?;
         file.job.file = (shown.to_owned(), text.to_owned());
         Ok(file.job)
@@ -144,7 +142,7 @@ impl Job {
         }
         if let Some(pointer) = self.metrics.iter().find(|pointer| !pointer.starts_with('/')) {
             return Err(usage(format!(
-                "metrics: '{pointer}' is no JSON pointer; begin it with '/'"
+                "metrics: '{pointer}' is not a JSON pointer; begin it with '/'"
             )));
         }
         let own = [("command", !self.command.is_empty()), ("vars", !self.vars.is_empty())];
@@ -160,7 +158,10 @@ impl Job {
             }
             self.base().check("job")?;
         } else if !own.is_empty() {
-            return Err(usage(format!("{}: belongs into the roles, since there are some", own[0])));
+            return Err(usage(format!(
+                "{}: must be in the roles, since the job has roles",
+                own[0]
+            )));
         }
         for (name, role) in &self.roles {
             role.check(&format!("role {name}"))?;
@@ -212,7 +213,7 @@ impl Role {
         }
         if let Some(name) = self.vars.keys().find(|name| GIVEN.contains(&name.as_str())) {
             return Err(usage(format!(
-                "{place}: the variable {name} is given by the run; rename it"
+                "{place}: the variable {name} is reserved for the run; rename it"
             )));
         }
         let serve = self.target.iter().map(|target| ("serve", &target.serve));
@@ -258,16 +259,13 @@ mod tests {
             ),
             ("command = [\"load\", \"{target_url}\"]\n", "target_url"),
             ("command = [\"load\", \"{x\"]\n", "not closed"),
-            ("command = [\"load\"]\nvars = { data = {} }\n", "given by the run"),
+            ("command = [\"load\"]\nvars = { data = {} }\n", "reserved for the run"),
             ("command = [\"load\"]\ntimeout = \"0s\"\n", "timeout"),
             ("command = [\"load\"]\ntimeout = \"soon\"\n", "my.toml:5"),
             ("command = [\"load\"]\nbaseline = 0.0\n", "baseline"),
             ("command = [\"load\"]\nmetrics = [\"rate\"]\n", "JSON pointer"),
             ("command = [\"load\"]\ndefault_role = \"a\"\n", "no roles"),
-            (
-                "command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n",
-                "belongs into the roles",
-            ),
+            ("command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n", "must be in the roles"),
             ("default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n", "no role of x 'b'"),
             ("command = [\"load\"]\n[[job.hooks]]\nname = \"shel\"\n", "did you mean 'shell'?"),
         ] {

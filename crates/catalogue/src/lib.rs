@@ -36,7 +36,7 @@ const FILES: [(&str, &str); 6] = [
 
 /// The job that is code, since its second rate depends on the result of its first.
 pub const QUICKSTART: &str = "quickstart";
-/// What it does.
+/// Description of the quickstart.
 pub const QUICKSTART_IS: &str = "A real search server, a real text and a real query mix, measured closed and open in half a minute.";
 
 /// The names of all jobs, in the order of the alphabet.
@@ -66,7 +66,7 @@ pub fn find(name: &str) -> Result<Job> {
     }
 }
 
-/// Whether a file holds a job, and not a scenario: it has a table `[job]`.
+/// Returns true if a file holds a job, and not a scenario: it has a table `[job]`.
 #[must_use]
 pub fn is_job(text: &str) -> bool {
     match toml::from_str::<toml::Table>(text) {
@@ -86,7 +86,7 @@ pub fn read(path: &Path) -> Result<Job> {
         .map_err(|error| usage(format!("{shown}: {error}; name a job file")))?;
     if !is_job(&text) {
         return Err(usage(format!(
-            "{shown}: no job, since it has no table [job]; plimsoll run --dry-run {shown} shows a scenario"
+            "{shown}: this file is not a job: it has no table [job]; plimsoll run --dry-run {shown} prints a scenario"
         )));
     }
     Job::parse(&text, &shown.to_string())

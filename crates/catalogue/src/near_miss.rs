@@ -1,4 +1,4 @@
-//! What to say of a word that is not known.
+//! Errors for an unknown word.
 
 use plimsoll_job::usage::usage;
 use plimsoll_workloads::edit_distance::near_miss;

@@ -9,7 +9,7 @@ use plimsoll_record::catalogue::CatalogueEntry;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What the command line says of a job's run.
+/// Command-line options of a job's run.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
     /// `-i`, as given.
@@ -145,7 +145,7 @@ impl Plan {
         Ok(out)
     }
 
-    /// What the record says of the job.
+    /// Returns the job's entry in the record.
     ///
     /// # Errors
     /// As [`Plan::command`].
@@ -171,7 +171,7 @@ fn stand_in(word: &str) -> String {
 }
 
 /// A word as a shell would have to be given it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%@+{}".contains(c);
     let is_plain = !word.is_empty() && word.chars().all(plain);
     if is_plain && words(word).is_ok_and(|words| words == [word]) {

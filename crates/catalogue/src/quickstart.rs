@@ -1,4 +1,4 @@
-//! `plimsoll run quickstart`: everything once, on real parts, for somebody who has just arrived.
+//! `plimsoll run quickstart`: everything once, on real parts, for someone who has just arrived.
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,9 +38,9 @@ const EACH: u64 = 100;
 const CLIENTS: u32 = 8;
 /// Connections that feed.
 const FEEDERS: u32 = 32;
-/// How long written documents may take to be found.
+/// Longest time that written documents may take to be found.
 const SEARCHABLE_WITHIN: Span = Span::seconds(20);
-/// How long the index may take to come to rest after that.
+/// Longest time that the index may take to come to rest after that.
 const AT_REST_WITHIN: Span = Span::seconds(10);
 /// Share of the closed rate that the open run offers.
 const OPEN_SHARE: f64 = 0.5;
@@ -62,7 +62,7 @@ pub fn run(output: &Output) -> Result<u8> {
 }
 
 fn story(output: &Output) -> Result<u8> {
-    let quiet = Output { runs: None, json: None, quiet: true };
+    let quiet = Output { quiet: true, ..Output::default() };
     print_out("plimsoll quickstart: a real search server, a real text, a real query mix\n\n")?;
     let corpus = Corpus::open(&Source::Bundled, &CorpusOptions::default())?;
     let cores = Cores::divided();
@@ -113,7 +113,7 @@ fn story(output: &Output) -> Result<u8> {
 }
 
 const NEXT: &str = "
-What next
+Next steps
   plimsoll report                 the last run once more; --format json or csv for programs
   plimsoll load URL --rate 500    your own service
   plimsoll corpus queries         the query mix, to look at
@@ -282,7 +282,7 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
     let template = "  feeding  [{bar:40}] {pos}/{len} documents, {per_sec}";
     bar.set_style(ProgressStyle::with_template(template)?.progress_chars("=> "));
     let (scenario, prepared) = once(server, Box::new(sessions), documents, FEEDERS);
-    let quiet = Output { runs: None, json: None, quiet: true };
+    let quiet = Output { quiet: true, ..Output::default() };
     let fed = execute(
         &scenario,
         prepared,
@@ -327,7 +327,7 @@ fn until_searchable(documents: u64, server: &Server) -> Result<Span> {
 /// Asks for `path` until the reply passes `check`, and says how long that took; `None` when time ran out.
 fn until(server: &Server, path: &str, check: &str, within: Span) -> Result<Option<Span>> {
     let start_ns = now_ns();
-    let quiet = Output { runs: None, json: None, quiet: true };
+    let quiet = Output { quiet: true, ..Output::default() };
     let scenario = Scenario {
         job: "quickstart-wait".to_owned(),
         targets: vec![format!("{}{path}", server.url)],

@@ -10,7 +10,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
 use plimsoll_job::keeping::{Finished, nothing_measured};
-use plimsoll_job::output::{Output, note, print_out, put_result, style, with_files, write_json};
+use plimsoll_job::output::{Output, note, print_out, style, with_files, write_results};
 use plimsoll_job::signals::Stopped;
 use plimsoll_job::{exit, signals};
 use plimsoll_record::JobResults;
@@ -25,14 +25,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// How long a command that was asked to end may take: its requests' timeout, and a little.
+/// Longest time that a command that was asked to end may take: its requests' timeout, and a little.
 const PATIENCE: Duration = Duration::from_secs(35);
-/// How long a target may take to end.
+/// Longest time that a target may take to end.
 const TARGET_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest run of one command of preparation.
 const PREPARE_LIMIT: Duration = Duration::from_secs(900);
 
-/// What a real engine said while it was the target, in the folder of the record.
+/// File in the record's folder with the output of a real engine that was the target.
 const TARGET_LOG: &str = "target.log";
 
 /// A folder beside the records for what has no place of its own yet; removed at the end.
@@ -96,7 +96,7 @@ pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
     signals::stop_flag()?;
     let staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
     if output.runs.is_none() && !plan.hooks.is_empty() {
-        note("plimsoll: --no-record keeps no files of hooks");
+        note("plimsoll: with --no-record the files of hooks are not kept");
     }
     let mut hooks = Hooks::new(&plan.hooks, &staging.path.join(FOLDER))?;
     let ended = install_and_run(&mut plan, data, &staging, &mut hooks, output);
@@ -156,10 +156,13 @@ fn install_and_run(
 fn keep_nothing(plan: &Plan, stopped: &Stopped, output: &Output) -> Result<Option<PathBuf>> {
     let scenario = Scenario { job: plan.job.name.clone(), ..Scenario::default() };
     let Finished { record, folder } = nothing_measured(&scenario, output, stopped)?;
-    if output.json.as_deref() != Some(Path::new("-")) {
+    // With a folder, the files are written from it at the end.
+    let is_stdout_taken = match &folder {
+        Some(_) => json_to_stdout(output),
+        None => write_results(output, &record)?,
+    };
+    if !is_stdout_taken {
         print_out(&plimsoll_report::text::render(&record, folder.as_deref(), &style()))?;
-    } else if folder.is_none() {
-        write_json(output, &record)?;
     }
     Ok(folder)
 }
@@ -239,18 +242,24 @@ pub fn passed_on(output: &Output) -> Vec<String> {
         Some(_) => {}
         None => {
             more.push("--no-record".to_owned());
-            if let Some(json) = &output.json {
-                more.extend(["--json".to_owned(), json.to_string_lossy().into_owned()]);
+            let files =
+                [("--json", &output.json), ("--junit", &output.junit), ("--csv", &output.csv)];
+            for (flag, path) in files {
+                if let Some(path) = path {
+                    more.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
+                }
             }
         }
     }
+    more.extend(output.name.iter().map(|name| format!("--name={}", name.0)));
+    more.extend(output.labels.iter().map(|one| format!("--label={}={}", one.key, one.value)));
     if output.quiet {
         more.push("--quiet".to_owned());
     }
     more
 }
 
-/// Whether the record goes to stdout, in the place of the text.
+/// Returns true if the record goes to stdout, in the place of the text.
 fn json_to_stdout(output: &Output) -> bool {
     output.runs.is_some() && output.json.as_deref() == Some(Path::new("-"))
 }
@@ -311,13 +320,9 @@ fn finish(
         Ok(_) => {}
         Err(error) => note(&format!("plimsoll: the record could not be completed: {error:#}")),
     }
-    if let (Some(folder), Some(json)) = (record, &output.json) {
-        let text = plimsoll_report::json::pretty(&plimsoll_report::load::load(folder)?.record);
-        if json_to_stdout(output) {
-            print_out(&text)?;
-        } else {
-            put_result("--json", json, &text);
-        }
+    // Without a folder the command has written them itself.
+    if let Some(folder) = record.filter(|_| output.has_files()) {
+        write_results(output, &plimsoll_report::load::load(folder)?.record)?;
     }
     Ok(with_files(match end {
         End::Exit(Some(code)) => u8::try_from(code).unwrap_or(exit::FAILED),

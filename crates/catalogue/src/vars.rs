@@ -20,7 +20,7 @@ pub struct Variable {
     /// Its value when the user gives none.
     #[serde(default)]
     pub default: String,
-    /// Whether the user must give one.
+    /// True if the user must give one.
     #[serde(default)]
     pub required: bool,
     /// A value that means the same as an empty one, for scripts that write it.

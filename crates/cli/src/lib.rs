@@ -10,11 +10,12 @@ mod commands;
 use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ErrorKind};
-use commands::{compare, corpus, report, serve};
+use commands::{compare, completions, corpus, man, report, runs, serve};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
-use plimsoll_job::usage::{bounded, one_line};
+use plimsoll_job::tool;
+use plimsoll_job::usage::{bounded, one_line, usage};
 use plimsoll_report::plain::printable;
 use plimsoll_workloads::edit_distance::near_miss;
 use std::ffi::OsString;
@@ -42,14 +43,31 @@ plimsoll measures how much load a search, recommendation or database system hold
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank | voter
   A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb
-  A run once more    plimsoll report [RUN] --format text|json|csv|junit|...; two: compare RUN RUN
+  Past runs          plimsoll runs; report [RUN] --format text|json|csv|junit|...; compare RUN RUN
   Query files        plimsoll corpus | split-file | result-filter
 
-Every command explains itself: plimsoll COMMAND --help.
+Every command explains itself: plimsoll COMMAND --help. For the shell: plimsoll completions, man.
 ";
 
+/// Examples in the help of the program itself.
+const EXAMPLES: &str = "\
+Examples:
+  A search server, a text and a query mix, in half a minute:
+    plimsoll run quickstart
+  An HTTP service at 1,000 requests per second, and the highest rate at which it meets a limit:
+    plimsoll load http://127.0.0.1:8080/ --rate 1000 --duration 30s
+    plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --budget 5m
+  The runs so far, and the page of the newest one:
+    plimsoll runs
+    plimsoll report
+
+Without a command, plimsoll prints an overview.";
+
+/// Version, and the commit if it is known.
+const VERSION: &str = env!("PLIMSOLL_VERSION");
+
 /// All commands, in the order of the help. A job is added by its line here.
-const COMMANDS: [Command; 21] = [
+const COMMANDS: [Command; 24] = [
     Command::of::<plimsoll_catalogue::RunArgs>(),
     Command::of::<plimsoll_catalogue::ListArgs>(),
     Command::of::<plimsoll_catalogue::InfoArgs>(),
@@ -67,21 +85,27 @@ const COMMANDS: [Command; 21] = [
     Command::of::<plimsoll_fbench::FbenchArgs>(),
     Command::of::<serve::ServeArgs>(),
     Command::of::<report::ReportArgs>(),
+    Command::of::<runs::RunsArgs>(),
     Command::of::<compare::CompareArgs>(),
     Command::of::<corpus::CorpusArgs>(),
     Command::of::<plimsoll_fbench::SplitArgs>(),
     Command::of::<plimsoll_fbench::FilterArgs>(),
+    Command::of::<completions::CompletionsArgs>(),
+    Command::of::<man::ManArgs>(),
 ];
 
-/// What the jobs may ask of this program.
-const PROGRAM: Program = Program { check_words, check_ranker: serve::check_rank };
+/// Functions of this program that the jobs may use.
+const PROGRAM: Program =
+    Program { check_words, parser, run_words, check_ranker: serve::check_rank };
 
-/// The parser of the whole program.
-fn parser() -> clap::Command {
+/// Returns the parser of the whole program: help, completions and man pages come from it.
+#[must_use]
+pub fn parser() -> clap::Command {
     clap::Command::new("plimsoll")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(VERSION)
         .about("Measures how much load a search, recommendation or database serving system holds, and shows why")
         .max_term_width(110)
+        .after_help(EXAMPLES)
         .subcommands(COMMANDS.iter().map(Command::parser))
 }
 
@@ -109,7 +133,7 @@ fn called(arguments: &[OsString]) -> clap::Command {
     command
 }
 
-/// What is wrong with the command line, in words of ours where the parser's are not clear by themselves.
+/// Returns the error of the command line in plain words.
 fn complaint(error: &clap::Error, command: &clap::Command) -> String {
     let told = |kind| error.get(kind).map(ToString::to_string);
     match (error.kind(), told(ContextKind::InvalidArg)) {
@@ -182,6 +206,20 @@ pub fn check_words(arguments: &[String]) -> Result<(), String> {
     }
 }
 
+/// Runs a command line that a file is in the place of.
+fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
+    let words: Vec<OsString> =
+        std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
+    let told = |error: clap::Error| usage(complaint(&error, &called(&words)));
+    let matches = parser().try_get_matches_from(&words).map_err(told)?;
+    let (name, matches) = matches.subcommand().ok_or_else(|| usage("there is no command"))?;
+    let entry = COMMANDS.iter().find(|entry| entry.name() == name);
+    entry
+        .ok_or_else(|| anyhow!("there is no command '{name}'"))?
+        .run(matches, &PROGRAM)
+        .map_err(told)?
+}
+
 /// One line for a wrong command line, without the parser's frame around it.
 fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -216,6 +254,7 @@ fn carried_out(matches: &ArgMatches, arguments: &[OsString]) -> u8 {
 /// The whole program, for the arguments that this process was called with.
 #[must_use]
 pub fn run() -> ExitCode {
+    tool::set_commit(env!("PLIMSOLL_COMMIT"));
     let arguments = arguments();
     let code = match parser().try_get_matches_from(&arguments) {
         Err(error) => explain(&error, &arguments),

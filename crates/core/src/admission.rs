@@ -4,12 +4,14 @@
 //! *Managed*: at most `slots` requests are in flight; up to `queue_max` more wait, each no longer than
 //! `queue_timeout_ns`; further ones are refused and counted, by reason.
 
+use crate::schedule::time_ns;
+use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// How due requests are let in.
+/// The way due requests are let in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "mode", rename_all = "kebab-case", try_from = "WrittenAdmission")]
 pub enum AdmissionModel {
     /// Wait for a connection without limit.
     #[default]
@@ -23,6 +25,33 @@ pub enum AdmissionModel {
         /// Longest wait, ns.
         queue_timeout_ns: u64,
     },
+}
+
+/// Admission as it is written: the longest wait as a text, or in the older field as a number of nanoseconds.
+#[derive(Deserialize)]
+#[serde(tag = "mode", rename_all = "kebab-case", deny_unknown_fields)]
+enum WrittenAdmission {
+    Direct,
+    Managed {
+        slots: u32,
+        queue_max: u32,
+        queue_timeout: Option<Span>,
+        queue_timeout_ns: Option<u64>,
+    },
+}
+
+impl TryFrom<WrittenAdmission> for AdmissionModel {
+    type Error = String;
+
+    fn try_from(written: WrittenAdmission) -> Result<Self, String> {
+        Ok(match written {
+            WrittenAdmission::Direct => Self::Direct,
+            WrittenAdmission::Managed { slots, queue_max, queue_timeout, queue_timeout_ns } => {
+                let queue_timeout_ns = time_ns("queue_timeout", queue_timeout, queue_timeout_ns)?;
+                Self::Managed { slots, queue_max, queue_timeout_ns }
+            }
+        })
+    }
 }
 
 /// A request that is due and not yet sent.
@@ -71,7 +100,7 @@ impl ManagedQueue {
         }
     }
 
-    /// Whether a slot is free while `in_flight` requests are in flight.
+    /// Returns true if a slot is free while `in_flight` requests are in flight.
     #[must_use]
     pub const fn has_slot(&self, in_flight: u32) -> bool {
         in_flight < self.slots
@@ -92,25 +121,25 @@ impl ManagedQueue {
         }
     }
 
-    /// When the longest-waiting request expires.
+    /// Time at which the longest-waiting request expires.
     #[must_use]
     pub fn next_expiry_ns(&self) -> Option<u64> {
         Some(self.expiry_ns(*self.waiting.front()?))
     }
 
-    /// When a request has waited too long.
+    /// Time at which a request has waited too long.
     #[must_use]
     pub const fn expiry_ns(&self, due: Due) -> u64 {
         due.intended_ns.saturating_add(self.queue_timeout_ns.saturating_add(1))
     }
 
-    /// How many wait.
+    /// Number of waiting requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether no request waits.
+    /// Returns true if no request waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

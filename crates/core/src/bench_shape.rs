@@ -12,12 +12,12 @@ use thiserror::Error;
 
 /// Slots of each connection where calls are managed and none were named, as in the original.
 pub const SLOTS: u32 = 200;
-/// How many words the positional form has.
+/// Number of words that the positional form has.
 pub const WORDS: usize = 12;
 /// The shortest pause between two rolling lines.
 const DUMP_MIN_NS: u64 = 10 * MILLISECOND_NS;
 
-/// What is called.
+/// Benchmark to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -28,20 +28,20 @@ pub enum Bench {
     Hello,
 }
 
-/// How calls follow each other.
+/// The way calls follow each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Rhythm {
     /// Workers that call one at a time.
     Steady,
-    /// So many calls at once, and a pause.
+    /// This many calls at once, and a pause.
     Burst,
     /// At a rate, whatever the answers do.
     Open {
         /// Calls per second.
         rate_per_s: f64,
-        /// How they follow each other.
+        /// The way they follow each other.
         arrivals: Arrivals,
     },
     /// As many at a time as hold a limit on the latency; found while running.
@@ -60,13 +60,13 @@ pub enum Rhythm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Managed {
-    /// Most calls that wait; `None` is no limit.
+    /// Most calls that wait; `None` is unlimited.
     pub queue: Option<u32>,
-    /// Most calls under way on each connection.
+    /// Most calls in flight on each connection.
     pub slots: u32,
 }
 
-/// How much is printed.
+/// Amount that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -85,13 +85,13 @@ pub enum Verbosity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shape {
-    /// What the client is called in every line.
+    /// Name of the client in every line.
     pub client: String,
-    /// What is called.
+    /// Benchmark to run.
     pub bench: Bench,
-    /// How many calls; `None` is as many as the duration has room for.
+    /// Number of calls; `None` is as many as the duration has room for.
     pub calls: Option<u64>,
-    /// How they follow each other.
+    /// The way they follow each other.
     pub rhythm: Rhythm,
     /// Workers, or calls in a burst.
     pub size: u32,
@@ -99,9 +99,9 @@ pub struct Shape {
     pub delay: Option<Span>,
     /// Slots and queue; `None` is direct.
     pub managed: Option<Managed>,
-    /// The next burst waits while more than this are queued (managed) or under way (direct).
+    /// The next burst waits while more than this are queued (managed) or in flight (direct).
     pub limit: Option<u32>,
-    /// How much is printed.
+    /// Amount that is printed.
     pub verbosity: Verbosity,
     /// Time between two rolling lines.
     pub dump_interval: Span,
@@ -262,15 +262,15 @@ impl Shape {
         {
             "client: a name has 1 to 40 letters, digits, '-', '_' and '.'"
         } else if self.calls == Some(0) {
-            "calls 0 asks for nothing; use at least 1"
+            "calls must be at least 1"
         } else if self.size == 0 && is_burst {
-            "burst 0 calls nothing; use at least 1"
+            "burst must be at least 1"
         } else if self.size == 0 {
-            "workers 0 call nothing; use at least 1"
+            "workers must be at least 1"
         } else if is_burst && self.delay.is_none() {
             "a burst needs a delay, the pause after it: --delay 5ms, or a number of milliseconds as the sixth word"
         } else if self.managed.is_some_and(|managed| managed.slots == 0) {
-            "slots 0 admit nothing; use at least 1"
+            "slots must be at least 1"
         } else if self.dump_interval.ns < DUMP_MIN_NS {
             "dump interval: use at least 10ms"
         } else {
@@ -292,7 +292,7 @@ impl Shape {
                 format!("open, {rate_per_s}/s {arrivals}")
             }
             Rhythm::Tuned { goal } => format!("tuned to {goal}"),
-            Rhythm::Sought { goal } => format!("load line sought for {goal}"),
+            Rhythm::Sought { goal } => format!("search for the load line, {goal}"),
         }
     }
 }
@@ -370,12 +370,12 @@ mod tests {
             ("VSD voter", "12 words and has 2"),
             ("VSD poll 1 steady 1 x direct x x x quiet 200", "write voter or hello"),
             ("VSD voter x steady 1 x direct x x x quiet 200", "calls 'x'"),
-            ("VSD voter 0 steady 1 x direct x x x quiet 200", "calls 0"),
+            ("VSD voter 0 steady 1 x direct x x x quiet 200", "calls must be at least 1"),
             ("VSD voter 1 wild 1 x direct x x x quiet 200", "steady or burst"),
             ("VSD voter 1 bursts 10 x direct x x x quiet 200", "needs a delay"),
-            ("VSD voter 1 steady 0 x direct x x x quiet 200", "workers 0"),
+            ("VSD voter 1 steady 0 x direct x x x quiet 200", "workers must be at least 1"),
             ("VSD voter 1 steady 1 x direct 5 x x quiet 200", "go with managed"),
-            ("VSD voter 1 steady 1 x managed 5 0 x quiet 200", "slots 0"),
+            ("VSD voter 1 steady 1 x managed 5 0 x quiet 200", "slots must be at least 1"),
             ("VSD voter 1 steady 1 x managed five 1 x quiet 200", "queue 'five'"),
             ("VSD voter 1 steady 1 x direct x x x loud 200", "verbosity 'loud'"),
             ("VSD voter 1 steady 1 x direct x x x quiet 1", "at least 10ms"),

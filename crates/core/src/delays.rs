@@ -1,4 +1,4 @@
-//! How long the generator itself kept requests and replies waiting.
+//! Time that the generator itself kept requests and replies waiting.
 //!
 //! Each part is a distribution over the requests of a stretch. Times below [`NOTICED_NS`] are not recorded: on a
 //! machine that is fit for measuring almost all of them are, and a histogram that stays empty costs nothing.

@@ -1,12 +1,12 @@
-//! What a feed is asked to do.
+//! Settings of a feed.
 
-use crate::scenario::{Scenario, TlsScenario};
+use crate::scenario::{Scenario, TlsScenario, path_from};
 use crate::schedule::LoadModel;
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// What a feed is asked to do: the form that flags become and that TOML files hold.
+/// Settings of a feed: the form that flags become and that TOML files hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedScenario {
@@ -20,17 +20,17 @@ pub struct FeedScenario {
     pub http: String,
     /// Connections, all threads together.
     pub connections: Option<u32>,
-    /// Operations under way, all threads together; without it, found by measuring.
+    /// Operations in flight, all threads together; without it, found by measuring.
     pub inflight: Option<u32>,
     /// Intended starts; without it, as fast as the target takes the operations.
     pub load: Option<LoadModel>,
     /// Ends the feed after this time, with whatever was fed.
     pub duration: Option<Span>,
-    /// How long an operation may take, with all its repetitions.
+    /// Longest time that an operation may take, with all its repetitions.
     pub timeout: Option<Span>,
-    /// Ends the feed when nothing was accepted for so long.
+    /// Ends the feed when nothing was accepted for this long.
     pub deadline: Option<Span>,
-    /// How often an operation is sent again after failures other than 429.
+    /// Number of times that an operation is sent again after failures other than 429.
     pub retries: u32,
     /// Statuses beside 2xx that count as accepted: 404, 412.
     pub accept: Vec<u16>,
@@ -80,6 +80,14 @@ impl Default for FeedScenario {
 }
 
 impl FeedScenario {
+    /// The scenario of a file in this folder: its relative paths begin there.
+    #[must_use]
+    pub fn with_paths_from(mut self, folder: &Path) -> FeedScenario {
+        let paths = self.files.iter_mut().chain(&mut self.failed).chain(self.tls.paths());
+        paths.for_each(|path| *path = path_from(folder, path));
+        self
+    }
+
     /// The scenario as it may be shown: values of secret headers and secret parts of addresses left out.
     #[must_use]
     pub fn without_secrets(&self) -> FeedScenario {

@@ -47,7 +47,7 @@ impl Run {
         self.count += 1;
     }
 
-    /// Lets the values enter `histogram`, which had better be the one of all of them.
+    /// Lets the values enter `histogram`, which should be the one of all of them.
     #[inline]
     pub fn flush(&mut self, histogram: &mut Histogram) {
         if self.count > 0 {
@@ -55,7 +55,7 @@ impl Run {
         }
     }
 
-    /// Whether all values are in their histogram.
+    /// Returns true if all values are in their histogram.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
@@ -104,13 +104,13 @@ impl Histogram {
         self.cells.clear();
     }
 
-    /// How many values were counted.
+    /// Number of values that were counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.cells.total()
     }
 
-    /// Whether nothing was counted.
+    /// Returns true if nothing was counted.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.cells.total() == 0
@@ -168,7 +168,7 @@ impl Histogram {
         }
     }
 
-    /// How many values exceed `limit_ns`, to the histogram's resolution.
+    /// Number of values that exceed `limit_ns`, to the histogram's resolution.
     #[must_use]
     pub fn count_above(&self, limit_ns: u64) -> u64 {
         self.count() - self.cells.up_to(limit_ns.clamp(SMALLEST_NS, LARGEST_NS))
@@ -221,7 +221,7 @@ impl Histogram {
             .deserialize(&mut bytes.as_slice())
             .map_err(|e| DecodeError(e.to_string()))?;
         if stored.max() > highest_of(cells::LAST) {
-            return Err(DecodeError("a value is larger than any that is kept".to_owned()));
+            return Err(DecodeError("a value is larger than the histogram's range".to_owned()));
         }
         let mut own = Self::new();
         for value in stored.iter_recorded() {

@@ -1,4 +1,4 @@
-//! What was recorded in a stretch of time: histograms and counts that merge exactly.
+//! Measurements of a period: histograms and counts that merge exactly.
 //!
 //! The same type holds one second of one shard, one second of the run, and the whole run.
 
@@ -19,7 +19,7 @@ pub struct ClassPart {
     pub ledger: Ledger,
     /// Successful requests that found nothing.
     pub zero_hits: u64,
-    /// Successful requests whose number of hits could be told.
+    /// Successful requests whose number of hits was known.
     pub hits_known: u64,
     /// Exact sum of the service times of successful requests, ns; the histogram keeps three digits.
     pub service_sum_ns: u64,
@@ -181,22 +181,22 @@ impl Counters {
     }
 }
 
-/// What was recorded between two moments.
+/// Measurements between two moments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
     /// Start, ns since the run's start.
     pub from_ns: u64,
     /// End, ns since the run's start.
     pub to_ns: u64,
-    /// Which phase of the run it belongs to.
+    /// Index of the run's phase to which it belongs.
     pub phase: u32,
     /// Requests in flight at the end.
     pub in_flight: u32,
-    /// The books of this stretch alone.
+    /// The ledger of this stretch alone.
     pub ledger: Ledger,
     /// Plain counts.
     pub counters: Counters,
-    /// How late the generator sent, ns, every request sent.
+    /// Lag of each sent request, ns.
     pub lag: Histogram,
     /// Other delays of the generator.
     pub delays: Delays,
@@ -251,7 +251,7 @@ impl Interval {
         self.classes.iter_mut().for_each(ClassPart::clear);
     }
 
-    /// Whether nothing was recorded in it, or all of it was cleared.
+    /// Returns true if nothing was recorded in it, or all of it was cleared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ledger == Ledger::default()

@@ -1,10 +1,10 @@
-//! The books of a run. They balance, or the run is void.
+//! The ledger of a run. They balance, or the run is void.
 
 use crate::outcome::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Requests that admission turned away.
+/// Requests that admission rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
@@ -42,7 +42,7 @@ pub struct Failed {
     pub status: u64,
     /// A check of the reply failed.
     pub check: u64,
-    /// The reply itself tells of an error.
+    /// The reply itself reports an error.
     pub app: u64,
 }
 
@@ -88,23 +88,23 @@ pub struct Ledger {
     pub sent: u64,
     /// Requests that succeeded.
     pub ok: u64,
-    /// Requests that admission turned away.
+    /// Requests that admission rejected.
     pub refused: Refused,
     /// Requests that were due but never sent.
     pub unsent: Unsent,
     /// Requests that failed.
     pub failed: Failed,
-    /// Requests still under way when the run was cut off.
+    /// Requests still in flight when the run was cut off.
     pub unfinished: u64,
 }
 
-/// The books do not add up: a defect of plimsoll, and the run's numbers must not be used.
+/// The ledger do not add up: a defect of plimsoll, and the run's numbers must not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "the ledger does not balance: {rule} ({left} against {right}); this is a defect in plimsoll, the run is void"
 )]
 pub struct Imbalance {
-    /// Which of the two equations failed.
+    /// The equation that failed.
     pub rule: &'static str,
     /// Its left side.
     pub left: u64,

@@ -1,8 +1,8 @@
-//! How a request is counted. A failed request is an outcome, never an error of the program.
+//! The way a request is counted. A failed request is an outcome, never an error of the program.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a request failed. The order is the order of the ledger's columns.
+/// Reason why a request failed. The order is the order of the ledger's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
@@ -27,7 +27,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = 9;
     /// All kinds, in the order of the ledger.
     pub const ALL: [Failure; Self::COUNT] = [

@@ -57,7 +57,7 @@ pub struct SloResult {
     pub unit: String,
     /// True if the limit held.
     pub held: bool,
-    /// Whether `measured` depends on requests that did not succeed, so that it is a lower bound.
+    /// True if `measured` depends on requests that did not succeed, so that it is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// The same figure over the successful requests alone, where it is another one.
@@ -94,7 +94,7 @@ pub struct FailureSample {
     pub item: u64,
     /// Status; 0 where there was none.
     pub status: u16,
-    /// Why it is a failure.
+    /// Reason why it is a failure.
     pub reason: String,
     /// The beginning of the request's text.
     pub request: String,
@@ -102,7 +102,7 @@ pub struct FailureSample {
     pub reply: String,
 }
 
-/// Where a run reports what it has recorded, as it goes.
+/// Receiver of a run's measurements, while it runs.
 pub trait Sink {
     /// Takes one finished second of the whole run.
     ///

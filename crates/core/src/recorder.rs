@@ -8,12 +8,12 @@ use crate::outcome::Outcome;
 /// The times of one request, ns on the engine's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// When it should have started.
+    /// Time at which it should have started.
     pub intended_ns: u64,
-    /// When it was given its connection. Opening one, where it was not open, comes after this. Requests that go out together
+    /// Time at which it was given its connection. Opening one, where it was not open, comes after this. Requests that go out together
     /// share a reading of the clock, eight at most: it may be a microsecond early, never late.
     pub sent_ns: u64,
-    /// When its last byte had come, or when it failed.
+    /// Time at which its last byte had come, or when it failed.
     pub done_ns: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct Ended {
     pub class: u16,
     /// Its times.
     pub times: Times,
-    /// How it is counted.
+    /// The way it is counted.
     pub outcome: Outcome,
     /// The reply's status code; 0 when there was none.
     pub status: u16,

@@ -1,4 +1,4 @@
-//! What a run is asked to do: the form that flags become, that TOML files hold, and that records keep.
+//! Settings of a run: the form that flags become, that TOML files hold, and that records keep.
 
 use crate::admission::AdmissionModel;
 use crate::assertion::Assertion;
@@ -10,11 +10,14 @@ use crate::verdict::{ConnectionLimit, MAX_FAILED};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+mod paths;
+pub use paths::path_from;
+
 /// A run over HTTP, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
-    /// What the run is called in its record.
+    /// Name of the job in the record.
     pub job: String,
     /// `http://` or `https://` addresses; connections are dealt out to them in turn.
     pub targets: Vec<String>,
@@ -24,7 +27,7 @@ pub struct Scenario {
     pub post: bool,
     /// In which order requests are asked: `file`, `shuffle` or `random`; of users also `block` and `interleaved`.
     pub order: String,
-    /// How often each user asks each request of the source.
+    /// Number of times that each user asks each request of the source.
     pub repeat: u32,
     /// Rows whose values requests are filled with.
     pub rows: Option<RowsScenario>,
@@ -36,11 +39,11 @@ pub struct Scenario {
     pub headers: Vec<String>,
     /// Classes of requests, `NAME=REGEX`.
     pub classes: Vec<String>,
-    /// What a reply must be to be a success.
+    /// Checks that make a reply a success.
     pub checks: Vec<String>,
-    /// How hits are counted: `auto`, `off`, or a JSON pointer.
+    /// The way hits are counted: `auto`, `off`, or a JSON pointer.
     pub hits: String,
-    /// How load is offered.
+    /// The way load is offered.
     pub load: LoadModel,
     /// Length of the measured stretch; without it a profile's own, as long as `requests` take, or 10 s.
     pub duration: Option<Span>,
@@ -62,7 +65,7 @@ pub struct Scenario {
     pub keepalive: bool,
     /// HTTP/2 instead of HTTP/1.1: many requests at a time on each connection.
     pub http2: bool,
-    /// What waits and what is refused.
+    /// Admission of requests: waiting and rejection.
     pub admission: AdmissionModel,
     /// Poll this long before an intended start instead of sleeping.
     pub spin: Span,
@@ -72,7 +75,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Limits that the run must hold.
     pub slo: Vec<ClassSlo>,
-    /// What the record must say, or the run has missed its goal.
+    /// Assertions on the record; the run fails if one does not hold.
     pub assertions: Vec<Assertion>,
     /// Share of the requests that may fail before the result is no longer the target's.
     pub max_failed: Share,
@@ -80,21 +83,21 @@ pub struct Scenario {
     pub tls: TlsScenario,
 }
 
-/// Where rows come from, and which one comes when.
+/// Source and order of rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowsScenario {
     /// CSV with a line of names, or NDJSON of objects.
     pub file: PathBuf,
-    /// Which row comes next.
+    /// Row that comes next.
     #[serde(default)]
     pub order: RowOrder,
-    /// What has a row of its own.
+    /// Unit that gets a row of its own.
     #[serde(default)]
     pub per: RowsPer,
 }
 
-/// Which row comes next.
+/// Row that comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowOrder {
@@ -109,7 +112,7 @@ pub enum RowOrder {
     Random,
 }
 
-/// What has a row of its own.
+/// Unit that gets a row of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowsPer {
@@ -180,7 +183,7 @@ const SECRET_HEADERS: [&str; 7] =
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey"];
 
 impl Scenario {
-    /// What records have in the place of the value of a secret header.
+    /// Replacement of a secret header's value in records.
     pub const LEFT_OUT: &str = "(left out)";
     /// Connections that users begin with when none were asked for; no more than there can be users.
     pub const USER_CONNECTIONS: u32 = 1000;
@@ -219,7 +222,7 @@ impl Scenario {
         }
     }
 
-    /// How long the measured stretch will be as far as can be told: of users, until the last one may have come.
+    /// Time that the measured stretch will be as far as can be known: of users, until the last one may have come.
     #[must_use]
     pub fn expected_length(&self) -> Span {
         match (self.load.most_users(), self.duration, self.load.own_duration_ns()) {
@@ -235,8 +238,8 @@ impl Scenario {
         self.method.as_deref().unwrap_or(if has_bodies { "POST" } else { "GET" })
     }
 
-    /// How many connections the run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
-    /// with slots enough for all of them, since each request under way has a connection of its own; in HTTP/2 one
+    /// Number of connections that the run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
+    /// with slots enough for all of them, since each request in flight has a connection of its own; in HTTP/2 one
     /// for every [`Self::STREAMS`] of them.
     #[must_use]
     pub fn connection_count(&self) -> u32 {
@@ -260,7 +263,7 @@ impl Scenario {
         self.connections.unwrap_or(own).max(1)
     }
 
-    /// Whether a connection carries several requests at a time: HTTP/2, and calls of VoltDB.
+    /// Returns true if a connection carries several requests at a time: HTTP/2, and calls of VoltDB.
     fn shares_connections(&self) -> bool {
         let one_by_one =
             |target: &String| target.starts_with("http") || target.starts_with("postgres");
@@ -270,7 +273,7 @@ impl Scenario {
     /// Most connections of the run, on a machine that lets this process open `openable` of them, and what bounds them.
     ///
     /// Requests that come at their own time need as many connections as there are requests in flight (Little's law),
-    /// which nobody knows before: unless a number was asked for, connections grow with need.
+    /// which no one knows before: unless a number was asked for, connections grow with need.
     #[must_use]
     pub fn connections_at_most(&self, openable: u32) -> (u32, ConnectionLimit) {
         let first = self.connection_count();

@@ -34,7 +34,7 @@ pub fn without_address_secrets(text: &str) -> String {
     without_parameters(&without_users(text))
 }
 
-/// Whether an address written inside other text ends here.
+/// Returns true if an address written inside other text ends here.
 fn ends_address(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>')
 }

@@ -43,7 +43,7 @@ pub enum Slo {
 /// A limit that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "'{text}' is no limit: {problem}; write for example p95=500ms, max=2s, errors=0.1% or rate=1000"
+    "'{text}' is not a limit: {problem}; write for example p95=500ms, max=2s, errors=0.1% or rate=1000"
 )]
 pub struct SloError {
     text: String,
@@ -56,7 +56,7 @@ impl FromStr for Slo {
     fn from_str(text: &str) -> Result<Self, SloError> {
         let wrong = |problem: String| SloError { text: text.to_owned(), problem };
         let (name, value) =
-            text.split_once('=').ok_or_else(|| wrong("there is no '='".to_owned()))?;
+            text.split_once('=').ok_or_else(|| wrong("'=' is missing".to_owned()))?;
         let (name, value) = (name.trim(), value.trim());
         let span = || {
             let bare = value.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -71,7 +71,7 @@ impl FromStr for Slo {
             let number: Option<f64> = text.trim().parse().ok();
             number
                 .filter(|n| n.is_finite() && *n >= 0.0)
-                .ok_or_else(|| wrong(format!("'{text}' is no number")))
+                .ok_or_else(|| wrong(format!("'{text}' is not a number")))
         };
         match name {
             "mean" | "avg" => span().map(Slo::Mean),

@@ -1,12 +1,15 @@
-//! Quantities as users write them: durations and sizes with their units.
+//! Quantities as users write them: durations, sizes, shares, rates and counts, with their units.
 
 use crate::clock::{MICROSECOND_NS, MILLISECOND_NS, SECOND_NS};
+use serde::de::{Error as DeError, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A duration in nanoseconds, written `500ms`, `1.5s`, `5m`, `2h`, `250us`, `80ns`; a bare number is seconds.
+/// A duration in nanoseconds, written `500ms`, `1.5s`, `5m`, `1m30s`, `2h`, `250us`, `80ns`, also with the words `2 min` or
+/// `90 seconds`; a bare number is seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// Its length, ns.
@@ -15,21 +18,25 @@ pub struct Span {
 
 /// A quantity that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is no {what}; write {example}")]
+#[error("'{text}' is not a {what}; expected {example}")]
 pub struct UnitError {
     text: String,
     what: &'static str,
     example: &'static str,
 }
 
-const SPAN_UNITS: [(&str, u64); 6] = [
-    ("h", 3600 * SECOND_NS),
-    ("m", 60 * SECOND_NS),
-    ("s", SECOND_NS),
-    ("ms", MILLISECOND_NS),
-    ("us", MICROSECOND_NS),
-    ("ns", 1),
+/// Units of time, the largest first: the name that is printed, the names that are read as well, and the length in ns.
+const SPAN_UNITS: [(&str, &[&str], u64); 7] = [
+    ("d", &["day", "days"], 24 * 3600 * SECOND_NS),
+    ("h", &["hr", "hrs", "hour", "hours"], 3600 * SECOND_NS),
+    ("m", &["min", "mins", "minute", "minutes"], 60 * SECOND_NS),
+    ("s", &["sec", "secs", "second", "seconds"], SECOND_NS),
+    ("ms", &["msec", "millisecond", "milliseconds"], MILLISECOND_NS),
+    ("us", &["\u{b5}s", "\u{3bc}s", "usec", "microsecond", "microseconds"], MICROSECOND_NS),
+    ("ns", &["nanosecond", "nanoseconds"], 1),
 ];
+/// Units that are printed begin here: 48 h stays 48 h.
+const PRINTED_FROM: usize = 1;
 
 /// Splits `1.5ms` into a number and a unit.
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
@@ -57,26 +64,49 @@ impl FromStr for Span {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let wrong = || UnitError {
+        span_ns(text).map(|ns| Self { ns }).ok_or_else(|| UnitError {
             text: text.to_owned(),
             what: "duration",
-            example: "a number and a unit, such as 500ms, 10s or 5m",
-        };
-        let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
-        let unit = if unit.is_empty() { "s" } else { unit };
-        let (_, scale) = SPAN_UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-        let ns = number * *scale as f64;
-        // Half of u64 leaves room for sums with a clock's reading.
-        if ns > (u64::MAX / 2) as f64 { Err(wrong()) } else { Ok(Self { ns: ns.round() as u64 }) }
+            example: "a number and a unit, such as 500ms, 10s or 1m30s",
+        })
     }
+}
+
+/// The sum of `1m30s`, ns: each unit is smaller than the one before it. A number without a unit stands alone and is seconds.
+fn span_ns(text: &str) -> Option<u64> {
+    let mut rest = text.trim();
+    let mut total_ns = 0.0;
+    let mut last_ns = u64::MAX;
+    loop {
+        let (number, behind) = number_and_unit(rest)?;
+        let end = behind.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(behind.len());
+        let unit = behind[..end].trim_end();
+        let is_whole = last_ns == u64::MAX && behind.is_empty();
+        let unit = if is_whole { "s" } else { unit };
+        let is_named =
+            |(name, others, _): &&(&str, &[&str], u64)| *name == unit || others.contains(&unit);
+        let (_, _, unit_ns) = SPAN_UNITS.iter().find(is_named)?;
+        if *unit_ns >= last_ns {
+            return None;
+        }
+        last_ns = *unit_ns;
+        total_ns += number * *unit_ns as f64;
+        rest = &behind[end..];
+        if rest.is_empty() {
+            break;
+        }
+    }
+    // Half of u64 leaves room for sums with a clock's reading.
+    (total_ns <= (u64::MAX / 2) as f64).then_some(total_ns.round() as u64)
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact =
-            SPAN_UNITS.iter().find(|(_, scale)| self.ns > 0 && self.ns.is_multiple_of(*scale));
+        let exact = SPAN_UNITS[PRINTED_FROM..]
+            .iter()
+            .find(|(_, _, scale)| self.ns > 0 && self.ns.is_multiple_of(*scale));
         match exact {
-            Some((unit, scale)) => write!(f, "{}{unit}", self.ns / scale),
+            Some((unit, _, scale)) => write!(f, "{}{unit}", self.ns / scale),
             None => f.write_str("0s"),
         }
     }
@@ -106,8 +136,48 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        read(
+            deserializer,
+            "a duration: a number and a unit, such as \"500ms\", \"10s\" or \"1m30s\"",
+        )
+    }
+}
+
+/// Reads a quantity that is a text with a unit, or a bare number as its text would be.
+fn read<'de, T, D>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
+where
+    T: FromStr<Err = UnitError>,
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_any(QuantityVisitor { expected, kind: PhantomData })
+}
+
+struct QuantityVisitor<T> {
+    expected: &'static str,
+    kind: PhantomData<T>,
+}
+
+impl<T: FromStr<Err = UnitError>> Visitor<'_> for QuantityVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: DeError>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: DeError>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: DeError>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: DeError>(self, number: f64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
     }
 }
 
@@ -166,7 +236,7 @@ impl FromStr for Share {
         let wrong = || UnitError {
             text: text.to_owned(),
             what: "share",
-            example: "a number from 0% to 100%, such as 5%",
+            example: "a percentage from 0% to 100%, such as 5%",
         };
         let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
         let is_share = unit == "%" || (unit.is_empty() && number == 0.0);
@@ -189,55 +259,136 @@ impl Serialize for Share {
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        read(deserializer, "a percentage, such as \"5%\"")
+    }
+}
+
+/// Parts of a time after which a rate counts: `/s`, `/min`, `/h`; and their length, s.
+const RATE_PERIODS: [(&str, f64); 9] = [
+    ("s", 1.0),
+    ("sec", 1.0),
+    ("second", 1.0),
+    ("m", 60.0),
+    ("min", 60.0),
+    ("minute", 60.0),
+    ("h", 3600.0),
+    ("hr", 3600.0),
+    ("hour", 3600.0),
+];
+
+/// Takes `k` or `M` from the end of a number: the number and its factor.
+fn thousands(text: &str) -> (&str, f64) {
+    let text = text.trim();
+    match text.strip_suffix(['k', 'K']) {
+        Some(number) => (number.trim_end(), 1e3),
+        None => match text.strip_suffix('M') {
+            Some(number) => (number.trim_end(), 1e6),
+            None => (text, 1.0),
+        },
+    }
+}
+
+/// A decimal number of at least 0: digits, a point, an exponent; no `inf`, no sign.
+fn decimal(text: &str) -> Option<f64> {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
+    let number: Option<f64> = if is_plain { text.parse().ok() } else { None };
+    number.filter(|number| number.is_finite())
+}
+
+/// Requests or other events per second, written `1000`, `1000/s`, `1.5k/s`, `60/min`; a bare number is per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Rate {
+    /// Events per second, at least 0.
+    pub per_s: f64,
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        rate_per_s(text).map(|per_s| Self { per_s }).ok_or_else(|| UnitError {
+            text: text.to_owned(),
+            what: "rate",
+            example: "a number per second, such as 1000, 1.5k/s or 60/min",
+        })
+    }
+}
+
+fn rate_per_s(text: &str) -> Option<f64> {
+    let (number, period) = text.split_once('/').unwrap_or((text, "s"));
+    let (_, period_s) = RATE_PERIODS.iter().find(|(name, _)| *name == period.trim())?;
+    let (number, factor) = thousands(number);
+    let per_s = decimal(number)? * factor / period_s;
+    per_s.is_finite().then_some(per_s)
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", self.per_s)
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(deserializer, "a rate: a number per second, such as 1000, \"1.5k/s\" or \"60/min\"")
+    }
+}
+
+/// A whole number of things, written `500`, `10k` or `1.5M`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count(pub u64);
+
+/// Largest count that is read: above it not every whole number is exact.
+const COUNT_MAX: f64 = (1u64 << 53) as f64;
+
+impl FromStr for Count {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        count(text).map(Self).ok_or_else(|| UnitError {
+            text: text.to_owned(),
+            what: "number of things",
+            example: "a whole number, such as 500, 10k or 2M",
+        })
+    }
+}
+
+fn count(text: &str) -> Option<u64> {
+    if let Ok(number) = text.trim().parse() {
+        return Some(number);
+    }
+    let (number, factor) = thousands(text);
+    let number = decimal(number)? * factor;
+    // `0.3k` is 300.00000000000006 in binary before it is rounded.
+    let whole = number.round();
+    let is_whole = (number - whole).abs() <= whole * 1e-12;
+    (is_whole && whole <= COUNT_MAX).then_some(whole as u64)
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(deserializer, "a whole number, such as 500, \"10k\" or \"2M\"")
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_is_read_in_percent_only() {
-        for (text, share) in [("5%", 0.05), ("0.1%", 0.001), ("100 %", 1.0), ("0", 0.0)] {
-            assert_eq!(text.parse::<Share>().unwrap().0, share, "{text}");
-        }
-        assert_eq!(Share(0.07).to_string(), "7%");
-        for wrong in ["1", "0.5", "101%", "-1%", "x", "", "5s"] {
-            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
-        }
-    }
-
-    use proptest::prelude::*;
-
-    #[test]
-    fn spans_are_read_as_people_write_them() {
-        let ns = |text: &str| text.parse::<Span>().map(|span| span.ns);
-        assert_eq!(ns("500ms"), Ok(500_000_000));
-        assert_eq!(ns("1.5s"), Ok(1_500_000_000));
-        assert_eq!(ns("10"), Ok(10_000_000_000));
-        assert_eq!(ns("5 m"), Ok(300_000_000_000));
-        assert_eq!(ns("250us"), Ok(250_000));
-        for wrong in ["", "ms", "-1s", "5 parsecs", "1e99s", "1..2s", "NaN"] {
-            assert!(ns(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn sizes_know_both_thousands() {
-        let bytes = |text: &str| text.parse::<Size>().map(|size| size.bytes);
-        assert_eq!(bytes("10GB"), Ok(10_000_000_000));
-        assert_eq!(bytes("64kib"), Ok(65_536));
-        assert_eq!(bytes("7"), Ok(7));
-        assert!(bytes("7 apples").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn a_span_reads_back_what_it_shows(ns in 0u64..1 << 53) {
-            let span = Span { ns };
-            prop_assert_eq!(span.to_string().parse::<Span>(), Ok(span));
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 //!
 //! Every vote that the database acknowledged is one row. A call without a definite answer (a timeout, a cut connection)
 //! may have left one or none. So the rows that a client finds in its own range of keys have grown by a number from an
-//! interval whose both ends are known exactly; any other number is a write that was lost, or one that nobody asked for.
+//! interval whose both ends are known exactly; any other number is a write that was lost, or one that no one asked for.
 
 pub mod areas;
 
@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyRange {
-    /// Which, from 0.
+    /// Index of the client, from 0.
     pub index: u32,
     /// Of how many, at least 1.
     pub of: u32,
@@ -25,7 +25,7 @@ impl Default for KeyRange {
     }
 }
 
-/// What rows say of writes, in a word.
+/// Result of the check of writes, in a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -34,23 +34,23 @@ pub enum WriteCheckKind {
     Ok,
     /// Fewer: acknowledged votes were lost.
     Missing,
-    /// More: somebody else wrote into the range, or a vote was written twice.
+    /// More: another client wrote into the range, or a vote was written twice.
     Surplus,
-    /// Nobody counted.
+    /// The rows were not counted.
     #[default]
     NotChecked,
 }
 
-/// What rows say of writes.
+/// Result of the check of writes: the rows in the database against acknowledged votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCheck {
     /// As many as must be there.
     Ok,
-    /// So many acknowledged votes were lost, at least.
+    /// This many acknowledged votes were lost, at least.
     Missing(u64),
-    /// So many rows are there that no call can have written, at least.
+    /// This many rows exist without a call that wrote them, at least.
     Surplus(u64),
-    /// Nobody counted.
+    /// The rows were not counted.
     NotChecked,
 }
 
@@ -72,7 +72,7 @@ impl WriteCheck {
         }
     }
 
-    /// The same where one of the counts may not have been taken.
+    /// The same where one of the counts was perhaps not taken.
     #[must_use]
     pub fn of_counts(before: Option<u64>, after: Option<u64>, accepted: u64, unknown: u64) -> Self {
         match (before, after) {
@@ -92,7 +92,7 @@ impl WriteCheck {
         }
     }
 
-    /// How many rows are missing, or too many.
+    /// Number of rows that are missing, or too many.
     #[must_use]
     pub const fn rows(self) -> u64 {
         match self {
@@ -101,7 +101,7 @@ impl WriteCheck {
         }
     }
 
-    /// Whether the writes were found to be wrong.
+    /// Returns true if the writes were found to be wrong.
     #[must_use]
     pub const fn is_wrong(self) -> bool {
         matches!(self, WriteCheck::Missing(_) | WriteCheck::Surplus(_))

@@ -25,7 +25,7 @@ const BATCH: usize = 512;
 const LONE_BYTES: usize = 16 << 10;
 /// Longest wait in a `recv`. The kernel may make it 10 ms longer, more often than not 4.
 const LONE_WAIT: Duration = Duration::from_millis(20);
-/// A wait that may not last this long, ns, is left to epoll, which is exact.
+/// A wait that must be shorter than this, ns, is left to epoll, which is exact.
 const LONE_FROM_NS: u64 = 40_000_000;
 /// Receives after which a connection is worth the two calls that prepare it.
 const LONE_AFTER: u32 = 16;
@@ -59,14 +59,14 @@ struct Lone {
     buffer: Vec<u8>,
     /// Part of the buffer that has not been asked for.
     left: Range<usize>,
-    /// Whose it is, or what happened instead.
+    /// Connection and its completion.
     taken: Option<(u32, Completion)>,
 }
 
 #[derive(Default)]
 struct Slot {
     socket: Option<Socket>,
-    /// Grows with each use of the key, so that events of an earlier socket are told apart.
+    /// Grows with each use of the key, so that events of an earlier socket are distinguished.
     generation: u32,
 }
 
@@ -101,7 +101,7 @@ fn net_error(errno: Errno) -> NetError {
 }
 
 /// Returns whether this machine has an address to reach this one from. Without one, as where IPv6 is switched off, a
-/// connection fails with the same error as for want of a port; UDP has ports of its own, and asks nobody.
+/// connection fails with the same error as for want of a port; UDP has ports of its own, and asks no one.
 fn has_source(family: AddressFamily, address: &SocketAddr) -> bool {
     let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
     socket.and_then(|fd| rustix::net::connect(&fd, address)) != Err(Errno::ADDRNOTAVAIL)

@@ -19,14 +19,14 @@ const READ_BYTES: usize = 64 << 10;
 #[derive(Debug, Error)]
 pub enum ExchangeError {
     /// The name stands for no address.
-    #[error("'{0}' does not resolve")]
+    #[error("host name '{0}' cannot be resolved")]
     Unresolved(String),
-    /// Nobody answers there.
+    /// Nothing answers there.
     #[error("{address}: {error}")]
     Connect {
         /// The last address that was tried.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the operating system.
         error: std::io::Error,
     },
     /// The connection broke.
@@ -55,13 +55,13 @@ pub struct Exchange<P: Protocol> {
     conn: P::Conn,
     line: Line,
     buffer: Box<[u8]>,
-    /// What was read and not decoded.
+    /// Bytes that were read and not decoded.
     unread: std::ops::Range<usize>,
 }
 
 impl<P: Protocol> Exchange<P> {
     /// Connects to the first address of `target` that answers, in clear. `timeout` holds for connecting and for
-    /// every question anew; at least 1 ms.
+    /// every question again; at least 1 ms.
     ///
     /// # Errors
     /// When no address answers.
@@ -105,13 +105,13 @@ impl<P: Protocol> Exchange<P> {
         Ok(Self { protocol, conn, line, buffer, unread: 0..0 })
     }
 
-    /// The codec's state: what a login has told, for instance.
+    /// The codec's state: the result of a login, for instance.
     #[must_use]
     pub const fn conn(&self) -> &P::Conn {
         &self.conn
     }
 
-    /// Whether TLS is spoken.
+    /// Returns true if TLS is used.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.line.is_secure()

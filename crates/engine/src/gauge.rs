@@ -1,10 +1,10 @@
-//! How a run stands at this moment, for whoever shows it more often than once a second.
+//! The way a run stands at this moment, for whoever shows it more often than once a second.
 //!
-//! A shard writes its own gauge once a round and nobody else does; there is no lock, and no cost where nobody looks.
+//! A shard writes its own gauge once a round and no other thread does; there is no lock, and no cost where no one looks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a gauge shows: of a shard, or of several added up.
+/// Values of a gauge: of a shard, or of several added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Requests handed to connections so far, those of a warm-up included.
@@ -13,26 +13,26 @@ pub struct Reading {
     pub ok: u64,
     /// Failed ones.
     pub failed: u64,
-    /// Requests turned away because the queue was full.
+    /// Requests rejected because the queue was full.
     pub queue_full: u64,
     /// Requests that waited in the queue longer than they may.
     pub queue_timeout: u64,
     /// Requests in the queue now.
     pub queued: u64,
-    /// Requests under way now.
+    /// Requests in flight now.
     pub under_way: u64,
     /// The longest that a request had waited in the queue when it left it, since the last look, ns.
     pub longest_wait_ns: u64,
 }
 
 impl Reading {
-    /// Requests that came to their end, good or bad; those that were turned away not among them.
+    /// Requests that came to their end, good or bad; those that were rejected not among them.
     #[must_use]
     pub const fn completed(&self) -> u64 {
         self.ok + self.failed
     }
 
-    /// Requests turned away.
+    /// Requests rejected.
     #[must_use]
     pub const fn refused(&self) -> u64 {
         self.queue_full + self.queue_timeout
@@ -50,7 +50,7 @@ impl Reading {
     }
 }
 
-/// What one shard shows.
+/// Gauge of one worker thread.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Gauge {
@@ -81,7 +81,7 @@ impl Gauge {
         }
     }
 
-    /// How the shard stands. The longest wait begins anew with each look.
+    /// The way the shard stands. The longest wait begins again with each look.
     #[must_use]
     pub fn look(&self) -> Reading {
         let read = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Gauge {
         }
     }
 
-    /// How several shards stand together.
+    /// Sum of the gauges of several worker threads.
     #[must_use]
     pub fn look_at_all<'a>(gauges: impl IntoIterator<Item = &'a std::sync::Arc<Gauge>>) -> Reading {
         let mut all = Reading::default();

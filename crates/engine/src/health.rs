@@ -1,4 +1,4 @@
-//! What the generator knows of itself and of the machine it runs on.
+//! Facts about the generator and its machine.
 
 use plimsoll_core::record::Machine;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -28,7 +28,7 @@ pub fn raise_descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// How many connections this process may still open: its limit of descriptors, less those that are open and those that
+/// Number of connections that this process may still open: its limit of descriptors, less those that are open and those that
 /// `threads` threads, a record and a look at the machine need.
 pub fn openable_connections(threads: u32) -> u32 {
     let open = std::fs::read_dir("/proc/self/fd").map_or(8, |entries| entries.count() as u64);
@@ -79,7 +79,7 @@ pub fn machine() -> Machine {
     }
 }
 
-/// How many processors a list such as `0-3,6` names.
+/// Number of processors that a list such as `0-3,6` names.
 fn online(list: &str) -> Option<u32> {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -1,4 +1,4 @@
-//! The load engine: shards that own their connections, sessions and recorder whole.
+//! The generator: shards that own their connections, sessions and recorder whole.
 //!
 //! One shard is one thread with one reactor. A shard is generic over the protocol, the network and the clock, so
 //! that the same code runs against real servers and, deterministic from a seed, against simulated ones.

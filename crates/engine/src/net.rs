@@ -36,7 +36,7 @@ pub trait Net {
     /// The kernel's view of a connection's round trips, when there is one.
     fn round_trip(&self, key: u32) -> Option<RoundTrip>;
 
-    /// How long [`Net::wait`] has really waited so far, ns.
+    /// Time that [`Net::wait`] has really waited so far, ns.
     fn idle_ns(&self) -> u64;
 
     /// The earliest moment at which what the last wait found can have been there, ns on the engine's clock: what a reply
@@ -47,7 +47,7 @@ pub trait Net {
     fn vitals(&mut self) -> VitalSigns;
 }
 
-/// How to wait.
+/// Way of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     /// Sleep until the first completion or the time given.
@@ -57,7 +57,7 @@ pub enum WaitMode {
         /// Length of the polled stretch.
         before_ns: u64,
     },
-    /// Many answers are under way: gather a batch before looking, at most this long, ns.
+    /// Many answers are in flight: gather a batch before looking, at most this long, ns.
     Batch {
         /// Longest delay added before looking.
         gather_ns: u64,
@@ -66,7 +66,7 @@ pub enum WaitMode {
     Hold,
 }
 
-/// What happened on a connection.
+/// Event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// The connection is up.
@@ -81,10 +81,10 @@ pub enum Completion {
     Failed(NetError),
 }
 
-/// Why a connection is broken.
+/// Reason why a connection is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetError {
-    /// Nobody listens there.
+    /// Nothing listens there.
     Refused,
     /// The peer reset it.
     Reset,
@@ -99,7 +99,7 @@ pub enum NetError {
 impl std::fmt::Display for NetError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            NetError::Refused => f.write_str("connection refused: nobody listens there"),
+            NetError::Refused => f.write_str("connection refused: nothing is listening there"),
             NetError::Reset => f.write_str("connection reset by the peer"),
             NetError::Unreachable => f.write_str("the address cannot be reached"),
             NetError::Exhausted => {

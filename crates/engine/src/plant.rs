@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often an order that may be ended early is looked at.
+/// Interval at which an order that may be ended early is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Fewest connections of an order whose number was left to the plant.
 const CONNECTIONS_MIN: f64 = 32.0;
@@ -35,7 +35,7 @@ const LAG_COUNT_MIN: u64 = 200;
 /// Sessions for all shards of one part, from a seed of their own.
 pub type MakeSessions<'a, P> = dyn FnMut(u64) -> Vec<Box<dyn Sessions<P> + Send>> + 'a;
 
-/// What every part of the search has in common.
+/// Settings that all periods of the search share.
 pub struct PlantPlan {
     /// Targets, timeouts and the like; model, seed, limits, part and, unless they are fixed, connections are the
     /// order's.
@@ -46,7 +46,7 @@ pub struct PlantPlan {
     pub users: Option<PlantUsers>,
     /// The limits that requests are counted by.
     pub limits: Vec<WindowLimit>,
-    /// Whether the base's number of connections is to be kept.
+    /// True if the base's number of connections is to be kept.
     pub connections_fixed: bool,
     /// Threads.
     pub shards: u32,
@@ -59,7 +59,7 @@ impl PlantPlan {
         finite.max().unwrap_or(SECOND_NS)
     }
 
-    /// Whether only limits on other classes have a time, so that requests of some class may take as long as they like.
+    /// Returns true if only limits on other classes have a time, so that requests of some class may take as long as they like.
     fn has_class_without_time(&self) -> bool {
         let timed = |class: u16| {
             let mut of_it =
@@ -85,7 +85,7 @@ pub struct Stretch {
     pub totals: Interval,
     /// The generator's own health in it.
     pub health: Health,
-    /// Whether somebody asked for the end.
+    /// True if the user asked for the end.
     pub interrupted: bool,
 }
 
@@ -102,7 +102,7 @@ pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
     /// Mean response time of the last part, at most the longest limit, ns.
     answer_ns: u64,
     end: Option<RunEnd>,
-    /// Where a part that is looked at by itself is kept meanwhile.
+    /// Measurements of a period that is judged separately.
     apart: Option<(Interval, Health)>,
     error: Option<RunError>,
 }
@@ -137,7 +137,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
     /// Everything that was measured, all parts together; nothing when no part took place.
     ///
     /// # Errors
-    /// What ended the search.
+    /// Error that ended the search.
     pub fn finish(self) -> Result<Option<RunEnd>, RunError> {
         match self.error {
             Some(error) => Err(error),
@@ -145,7 +145,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         }
     }
 
-    /// How many connections an order begins with, and how many it may come to need: as many as requests can be under
+    /// Number of connections that an order begins with, and how many it may come to need: as many as requests can be under
     /// way while the slowest of them is still in time (Little 1961), and half as many again. A request that waits for
     /// one of them is late anyway; where a class has no limit on its time, that one is its timeout.
     fn connections(&self, order: &Order) -> (u32, u32) {

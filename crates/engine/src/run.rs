@@ -45,7 +45,7 @@ pub enum RunError {
         error: std::io::Error,
     },
     /// A shard's thread died: a defect of plimsoll.
-    #[error("a shard died; this is a defect in plimsoll, the run is void")]
+    #[error("a worker thread ended with a defect in plimsoll; the run is void, please report it")]
     ShardDied,
     /// The thread that keeps the seconds died: a defect of plimsoll.
     #[error(
@@ -54,7 +54,7 @@ pub enum RunError {
     CollectorDied,
 }
 
-/// What a run leaves behind.
+/// Result of a run.
 pub struct RunEnd {
     /// Everything measured.
     pub totals: Interval,
@@ -88,9 +88,9 @@ pub struct RunEnd {
     /// True if it was stopped after that, while it waited for the last replies or sent what was left: what was cut is
     /// `unfinished` or `unsent`.
     pub drain_cut: bool,
-    /// Why the target would not have it, where a login was refused: the run ended with it.
+    /// Reason why the target would not have it, where a login was refused: the run ended with it.
     pub refused: Option<&'static str>,
-    /// What the sink could not keep.
+    /// Error of the sink.
     pub sink_error: Option<std::io::Error>,
 }
 

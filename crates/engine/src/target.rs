@@ -1,4 +1,4 @@
-//! Where requests go: addresses of one or several targets.
+//! Addresses of one or several targets.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 
@@ -25,14 +25,14 @@ impl Target {
         Self { host: bare.to_owned(), port, addresses }
     }
 
-    /// Whether any address belongs to this machine.
+    /// Returns true if any address belongs to this machine.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         self.addresses.iter().any(|address| is_local(address.ip()))
     }
 }
 
-/// Whether an address belongs to this machine: only such an address can be bound.
+/// Returns true if an address belongs to this machine: only such an address can be bound.
 fn is_local(ip: IpAddr) -> bool {
     ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }

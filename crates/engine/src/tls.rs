@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What the user asked for.
+/// TLS options of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
     /// PEM file of authorities to trust; without it, the system's.
@@ -26,13 +26,13 @@ pub struct TlsOptions {
     pub key_file: Option<PathBuf>,
     /// Name to ask for and to check instead of the target's host.
     pub server_name: Option<String>,
-    /// What is looked at in the server's certificate.
+    /// Verification of the server's certificate.
     pub trust: Trust,
-    /// What is spoken over it.
+    /// Protocol inside TLS.
     pub speaks: Speaks,
 }
 
-/// What a server's certificate must be.
+/// Requirements on a server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Signed by an authority that is trusted, and for the name that was asked for.
@@ -72,11 +72,11 @@ pub enum TlsError {
     /// A file that cannot be read or holds no PEM of its kind.
     #[error("{what} file '{path}': {reason}; give a PEM file")]
     File {
-        /// Which of the files.
+        /// Name of the file's role.
         what: &'static str,
         /// Its path.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
     /// A certificate without its key, or the other way round.
@@ -101,13 +101,13 @@ pub struct Tls {
     speaks: Speaks,
 }
 
-/// Why TLS did not come about, or broke.
+/// Reason why TLS did not come about, or broke.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TlsRefusal {
     /// No authority that is trusted has signed the certificate, or its time is over.
     #[error("the server's certificate is not trusted: {0}")]
     Untrusted(String),
-    /// The certificate is good, for somebody else.
+    /// The certificate is good, for another client.
     #[error("the server's certificate is for another name: {0}")]
     WrongName(String),
     /// Anything else.
@@ -115,13 +115,13 @@ pub enum TlsRefusal {
     Other(String),
 }
 
-/// Why a connection that was to carry HTTP/2 cannot be used.
-pub(crate) const NO_HTTP2: &str = "the server does not speak HTTP/2: it did not choose h2 (ALPN)";
-/// What stands in clear behind a grant of TLS would be taken for the server's own words, spoken in secret.
+/// Reason why a connection that was to carry HTTP/2 cannot be used.
+pub(crate) const NO_HTTP2: &str = "the server does not support HTTP/2: it did not choose h2 (ALPN)";
+/// Error for plain text after a grant of TLS: it would be taken for the server's own words, sent encrypted.
 const INJECTED: &str =
-    "more came in clear than the answer about TLS: somebody on the way may have put it there";
+    "unexpected plain text after the answer about TLS: a machine in between may have inserted it";
 
-/// What carries the protocol, by all that came in answer to its preamble (CVE-2021-23222).
+/// Returns the layer that carries the protocol, by all that came in answer to its preamble (CVE-2021-23222).
 pub(crate) fn layer_of<P: Protocol>(protocol: &P, bytes: &[u8]) -> Result<Layer, &'static str> {
     let (answer, rest) = bytes.split_first().ok_or("the answer about TLS is empty")?;
     let layer = protocol.preamble_answered(*answer)?;
@@ -195,7 +195,7 @@ impl Tls {
         ServerName::try_from(bare.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))
     }
 
-    /// Whether a connection whose handshake is through speaks what was asked for. A server that knows nothing of
+    /// Returns true if a connection whose handshake is through speaks what was asked for. A server that knows nothing of
     /// ALPN speaks HTTP/1.1.
     pub(crate) fn is_agreed(&self, connection: &ClientConnection) -> bool {
         self.speaks != Speaks::Http2 || connection.alpn_protocol() == Some(Speaks::Http2.alpn())
@@ -207,10 +207,10 @@ impl Tls {
         let text = match error {
             Error::InvalidMessage(problem) if is_handshaking => match self.speaks {
                 Speaks::Postgresql => {
-                    format!("the server granted TLS and then did not speak it ({problem:?})")
+                    format!("the server accepted TLS and then did not use it ({problem:?})")
                 }
                 Speaks::Http1 | Speaks::Http2 => {
-                    format!("no TLS is spoken there ({problem:?}); perhaps it is http:// after all")
+                    format!("the server does not use TLS ({problem:?}); it may be http://")
                 }
             },
             Error::NoApplicationProtocol
@@ -228,7 +228,7 @@ impl Tls {
         TlsRefusal::Other(text)
     }
 
-    /// A fresh connection that asks for `name`. What is written to it waits without a limit: a request body is
+    /// A fresh connection that asks for `name`. Data written to it waits without a limit: a request body is
     /// bounded by its source.
     pub(crate) fn connection(
         &self,
@@ -256,7 +256,7 @@ fn roots(listed: Option<(&Path, &[CertificateDer<'static>])>) -> Result<RootCert
     Ok(store)
 }
 
-/// Looks at a server's certificate as closely as it was told to. Signatures of the handshake are always checked.
+/// Looks at a server's certificate as closely as it was asked to. Signatures of the handshake are always checked.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
@@ -283,7 +283,7 @@ impl Verifier {
     }
 }
 
-/// Whether a certificate is refused for its time, which is looked at before anything else.
+/// Returns true if a certificate is refused for its time, which is looked at before anything else.
 fn is_out_of_date(error: &rustls::Error) -> bool {
     use rustls::CertificateError as Wrong;
     matches!(

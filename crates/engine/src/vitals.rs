@@ -1,4 +1,4 @@
-//! What kept a thread of the generator from its work, as the kernel counts it.
+//! Delays of a generator thread, as the kernel counts them.
 //!
 //! | what | where |
 //! |---|---|
@@ -23,7 +23,7 @@ pub struct VitalSigns {
     pub cpu_ns: u64,
     /// Ready to run and not running, ns.
     pub run_delay_ns: u64,
-    /// How often it was given a processor.
+    /// Number of times that it was given a processor.
     pub timeslices: u64,
     /// Held back by a quota, ns.
     pub throttled_ns: u64,
@@ -35,7 +35,7 @@ pub struct VitalSigns {
 }
 
 impl VitalSigns {
-    /// What has come to it since `earlier`.
+    /// Returns the increase since `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl VitalSigns {
         }
     }
 
-    /// How long a reply that came at the wrong moment may have waited for the thread, ns: what is more than the usual
+    /// Longest time that a reply that came at the wrong moment may have waited for the thread, ns: what is more than the usual
     /// cost of being woken.
     #[must_use]
     pub const fn kept_ns(&self) -> u64 {
@@ -61,17 +61,17 @@ impl VitalSigns {
 
 /// Run delay of a stretch that is not worth mentioning, ns.
 const USUAL_NS: u64 = 50_000;
-/// Run delay of a wake-up on a core that nobody else uses, ns.
+/// Run delay of a wake-up on a core that nothing else uses, ns.
 const WAKE_UP_NS: u64 = 4_000;
 /// A wait that took longer slept; a poll that finds something at once takes less, ns.
 const SLEPT_NS: u64 = 4_000;
-/// A wait that ended so much later than it should was kept from its end, ns.
+/// A wait that ended this much later than it should was kept from its end, ns.
 const OVERSLEPT_NS: u64 = 300_000;
 
 /// From when on what a wait found can have been there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Looks {
-    /// When the last wait had looked, ns.
+    /// Time at which the last wait had looked, ns.
     looked_ns: u64,
     stops: u64,
 }
@@ -103,17 +103,17 @@ impl Looks {
 /// A wait that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
-    /// When it began, ns.
+    /// Time at which it began, ns.
     pub from_ns: u64,
-    /// When it ended, ns.
+    /// Time at which it ended, ns.
     pub to_ns: u64,
-    /// When it should have ended at the latest, ns.
+    /// Time at which it should have ended at the latest, ns.
     pub until_ns: u64,
-    /// When it had gathered a batch and looked, ns, if it did that first.
+    /// Time at which it had gathered a batch and looked, ns, if it did that first.
     pub gathered_ns: Option<u64>,
-    /// When it had looked in vain last, ns, if it looked again and again.
+    /// Time at which it had looked in vain last, ns, if it looked again and again.
     pub in_vain_ns: Option<u64>,
-    /// How often the process had been stopped when it ended.
+    /// Number of times that the process had been stopped when it ended.
     pub stops: u64,
 }
 
@@ -123,7 +123,7 @@ extern "C" fn count_continued(_signal: libc::c_int) {
     CONTINUED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How often this process was stopped and continued since the first thread read its vital signs.
+/// Number of times that this process was stopped and continued since the first thread read its vital signs.
 #[inline]
 pub fn stops() -> u64 {
     CONTINUED.load(Ordering::Relaxed)
@@ -199,7 +199,7 @@ impl ThreadFiles {
 
 /// The lines of the first processors fit in here; of others the mean is taken.
 const STAT_BYTES: usize = 4096;
-/// How often the count of the whole machine is read, ns: the kernel adds it up over all processors.
+/// Interval at which the count of the whole machine is read, ns: the kernel adds it up over all processors.
 const STAT_EVERY_NS: u64 = 100_000_000;
 /// A tick of `/proc/stat`, ns.
 const TICK_NS: u64 = 10_000_000;
@@ -207,13 +207,13 @@ const TICK_NS: u64 = 10_000_000;
 /// Time that the hypervisor took, as far as it concerns one thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stolen {
-    /// When it was read last, ns.
+    /// Time at which it was read last, ns.
     read_ns: u64,
     /// The processor that the thread was on, its count, and the mean of all, in ticks.
     cpu: usize,
     own: u64,
     mean: u64,
-    /// What has come together, ns.
+    /// Sum, ns.
     sum_ns: u64,
 }
 
@@ -257,7 +257,7 @@ fn schedstat(file: &File) -> Option<(u64, u64)> {
 #[derive(Debug)]
 struct Quota {
     stat: File,
-    /// What one of its units is, ns.
+    /// Length of a unit, ns.
     unit_ns: u64,
 }
 
@@ -318,7 +318,7 @@ impl Quota {
 /// The clocks of the machine at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clocks {
-    /// How long the machine was suspended since it started, ns.
+    /// Time that the machine was suspended since it started, ns.
     suspended_ns: i64,
     /// The wall clock less the monotonic one, suspends left out, ns.
     wall_ns: i64,
@@ -413,7 +413,7 @@ mod tests {
         };
         let mut stolen = Stolen::default();
         stolen.add(&stat(50, 70), 1);
-        assert_eq!(stolen.sum_ns, 0, "what was before is no matter");
+        assert_eq!(stolen.sum_ns, 0, "earlier values do not matter");
         stolen.read_ns = 1;
         stolen.add(&stat(90, 73), 1);
         assert_eq!(stolen.sum_ns, 3 * TICK_NS);

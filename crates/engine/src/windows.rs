@@ -1,6 +1,6 @@
 //! Requests counted by when they were due, for a search that asks how many of them were late.
 //!
-//! A shard writes its own counts and nobody else does; whoever steers the search reads them meanwhile. A request
+//! A shard writes its own counts and no other thread does; whoever steers the search reads them meanwhile. A request
 //! that never came to an end was never on time, so that nothing need be waited for and nothing is forgotten.
 
 use plimsoll_core::seek::plant::{LIMITS_MAX, Window};
@@ -27,16 +27,16 @@ impl WindowLimit {
     }
 }
 
-/// What became of a request, at its end.
+/// Outcome of a request, at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedRequest {
-    /// When it was due, ns since the run's start.
+    /// Time at which it was due, ns since the run's start.
     pub due_ns: u64,
-    /// When it ended, ns since the run's start.
+    /// Time at which it ended, ns since the run's start.
     pub done_ns: u64,
     /// Its class.
     pub class: u16,
-    /// Whether it was a success.
+    /// True if it was a success.
     pub ok: bool,
 }
 
@@ -84,7 +84,7 @@ impl WindowCounts {
         self.start_ns.store(start_ns, Ordering::Release);
     }
 
-    /// When the run started, ns on the engine's clock; nothing before it did.
+    /// Time at which the run started, ns on the engine's clock; nothing before it did.
     #[must_use]
     pub fn started_ns(&self) -> Option<u64> {
         Some(self.start_ns.load(Ordering::Acquire)).filter(|&start_ns| start_ns > 0)
@@ -203,7 +203,7 @@ mod tests {
         let mut sums = [Window::default(); 2];
         counts.add_to(&mut sums);
         assert_eq!((sums[0].scheduled, sums[0].failed, sums[0].completed), (4, 1, 2));
-        assert_eq!(sums[0].late[..4], [3, 2, 1, 0], "limits that nobody set are never missed");
+        assert_eq!(sums[0].late[..4], [3, 2, 1, 0], "limits that were not set are never missed");
         assert!((sums[0].response_sum_s - 1.061).abs() < 1e-9);
         // The reply of the first window's slow request came in the second window.
         assert_eq!((sums[1].scheduled, sums[1].completed, sums[1].late[2]), (1, 1, 1));

@@ -1,4 +1,4 @@
-//! What a record says of the job of the catalogue that made it, and of its hooks.
+//! Section of a record about the job of the catalogue that made it, and its hooks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 pub struct CatalogueEntry {
     /// Its name in the catalogue, or in the file it came from.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the job.
     pub description: String,
-    /// Which set of arguments was chosen, when the job has several.
+    /// Set of arguments that was chosen, when the job has several.
     pub role: Option<String>,
     /// Variables as they were used, defaults included.
     pub vars: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ pub struct CatalogueEntry {
     pub metric: Option<String>,
     /// The raw figure.
     pub value: Option<f64>,
-    /// What the figure is held against.
+    /// Value with which the figure is compared.
     pub baseline: Option<f64>,
     /// `value / baseline`.
     pub score: Option<f64>,
@@ -53,7 +53,7 @@ impl CatalogueEntry {
 #[serde(transparent)]
 pub struct Hooks(pub BTreeMap<String, HookRecord>);
 
-/// What one hook left.
+/// Files and warnings of one hook.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HookRecord {
@@ -63,7 +63,7 @@ pub struct HookRecord {
     pub averages: BTreeMap<String, BTreeMap<String, f64>>,
     /// Samples in the measured window, by file.
     pub samples_measured: BTreeMap<String, usize>,
-    /// What did not work.
+    /// Problems.
     pub warnings: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub const PERCENTILES: [f64; 12] =
     [25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.6, 99.7, 99.8, 99.9];
 
-/// What the summary says about how it was called.
+/// Options of the call that the summary prints.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FbenchOptions {
     /// `-n`.
@@ -23,7 +23,7 @@ pub struct FbenchOptions {
     pub keepalive: bool,
 }
 
-/// What the clients know exactly and histograms do not hold.
+/// Exact sums of the clients, which histograms do not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FbenchSums {
     /// Clients that ran to their end.
@@ -82,7 +82,7 @@ pub struct FbenchResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentile {
-    /// Which one, 0 to 100.
+    /// The percentile, 0 to 100.
     pub percentile: f64,
     /// Service time that it has, ms.
     pub ms: f64,

@@ -27,7 +27,7 @@ pub struct FeedResult {
     /// Those that were read and no longer wanted, where a feed may end before its input.
     #[serde(default)]
     pub left: u64,
-    /// Whether the whole input was read and every operation accepted.
+    /// True if the whole input was read and every operation accepted.
     pub complete: bool,
     /// Time from the first moment to the last answer, s.
     pub seconds: f64,
@@ -48,7 +48,7 @@ pub struct FeedResult {
     pub http: String,
     /// Connections of all threads together.
     pub connections: u32,
-    /// How many operations were under way.
+    /// Number of operations that were in flight.
     pub inflight: Inflight,
     /// Times by the status of the answer, each apart from all others.
     pub codes: BTreeMap<String, CodeTimes>,
@@ -64,17 +64,17 @@ pub struct FeedResult {
     pub files: Vec<String>,
     /// Operations passed over at the beginning of the input.
     pub skipped: u64,
-    /// Where the input was not read any more, if it was not read to its end.
+    /// Position at which reading stopped, if the input was not read to its end.
     pub unread: Option<InputPlace>,
-    /// Why the feed was ended early, if it was.
+    /// Reason why the feed was ended early, if it was.
     pub trouble: Option<String>,
 }
 
-/// How many operations were under way, all threads together.
+/// Number of operations that were in flight, all threads together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inflight {
-    /// Whether the number was fixed by the user.
+    /// True if the number was fixed by the user.
     pub fixed: bool,
     /// Most that were allowed.
     pub limit: u32,
@@ -82,9 +82,9 @@ pub struct Inflight {
     pub most: u32,
     /// The window at the end.
     pub last: u32,
-    /// How often the target's refusals made the window smaller.
+    /// Number of times that the target's refusals made the window smaller.
     pub shrinks: u64,
-    /// How often everything was turned away, so that only one operation at a time tried.
+    /// Number of times that everything was rejected, so that only one operation at a time tried.
     pub pauses: u64,
 }
 
@@ -115,7 +115,7 @@ pub struct RefusedOperation {
     pub id: String,
     /// The last status; 0 where there was no answer.
     pub status: u16,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -131,7 +131,7 @@ pub struct InputPlace {
     pub skip: u64,
 }
 
-/// What requests felt while a feed ran beside them, and when it did not.
+/// Response times of requests beside a feed, and without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MixResult {
@@ -145,7 +145,7 @@ pub struct MixResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MixPart {
-    /// How long they were together, s.
+    /// Time that they were together, s.
     pub seconds: f64,
     /// Successful requests.
     pub ok: u64,

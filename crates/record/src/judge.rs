@@ -24,7 +24,7 @@ struct Figures {
 
 /// Judgement of a record.
 pub trait Judge {
-    /// What the record says to it: one result, or one a class where it is about each of them.
+    /// Judges a record: one result, or one per class if it is about each of them.
     #[must_use]
     fn judge(&self, record: &RunRecord) -> Vec<AssertionResult>;
 }
@@ -195,7 +195,7 @@ fn times(record: &RunRecord, classes: &[String], name: &str) -> Option<Histogram
     merged
 }
 
-/// Returns whether a figure is what it must be. One that is only known to be at least so much cannot be below anything.
+/// Returns whether a figure is what it must be. One that is only known to be at least this much cannot be below anything.
 fn holds_for(condition: &Condition, figure: Figure, is_time: bool) -> bool {
     match (figure, condition) {
         (Figure::Exactly(value), _) => holds(condition, value, is_time),
@@ -206,7 +206,7 @@ fn holds_for(condition: &Condition, figure: Figure, is_time: bool) -> bool {
     }
 }
 
-/// Whether a value is what it must be.
+/// Returns true if a value is what it must be.
 fn holds(condition: &Condition, value: f64, is_time: bool) -> bool {
     let equal = |wanted: f64| {
         let tolerated = if is_time { wanted * TIME_DIGITS } else { 1e-9 * wanted.max(1.0) };

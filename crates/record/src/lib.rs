@@ -1,6 +1,6 @@
 //! The run record as types: what every run leaves behind, and the result of each job.
 //!
-//! A [`RunRecord`] is `run.json`. What all runs have is in its fields; what one job adds is a [`JobResult`], one for each
+//! A [`RunRecord`] is `run.json`. Its fields are common to all runs; a job adds a [`JobResult`], one for each
 //! section of the file. `docs/run.schema.json` is made from these types.
 //!
 //! ```

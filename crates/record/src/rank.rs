@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankResult {
-    /// What each instance did in the last run.
+    /// Results of each instance in the final run.
     pub instances: Vec<RankInstance>,
     /// The last run as a whole; null if no run came to its end.
     pub overall: Option<RankOverall>,
-    /// How far the instances' answers per second lie apart in the last run, over their mean.
+    /// Spread of the instances' answers per second in the final run, over their mean.
     pub spread: f64,
     /// Instances that were asked.
     pub spawned_instances: usize,
@@ -110,7 +110,7 @@ pub struct RankRun {
     pub to_s: f64,
     /// True if every limit held.
     pub held: bool,
-    /// True if somebody stopped it.
+    /// True if the user stopped it.
     pub stopped: bool,
     /// Requests that failed.
     pub failed: u64,

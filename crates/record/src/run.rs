@@ -24,23 +24,29 @@ pub struct RunRecord {
     /// Name and version of the record's form.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
-    /// What wrote the record.
+    /// Program that wrote the record.
     pub tool: Tool,
     /// Eight hexadecimal digits, unique among runs; also the end of the folder's name. Empty when the record was not kept.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^([0-9a-f]{8})?$")))]
     pub run_id: String,
-    /// Which job or command ran.
+    /// Job or command that ran.
     pub job: String,
+    /// Name that the user gave the run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Labels that the user gave the run, by key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = UTC)))]
     pub started_at: String,
     /// Length of the measured stretch, s.
     pub duration_s: f64,
-    /// What was asked for, secrets left out.
+    /// Settings of the run, without secrets.
     pub scenario: Value,
     /// The target.
     pub target: TargetInfo,
-    /// Where the generator ran.
+    /// Machine of the generator.
     pub machine: Machine,
     /// The account of every request.
     pub ledger: Ledger,
@@ -60,12 +66,12 @@ pub struct RunRecord {
     pub phases: Vec<PhaseRecord>,
     /// Limits that were asked for and whether they held, by name.
     pub slo: BTreeMap<String, SloResult>,
-    /// What the record had to say, and whether it does.
+    /// Assertions and their results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionResult>,
     /// May the result be believed?
     pub verdict: Verdict,
-    /// What a careful reader should know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// Replies by status code.
     pub statuses: BTreeMap<u16, u64>,
@@ -84,7 +90,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// How long a request may take, ns: what a request that failed counts with at least. 0 where the scenario names
+    /// Longest time that a request may take, ns: what a request that failed counts with at least. 0 where the scenario names
     /// none.
     #[must_use]
     pub fn timeout_ns(&self) -> u64 {
@@ -111,7 +117,7 @@ pub fn timeout_ns(scenario: &Value) -> u64 {
 pub struct Tool {
     /// Version.
     pub version: String,
-    /// Commit that it was built from; empty where unknown.
+    /// Commit that it was built from; empty if unknown. Changes that were not committed are not in it.
     pub commit: String,
 }
 
@@ -121,7 +127,7 @@ pub struct Tool {
 pub struct TargetInfo {
     /// Its address, or several, secrets left out.
     pub url: String,
-    /// Whether the target's address belongs to the generator's machine.
+    /// True if the target's address belongs to the generator's machine.
     pub same_host: bool,
     /// All addresses in use, when there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -157,7 +163,7 @@ pub struct Latencies {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Generator {
-    /// How late requests were sent.
+    /// Lag of sent requests.
     pub lag_ms: LatencySummary,
     /// CPU time of this process in the run, s.
     pub cpu_s: f64,
@@ -170,19 +176,19 @@ pub struct Generator {
     /// Busiest shard's CPU share of one core, 0 to 1.
     #[serde(default)]
     pub busiest_thread: f64,
-    /// How it waited for replies: `sleep`, `batch`, `spin`.
+    /// The way it waited for replies: `sleep`, `batch`, `spin`.
     #[serde(default)]
     pub wait: String,
-    /// How long replies may have waited to be read; those that waited less than 10 us are not counted.
+    /// Longest time that replies may have waited to be read; those that waited less than 10 us are not counted.
     #[serde(default)]
     pub receive_lag_ms: LatencySummary,
-    /// How long requests waited for a free connection; those that did not wait are not counted.
+    /// Time that requests waited for a free connection; those that did not wait are not counted.
     #[serde(default)]
     pub connection_wait_ms: LatencySummary,
     /// Requests sent in the aftermath of a stall of the generator.
     #[serde(default)]
     pub disturbed: u64,
-    /// What it measured of itself over the measured stretch.
+    /// Measurements of itself over the measured stretch.
     #[serde(default)]
     pub health: Health,
 }
@@ -201,7 +207,7 @@ pub struct ClassRecord {
     pub ok_per_s: f64,
     /// Successful requests without a hit.
     pub zero_hits: u64,
-    /// Successful requests whose number of hits could be told.
+    /// Successful requests whose number of hits was known.
     pub hits_known: u64,
     /// Times, ms.
     pub latency_ms: Latencies,
@@ -217,7 +223,7 @@ pub struct PhaseRecord {
     pub from_s: f64,
     /// Its length, s.
     pub duration_s: f64,
-    /// Whether its numbers are part of the totals (a warm-up's are not).
+    /// True if its numbers are part of the totals (a warm-up's are not).
     pub measured: bool,
     /// Its schedule, as data.
     pub schedule: Value,
@@ -229,7 +235,7 @@ pub struct PhaseRecord {
     pub latency_ms: Latencies,
 }
 
-/// What became of one assertion; of one about each class, there is one of these for each.
+/// Result of one assertion; of one assertion; of one about each class, there is one of these for each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AssertionResult {
@@ -237,17 +243,17 @@ pub struct AssertionResult {
     pub assertion: String,
     /// `global`, or `class NAME`.
     pub scope: String,
-    /// What was looked at: `p95`, `failed.percent`, `rate` ...
+    /// Figure that was judged: `p95`, `failed.percent`, `rate` ...
     pub metric: String,
-    /// What it had to be: `< 500ms`.
+    /// Condition on the figure: `< 500ms`.
     pub condition: String,
-    /// What it was; nothing where the record cannot say, as of times when no request succeeded.
+    /// Actual value; absent if the record has none, such as a time when no request succeeded.
     pub actual: Option<f64>,
     /// Of `actual`: `ms`, `%`, `/s`, or nothing for counts.
     pub unit: String,
     /// True if it holds.
     pub held: bool,
-    /// Whether `actual` depends on requests that did not succeed, so that it is a lower bound.
+    /// True if `actual` depends on requests that did not succeed, so that it is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
 }

@@ -1,4 +1,4 @@
-//! What a search matrix leaves behind, under `search` in its record, and in one file a finished part beside it.
+//! Result of a search matrix, under `search` in its record, and in one file per finished part beside it.
 
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::units::Size;
@@ -20,7 +20,7 @@ pub struct SearchResult {
     pub corpus: String,
     /// In which order users ask: `block`, `interleaved` or `shuffle`.
     pub order: String,
-    /// How users come and what they do between requests, where that is not all at once and nothing; empty otherwise.
+    /// The way users come and what they do between requests, where that is not all at once and nothing; empty otherwise.
     pub users_come: String,
     /// Longest time of a request, s: a cell with a slower one is withheld.
     pub timeout_s: f64,
@@ -28,7 +28,7 @@ pub struct SearchResult {
     pub engines: Vec<EngineRecord>,
     /// The texts' sizes, smallest first, as they were asked for.
     pub sizes: Vec<SizeRecord>,
-    /// Which distances and shards, in the order of the tables.
+    /// Pairs of distance and shards, in the order of the tables.
     pub groups: Vec<Group>,
     /// The numbers of users, in the order of the rows.
     pub users: Vec<u32>,
@@ -38,15 +38,15 @@ pub struct SearchResult {
     pub cells: Vec<Cell>,
     /// One entry each time a text was loaded.
     pub loads: Vec<Load>,
-    /// What each engine makes of an edit distance.
+    /// Results of probing each engine's edit distances.
     pub probes: Vec<Probe>,
-    /// What each engine answered to each query, before the load.
+    /// Answers of each engine to each query, before ingesting.
     pub answers: Vec<Answer>,
     /// Queries to which engines gave different answers.
     pub disagreements: Vec<Disagreement>,
-    /// What was found of what is known to be there.
+    /// Recall of documents known to be in the text.
     pub recall: Vec<Recall>,
-    /// Where the time went.
+    /// Account of the time.
     pub time: TimeSpent,
 }
 
@@ -58,11 +58,11 @@ pub struct EngineRecord {
     pub name: String,
     /// The language it is asked in: `elasticsearch`, `vespa` or `postgresql`.
     pub dialect: String,
-    /// What it calls itself, such as `opensearch 2.19.1`.
+    /// Name and version, such as `opensearch 2.19.1`.
     pub version: String,
     /// Its address, or the arguments of `plimsoll serve` that start it.
     pub place: String,
-    /// Why none of its cells could be measured, if so.
+    /// Reason why none of its cells could be measured, if so.
     pub trouble: Option<String>,
 }
 
@@ -98,11 +98,11 @@ pub struct QueryRecord {
     pub name: String,
     /// Its kind: `fuzzy`, `match`, `phrase`, `bool` and so on.
     pub kind: String,
-    /// How often a user asks it in a row, or before the list comes round.
+    /// Number of times that a user asks it in a row, or before the list comes round.
     pub repeat: u32,
 }
 
-/// Which cell.
+/// Key of the cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellKey {
@@ -133,14 +133,14 @@ impl fmt::Display for CellKey {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
-    /// Which.
+    /// The phase.
     #[serde(flatten)]
     pub key: CellKey,
     /// Successful requests per second in the steady window: the number of the table. None where it is withheld.
     pub ok_per_s: Option<f64>,
-    /// Why it is withheld.
+    /// Reason why it is withheld.
     pub reason: Option<String>,
-    /// What a reader must know beside the number: `clamped to 2`, `engine restarted`.
+    /// Marks that a reader must see beside the number: `clamped to 2`, `engine restarted`.
     pub marks: Vec<String>,
     /// Interval of 95 % over the repeats (Student's t), per second; none below two repeats.
     pub interval_per_s: Option<[f64; 2]>,
@@ -160,7 +160,7 @@ pub struct Cell {
     pub mean_ms: f64,
     /// Mean response time that users and rate imply (N / X, less the think time), ms.
     pub implied_ms: Option<f64>,
-    /// Implied over measured; near 1 where the books are right.
+    /// Implied over measured; near 1 where the ledger are right.
     pub little: Option<f64>,
     /// CPU time of the server from the first request to the last reply, s; none where it is another machine's.
     pub server_cpu_s: Option<f64>,
@@ -192,8 +192,8 @@ pub struct Repeat {
     pub mean_ms: f64,
     /// Time of the whole run, warm-up and last replies included, s.
     pub elapsed_s: f64,
-    /// How much faster the second half of the window was than the first, as a share, with the queries weighed by what they
-    /// cost (`statistics::gain`); none where users come and go, or a half has no request.
+    /// Speed-up of the second half of the window over the first, as a share, with the queries weighed by what they cost
+    /// (`statistics::gain`); none where users come and go, or a half has no request.
     pub second_half_gain: Option<f64>,
 }
 
@@ -207,13 +207,13 @@ pub struct QueryCell {
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Hits, where all replies told the same.
+    /// Hits, where all replies reported the same.
     pub hits: Option<u64>,
-    /// Whether replies told different numbers of hits.
+    /// True if replies reported different numbers of hits.
     pub hits_varied: bool,
     /// Response times, ms.
     pub latency_ms: LatencySummary,
-    /// Why it was not asked: the dialect cannot say it, or the engine refused it.
+    /// Reason why it was not asked: the dialect cannot say it, or the engine refused it.
     pub refused: Option<String>,
 }
 
@@ -236,9 +236,9 @@ pub struct Load {
     /// From there until all documents could be found, s.
     pub searchable_s: f64,
     /// From there until the server had no work of its own left, such as the merging of what was written, s; none where it is
-    /// not one of ours.
+    /// not one of plimsoll.
     pub at_rest_s: Option<f64>,
-    /// Whether it still had some when it was waited for no longer.
+    /// True if it still had some when it was waited for no longer.
     #[serde(default)]
     pub busy: bool,
     /// Documents per second while loading.
@@ -247,15 +247,15 @@ pub struct Load {
     pub mb_per_s: f64,
     /// Documents that were refused for good.
     pub failed: u64,
-    /// Requests and documents that were turned away with 429 and sent again.
+    /// Requests and documents that were rejected with 429 and sent again.
     pub retried: u64,
     /// Bytes of the index as the engine tells them, where it does.
     pub index_bytes: Option<u64>,
     /// CPU time of the server, s; none where it is another machine's.
     pub server_cpu_s: Option<f64>,
-    /// Whether it was there from before.
+    /// True if it was there from before.
     pub reused: bool,
-    /// Why the index could not be used, if so.
+    /// Reason why the index could not be used, if so.
     pub trouble: Option<String>,
 }
 
@@ -273,13 +273,13 @@ pub struct Answer {
     pub shards: u32,
     /// The query's name.
     pub query: String,
-    /// How many documents match, where the engine tells it.
+    /// Number of documents match, where that the engine tells it.
     pub hits: Option<u64>,
     /// A digest of the matching documents' ids, whatever their order, where the reply holds all of them.
     pub ids: Option<String>,
-    /// How long the first answer took, ms.
+    /// Time that the first answer took, ms.
     pub first_ms: f64,
-    /// Why there is no answer: the dialect cannot say it, or the engine's own message.
+    /// Reason why there is no answer: the dialect cannot say it, or the engine's own message.
     pub refused: Option<String>,
 }
 
@@ -299,7 +299,7 @@ pub struct Disagreement {
     pub hits: Vec<EngineHits>,
     /// Most hits less fewest.
     pub difference: u64,
-    /// Whether the numbers are the same and the documents are not.
+    /// True if the numbers are the same and the documents are not.
     pub other_documents: bool,
 }
 
@@ -313,7 +313,7 @@ pub struct EngineHits {
     pub hits: u64,
 }
 
-/// What an engine found of what is known to be in a synthetic text.
+/// Recall of an engine for documents known to be in a synthetic text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recall {
@@ -333,7 +333,7 @@ pub struct Recall {
     pub found: u64,
 }
 
-/// Where the time of a matrix went, s.
+/// Account of the time of a matrix, s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSpent {
@@ -396,7 +396,7 @@ impl SearchResult {
         cells
     }
 
-    /// How many cells the matrix has when it is whole.
+    /// Number of cells that the matrix has when it is whole.
     #[must_use]
     pub fn cells_planned(&self) -> usize {
         self.engines.len() * self.sizes.len() * self.groups.len() * self.users.len()

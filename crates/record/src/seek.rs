@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeekResult {
-    /// What the search found.
+    /// Finding of the search.
     #[serde(flatten)]
     pub finding: Finding,
     /// The certified rate, requests per second; null if no rate was certified.

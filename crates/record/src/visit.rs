@@ -1,4 +1,4 @@
-//! What a visit of a corpus leaves in its record.
+//! Result of a visit of a corpus in its record.
 
 use plimsoll_core::histogram::LatencySummary;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ pub struct VisitResult {
     pub documents: u64,
     /// Traces of removed documents written.
     pub removes: u64,
-    /// What the replies that came to their end said they held, documents and removes.
+    /// Number of documents and removes that the completed replies announced.
     pub document_count_claimed: u64,
-    /// What they held.
+    /// Number that they held.
     pub document_count_received: u64,
     /// Entries that came a second time and were left out.
     pub duplicates: u64,
@@ -21,7 +21,7 @@ pub struct VisitResult {
     pub bytes: u64,
     /// Sum of the MD5 digests of all ids written, modulo 2^128, in hexadecimal.
     pub id_digest: String,
-    /// Whether every slice came to its end and every count was right.
+    /// True if every slice came to its end and every count was right.
     pub complete: bool,
     /// Slices of the visit.
     pub slices: u32,
@@ -39,7 +39,7 @@ pub struct VisitResult {
     pub gbps: f64,
     /// CPU of this process for 10^9 body bytes, s.
     pub cpu_s_per_gb: f64,
-    /// Where the slices' time went.
+    /// Account of the slices' time.
     pub time: TimeShares,
     /// From sending a request to the first byte of its reply, ms; without those that came while nothing was received.
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct VisitResult {
     pub files: Vec<String>,
     /// Slices that did not come to their end.
     pub unfinished: Vec<UnfinishedSlice>,
-    /// Why the visit was ended early, if it was.
+    /// Reason why the visit was ended early, if it was.
     pub trouble: Option<String>,
     /// Cells of a measurement; empty for an ordinary visit.
     pub matrix: Vec<VisitCell>,
@@ -72,7 +72,7 @@ pub struct VisitResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlicesTried {
-    /// How many.
+    /// Their number.
     pub slices: u32,
     /// Body bytes per second that they brought, 10^6.
     pub mb_per_s: f64,
@@ -105,9 +105,9 @@ impl TimeShares {
 pub struct UnfinishedSlice {
     /// Its number.
     pub slice: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Where it would go on; none at its beginning.
+    /// Continuation token; absent at its beginning.
     pub token: Option<String>,
 }
 
@@ -117,11 +117,11 @@ pub struct UnfinishedSlice {
 pub struct VisitCell {
     /// Slices.
     pub slices: u32,
-    /// Whether replies streamed.
+    /// True if replies streamed.
     pub stream: bool,
     /// Buckets at once for each request; none where the server chose.
     pub concurrency: Option<u32>,
-    /// How long it was measured, s.
+    /// Time that it was measured, s.
     pub seconds: f64,
     /// Documents per second.
     pub documents_per_s: f64,
@@ -129,11 +129,11 @@ pub struct VisitCell {
     pub gbps: f64,
     /// Replies that came to their end.
     pub replies: u64,
-    /// Where the slices' time went.
+    /// Account of the slices' time.
     pub time: TimeShares,
     /// CPU of this process for 10^9 body bytes, s.
     pub cpu_s_per_gb: f64,
-    /// Whether the whole corpus was through before the time was.
+    /// True if the whole corpus was through before the time was.
     pub whole: bool,
     /// Requests that failed.
     pub failed: u64,

@@ -6,15 +6,15 @@ use plimsoll_core::voter::{KeyRange, WriteCheck, WriteCheckKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What became of the votes: the record's section `voter`.
+/// Result of the votes: the record's section `voter`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VoterResult {
     /// Votes that the database acknowledged, in the warm-up too.
     pub accepted: u64,
-    /// Votes that it turned down by its own rules: answers, and no failures.
+    /// Votes that it rejected by its own rules: answers, and no failures.
     pub rejected: Rejected,
-    /// Calls of which nobody knows whether they were done: timed out, cut off, unfinished, or answered so.
+    /// Calls of which no one knows whether they were done: timed out, cut off, unfinished, or answered so.
     pub unknown: u64,
     /// Calls that were surely not done, by what was said of them: statuses of the server, connections that were not made.
     #[serde(default)]
@@ -22,40 +22,40 @@ pub struct VoterResult {
     /// Calls sent once more after the database had rolled them back, each counted once as a call.
     #[serde(default)]
     pub retries: u64,
-    /// Rows in the key range before the first call; none where nobody counted.
+    /// Rows in the key range before the first call; none where no one counted.
     pub rows_before: Option<u64>,
     /// And after the last one.
     pub rows_after: Option<u64>,
-    /// What the two say of the writes: `ok`, `missing`, `surplus` or `not-checked`.
+    /// Result of comparing the two: `ok`, `missing`, `surplus` or `not-checked`.
     pub check: WriteCheckKind,
-    /// How many rows are missing, or too many.
+    /// Number of rows that are missing, or too many.
     #[serde(default)]
     pub check_rows: u64,
-    /// Why they were not checked; empty where they were.
+    /// Reason why they were not checked; empty where they were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub check_reason: String,
-    /// Which of how many key ranges this client voted in.
+    /// Key range of this client among all key ranges.
     #[serde(default)]
     pub key_range: KeyRange,
-    /// What the server itself says its calls took; whole milliseconds, measured inside it.
+    /// Times that the server reports for its calls; whole milliseconds, measured inside it.
     #[serde(default)]
     pub server: ServerTimes,
-    /// How the load that keeps a limit was found, where it was asked for.
+    /// The way the load that keeps a limit was found, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_tune: Option<TuneResult>,
-    /// What the database says of the contestants, most votes first.
+    /// Contestants as the database counts them, most votes first.
     #[serde(default)]
     pub contestants: Vec<ContestantVotes>,
     /// All client processes together.
     #[serde(default)]
     pub totals: Totals,
-    /// The client processes; one where nobody asked for several.
+    /// The client processes; one where no one asked for several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<VoterProcess>,
-    /// When the first calls should have been made, us since 1970 UTC; none where no start was agreed on.
+    /// Time at which the first calls should have been made, us since 1970 UTC; none where no start was agreed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreed_start_us: Option<u64>,
-    /// What was asked for, as Erlvolt's words say it.
+    /// Shape of the load, in Erlvolt's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,
     /// Hosts and ports of the database, in the order of the connections.
@@ -63,11 +63,11 @@ pub struct VoterResult {
     pub hosts: Vec<String>,
 }
 
-/// Votes turned down by the rules of the game.
+/// Votes rejected by the rules of the game.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rejected {
-    /// For somebody who is no contestant.
+    /// For someone who is no contestant.
     pub contestant: u64,
     /// From a telephone that had voted as often as it may.
     pub limit: u64,
@@ -111,17 +111,17 @@ pub struct ContestantVotes {
     pub votes: u64,
 }
 
-/// What a load that adapts itself to a limit came to.
+/// Result of a load that adapts itself to a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TuneResult {
     /// The limit as it was written: `p99=10ms`.
     pub goal: String,
-    /// Whose latency was held: `client`, from the intended start, or `server`, as the replies report it.
+    /// Latency that was tuned: `client`, from the intended start, or `server`, as the replies report it.
     pub latency: String,
     /// Median rate of the windows after settling in which the limit held, calls per second; none where it never did.
     pub best_rate_per_s: Option<f64>,
-    /// Median number of calls under way in those windows.
+    /// Median number of calls in flight in those windows.
     pub best_under_way: Option<f64>,
     /// Windows after settling, and in how many of them the limit held.
     pub windows: u64,
@@ -133,7 +133,7 @@ pub struct TuneResult {
     /// Runs with a fixed number of calls in flight after tuning, the last one at the end.
     #[serde(default)]
     pub checks: Vec<TuneCheck>,
-    /// How the load went, in order of time.
+    /// The way the load went, in order of time.
     pub trace: Vec<TunePoint>,
 }
 
@@ -163,13 +163,13 @@ pub struct TuneCheck {
 pub struct TunePoint {
     /// Its end, s from the first call.
     pub at_s: f64,
-    /// Calls allowed under way at its end.
+    /// Calls allowed in flight at its end.
     pub under_way: u32,
     /// Calls answered a second.
     pub rate_per_s: f64,
     /// Share of the answers that came later than the limit, 0 to 1.
     pub late: f64,
-    /// Whether the limit held in it.
+    /// True if the limit held in it.
     pub held: bool,
 }
 
@@ -177,45 +177,45 @@ pub struct TunePoint {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VoterProcess {
-    /// Which, from 0: also its key range.
+    /// Index, from 0: also its key range.
     pub index: u32,
     /// Calls that came to their end.
     pub calls: u64,
     /// Votes acknowledged.
     pub accepted: u64,
-    /// Votes turned down.
+    /// Votes rejected.
     pub rejected: Rejected,
-    /// Calls of which nobody knows whether they were done.
+    /// Calls of which no one knows whether they were done.
     pub unknown: u64,
-    /// When its first call was due, us since 1970 UTC.
+    /// Time at which its first call was due, us since 1970 UTC.
     pub started_us: u64,
-    /// When its last call ended, us since 1970 UTC.
+    /// Time at which its last call ended, us since 1970 UTC.
     pub ended_us: u64,
     /// Its own calls per second.
     pub rate_per_s: f64,
-    /// What the rows of its own key range say.
+    /// Check of the rows of its own key range.
     pub check: WriteCheckKind,
-    /// How many rows are missing, or too many.
+    /// Number of rows that are missing, or too many.
     pub check_rows: u64,
-    /// What the client is called.
+    /// Name of the client.
     #[serde(default)]
     pub client: String,
     /// Calls that failed, were refused by the queue, or have no known end.
     #[serde(default)]
     pub fails: u64,
-    /// Rows in its key range before the first call; none where nobody counted.
+    /// Rows in its key range before the first call; none where no one counted.
     #[serde(default)]
     pub rows_before: Option<u64>,
     /// And after the last one.
     #[serde(default)]
     pub rows_after: Option<u64>,
-    /// Why nothing is known of it, where it did not come to its end.
+    /// Reason why nothing is known of it, where it did not come to its end.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub died: String,
 }
 
 impl VoterProcess {
-    /// What its rows say.
+    /// Returns the check of its rows.
     #[must_use]
     pub const fn write_check(&self) -> WriteCheck {
         self.check.check(self.check_rows)

@@ -1,6 +1,7 @@
 //! From counts to a record. The run's end and the rebuilding of a cut run both go through here, so that the
 //! two cannot differ.
 
+use crate::naming::Naming;
 use crate::plain;
 use plimsoll_core::interval::{ClassPart, Counters, Interval};
 use plimsoll_core::judged::Judged;
@@ -13,22 +14,24 @@ use plimsoll_record::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is known before the first request.
+/// Facts known before the first request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordHeader {
-    /// What writes the record.
+    /// Program that writes the record.
     pub tool: Tool,
     /// Unique among runs; [`crate::folder::RunFolder::header`] fills it.
     pub run_id: String,
-    /// Which job or command runs.
+    /// Job or command that runs.
     pub job: String,
+    /// Name and labels that the user gives it.
+    pub naming: Naming,
     /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
     pub started_at: String,
-    /// What was asked for, secrets left out by the caller.
+    /// Settings of the run, without secrets (left out by the caller).
     pub scenario: Value,
-    /// What is asked.
+    /// Returns the form of its requests.
     pub target: TargetInfo,
-    /// Where the generator runs.
+    /// Machine of the generator.
     pub machine: Machine,
     /// Names of the classes, in the order of [`Interval::classes`], each once.
     pub class_names: Vec<String>,
@@ -39,13 +42,13 @@ pub struct RecordHeader {
 /// A phase that is to come.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhasePlan {
-    /// What people call it: `warmup`, `steady`, `1000/s`.
+    /// Name of the phase: `warmup`, `steady`, `1000/s`.
     pub name: String,
-    /// Whether its numbers are part of the totals (a warm-up's are not).
+    /// True if its numbers are part of the totals (a warm-up's are not).
     pub measured: bool,
     /// The schedule as data.
     pub schedule: Value,
-    /// Planned start, s from the run's start. What is measured begins there and not earlier, even when
+    /// Planned start, s from the run's start. The measurement begins there and not earlier, even when
     /// the first interval does.
     pub from_s: f64,
     /// Planned length, s, when it has one; what ends later (replies that were waited for) does not
@@ -53,10 +56,10 @@ pub struct PhasePlan {
     pub duration_s: Option<f64>,
 }
 
-/// What is known only when the run is over.
+/// Facts known only after the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
-    /// Length of the measured stretch, s; the length of the totals when nobody knows better. Replies
+    /// Length of the measured stretch, s; the length of the totals when no one knows better. Replies
     /// that were waited for after its end do not lengthen it, and do not count in rates.
     pub duration_s: Option<f64>,
     /// The generator's health; `lag_ms` and `cpu_us_per_request` are filled in by [`assemble`].
@@ -67,9 +70,9 @@ pub struct Ending {
     pub slowest: Vec<SlowRequest>,
     /// Limits that were asked for and whether they held.
     pub slo: BTreeMap<String, SloResult>,
-    /// The caller's judgement; [`assemble`] turns it into `void` when the books do not balance.
+    /// The caller's judgement; [`assemble`] turns it into `void` when the ledger do not balance.
     pub verdict: Verdict,
-    /// What a careful reader should know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// Results of jobs, each a section of its own.
     pub job_results: JobResults,
@@ -90,6 +93,7 @@ impl RecordHeader {
             tool: record.tool.clone(),
             run_id: record.run_id.clone(),
             job: record.job.clone(),
+            naming: Naming { name: record.name.clone(), labels: record.labels.clone() },
             started_at: record.started_at.clone(),
             scenario: record.scenario.clone(),
             target: record.target.clone(),
@@ -99,13 +103,13 @@ impl RecordHeader {
         }
     }
 
-    /// Whether intervals of this phase are part of the totals.
+    /// Returns true if intervals of this phase are part of the totals.
     #[must_use]
     pub fn is_measured(&self, phase: u32) -> bool {
         self.phases.get(phase as usize).is_none_or(|plan| plan.measured)
     }
 
-    /// The name of the class at `index`; classes that nobody named are called `class N`.
+    /// The name of the class at `index`; classes that no one named are called `class N`.
     #[must_use]
     pub fn class_name(&self, index: usize) -> String {
         self.class_names.get(index).cloned().unwrap_or_else(|| format!("class {index}"))
@@ -176,7 +180,7 @@ impl Tally {
         interval.classes.iter().for_each(|class| open.all.merge(class));
     }
 
-    /// Closes the books of a run that was cut: what was sent and never ended is unfinished, what was due
+    /// Closes the ledger of a run that was cut: what was sent and never ended is unfinished, what was due
     /// and never sent is unsent. A run that ended by itself has done this already.
     pub fn cut(&mut self) {
         close_books(&mut self.totals.ledger);
@@ -231,7 +235,7 @@ fn close_books(ledger: &mut Ledger) {
     ledger.unsent.stopped += ledger.scheduled.saturating_sub(placed);
 }
 
-/// Makes the record of a run from its parts; the verdict becomes `void` when the books do not balance.
+/// Makes the record of a run from its parts; the verdict becomes `void` when the ledger do not balance.
 ///
 /// `totals` holds what was measured, warm-up left out; its length is the run's `duration_s`.
 #[must_use]
@@ -269,6 +273,8 @@ pub fn assemble(
         tool: header.tool.clone(),
         run_id: header.run_id.clone(),
         job: header.job.clone(),
+        name: header.naming.name.clone(),
+        labels: header.naming.labels.clone(),
         started_at: header.started_at.clone(),
         duration_s,
         scenario: header.scenario.clone(),
@@ -298,7 +304,8 @@ pub fn assemble(
 
 /// Requests per second of a stretch of `seconds`; all 0 when it has no length.
 ///
-/// What ended after the stretch, because its reply was waited for, is in the ledger but in no rate.
+/// Rates of the run. A request that ended after the stretch, because its reply was waited for, is in the ledger but
+/// in no rate.
 #[must_use]
 pub fn rates(ledger: &Ledger, counters: &Counters, seconds: f64) -> Rates {
     if seconds <= 0.0 {
@@ -367,7 +374,7 @@ fn histograms(header: &RecordHeader, totals: &Interval) -> BTreeMap<String, Stri
     encoded
 }
 
-/// The books come before every other judgement: counts first, then counts against histograms.
+/// The ledger come before every other judgement: counts first, then counts against histograms.
 fn checked(verdict: Verdict, totals: &Interval, all: &ClassPart) -> Verdict {
     let defect = match totals.ledger.balance() {
         Err(imbalance) => imbalance.to_string(),

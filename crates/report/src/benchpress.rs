@@ -1,7 +1,8 @@
 //! The JSON of DCPerf's benchpress, for scripts that read it; numbers are numbers here.
 //!
-//! What benchpress writes as text although it is a number (`"mem_total_kib": "123 KiB"`,
-//! `"spawned_instances": "4"`) is a number here, and what does not exist is left out rather than empty.
+//! Benchpress's JSON. Values that benchpress writes as text although they are numbers
+//! (`"mem_total_kib": "123 KiB"`, `"spawned_instances": "4"`) is a number here, and what does not exist
+//! is left out rather than empty.
 
 use plimsoll_core::clock::parse_utc;
 use plimsoll_record::catalogue::CatalogueEntry;

@@ -1,7 +1,7 @@
 //! Two records laid side by side.
 //!
 //! Each kind of job that can be compared has a module here that makes a part of a [`Comparison`]; what they share is
-//! how records are told apart (A and B), and how a comparison is printed.
+//! how records are distinguished (A and B), and how a comparison is printed.
 
 mod search;
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
     /// They are of different kinds.
-    #[error("{a} is a record of '{a_job}' and {b} of '{b_job}'; compare two of the same kind")]
+    #[error("{a} is a record of '{a_job}' and {b} of '{b_job}'; name two records of the same job")]
     Different {
         /// The first record.
         a: String,
@@ -26,7 +26,7 @@ pub enum CompareError {
         /// Its job.
         b_job: String,
     },
-    /// Nobody has said yet what it means to compare them.
+    /// No one has said yet what it means to compare them.
     #[error("records of '{job}' cannot be compared yet; records of 'search' can")]
     Unknown {
         /// The job.
@@ -43,9 +43,9 @@ pub struct Side {
     pub folder: String,
     /// The job.
     pub job: String,
-    /// When it began.
+    /// Start of the run.
     pub started_at: String,
-    /// Where its figures come from, where they were not measured by this program.
+    /// Origin of its figures, if this program did not measure them.
     pub origin: String,
 }
 

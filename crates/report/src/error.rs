@@ -1,4 +1,4 @@
-//! What can go wrong with a record on disk; one clear line each.
+//! Errors of a record on disk; one clear line each.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,19 +9,22 @@ use thiserror::Error;
 #[allow(missing_docs)]
 pub enum RecordError {
     /// The folder cannot be made, before any load.
-    #[error("cannot create the run record {}: {source}; name another place with --runs DIR", path.display())]
+    #[error("cannot create the run record {}: {source}; name another folder with --runs DIR", path.display())]
     Create { path: PathBuf, source: io::Error },
     /// A file of the record cannot be written; the result itself is not in danger.
     #[error(
-        "cannot write {}: {source}; the result is printed but not kept there \
-         (make room, or name another place with --runs DIR)",
+        "cannot write {}: {source}; the result is printed but not written there \
+         (free some space, or name another folder with --runs DIR)",
         path.display()
     )]
     Write { path: PathBuf, source: io::Error },
+    /// The folder of a record cannot be removed.
+    #[error("cannot remove the run record {}: {source}; check its permissions", path.display())]
+    Remove { path: PathBuf, source: io::Error },
     /// A file of the record cannot be read.
     #[error("cannot read {}: {source}; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// The path is there, but is no folder.
+    /// The path is there, but is not a folder.
     #[error("{} is not a folder; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
     NotAFolder { path: PathBuf },
     /// A folder without `run.json`.

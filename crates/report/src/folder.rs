@@ -5,6 +5,7 @@ use crate::error::RecordError;
 use crate::journal::Journal;
 use crate::json;
 use crate::load::read_run_json;
+use crate::naming::Naming;
 use plimsoll_core::clock::{format_utc, parse_utc};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::rng::splitmix64;
@@ -32,9 +33,9 @@ pub const RECORDS_TO: &str = "PLIMSOLL_RECORDS_TO";
 /// one: a job's commands are called otherwise.
 pub const RECORDS_FOR: &str = "PLIMSOLL_RECORDS_FOR";
 
-/// Longest part of a folder's name that a job's name takes, characters.
-const JOB_CHARS_MAX: usize = 64;
-/// How many other ids are tried when a folder exists already.
+/// Longest part of a folder's name that the name of a job or a run takes, characters.
+const WORD_CHARS_MAX: usize = 64;
+/// Number of other ids that are tried when a folder exists already.
 const ATTEMPTS_MAX: u64 = 100;
 
 /// The folder of one run.
@@ -43,13 +44,12 @@ pub struct RunFolder {
     path: PathBuf,
     run_id: String,
     job: String,
+    naming: Naming,
     started_wall_us: u64,
 }
 
 impl RunFolder {
-    /// Makes `<runs_dir>/<UTC time>-<job>-<id>/` with a first `run.json`, marked partial.
-    ///
-    /// `started_wall_us` is the run's start in microseconds since the Unix epoch. Names sort by it.
+    /// Makes the folder of a run without a name or labels; see [`RunFolder::create_named`].
     ///
     /// # Errors
     /// When the folder cannot be made or written: permissions, a full disk, a file in the way.
@@ -58,24 +58,41 @@ impl RunFolder {
         job: &str,
         started_wall_us: u64,
     ) -> Result<RunFolder, RecordError> {
+        Self::create_named(runs_dir, job, Naming::default(), started_wall_us)
+    }
+
+    /// Makes `<runs_dir>/<UTC time>-<job>-<id>/`, or `<UTC time>-<job>-<name>-<id>/` for a run with a name, with a first
+    /// `run.json`, marked partial.
+    ///
+    /// `started_wall_us` is the run's start in microseconds since the Unix epoch. Names sort by it.
+    ///
+    /// # Errors
+    /// As [`RunFolder::create`].
+    pub fn create_named(
+        runs_dir: &Path,
+        job: &str,
+        naming: Naming,
+        started_wall_us: u64,
+    ) -> Result<RunFolder, RecordError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| RecordError::Create { path, source }
         };
         fs::create_dir_all(runs_dir).map_err(failed(runs_dir))?;
         let named = std::env::var(RECORDS_FOR).ok();
-        let stem = format!(
-            "{}-{}",
-            folder_time(started_wall_us),
-            folder_job(named.as_deref().unwrap_or(job))
-        );
+        let job_word = folder_word(named.as_deref().unwrap_or(job));
+        let mut stem = format!("{}-{job_word}", folder_time(started_wall_us));
+        if !naming.name.is_empty() {
+            stem = format!("{stem}-{}", folder_word(&naming.name));
+        }
         let salt = splitmix64(started_wall_us ^ (u64::from(std::process::id()) << 32));
         for attempt in 0..ATTEMPTS_MAX {
             let run_id = format!("{:08x}", splitmix64(salt.wrapping_add(attempt)) >> 32);
             let path = runs_dir.join(format!("{stem}-{run_id}"));
             match fs::create_dir(&path) {
                 Ok(()) => {
-                    let folder = RunFolder { path, run_id, job: job.to_owned(), started_wall_us };
+                    let job = job.to_owned();
+                    let folder = RunFolder { path, run_id, job, naming, started_wall_us };
                     // Nothing was sent yet, so there is no result that could be printed all the same.
                     if let Err(error) = folder.begin(&folder.header()) {
                         let _ = fs::remove_dir_all(&folder.path);
@@ -94,7 +111,7 @@ impl RunFolder {
         Err(failed(&runs_dir.join(stem))(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Takes up the folder of a run that was cut, to go on with it.
+    /// Takes up the folder of a run that was cut, to continue with it.
     ///
     /// # Errors
     /// When there is no record in it.
@@ -104,13 +121,14 @@ impl RunFolder {
             path: path.to_owned(),
             run_id: record.run_id,
             job: record.job,
+            naming: Naming { name: record.name, labels: record.labels },
             started_wall_us: parse_utc(&record.started_at).unwrap_or_default(),
         };
         announce(&folder.path);
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -128,12 +146,13 @@ impl RunFolder {
         self.started_wall_us
     }
 
-    /// A header with the run's id, job and start; the caller adds the rest.
+    /// A header with the run's id, job, name, labels and start; the caller adds the rest.
     #[must_use]
     pub fn header(&self) -> RecordHeader {
         RecordHeader {
             run_id: self.run_id.clone(),
             job: self.job.clone(),
+            naming: self.naming.clone(),
             started_at: format_utc(self.started_wall_us),
             ..RecordHeader::default()
         }
@@ -214,7 +233,7 @@ fn replace(folder: &Path, text: &str) -> Result<(), RecordError> {
     })
 }
 
-/// Tells whoever asked where the record is. That it cannot be told is no reason not to run.
+/// Reports the folder of the record. A failure to report it does not stop the run.
 fn announce(folder: &Path) {
     let Some(file) = std::env::var_os(RECORDS_TO) else { return };
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
@@ -230,9 +249,10 @@ fn folder_time(wall_us: u64) -> String {
     format!("{compact}.{:03}Z", wall_us / 1_000 % 1_000)
 }
 
-fn folder_job(job: &str) -> String {
+/// A name as a part of a folder's name: letters, digits, `_` and `-`.
+fn folder_word(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    let name: String = job.chars().take(JOB_CHARS_MAX).map(plain).collect();
+    let name: String = name.chars().take(WORD_CHARS_MAX).map(plain).collect();
     let name = name.trim_matches('-');
     if name.is_empty() { "run".to_owned() } else { name.to_owned() }
 }
@@ -256,6 +276,19 @@ mod tests {
         assert_eq!(loaded.record.job, "my job/x");
         assert_eq!(loaded.record.started_at, "2026-11-21T20:48:22Z");
         assert_eq!(loaded.record.verdict.kind, VerdictKind::Partial);
+    }
+
+    #[test]
+    fn the_name_of_a_run_is_in_its_folder_and_in_its_record_from_the_first_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let labels = [("commit".to_owned(), "3f2a".to_owned())].into();
+        let naming = Naming { name: "before: 2/4".to_owned(), labels };
+        let folder = RunFolder::create_named(dir.path(), "load", naming.clone(), START_US).unwrap();
+        let name = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(name, format!("20261121T204822.123Z-load-before--2-4-{}", folder.run_id()));
+        let record = load(folder.path()).unwrap().record;
+        assert_eq!((&record.name, &record.labels), (&naming.name, &naming.labels));
+        assert_eq!(RunFolder::reopen(folder.path()).unwrap().header().naming, naming);
     }
 
     #[test]

@@ -18,7 +18,7 @@ const PLAIN_METRIC: &str = "/rate/ok_per_s";
 /// One run of the past.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PastRun {
-    /// Where it lies.
+    /// Path of the text.
     pub folder: PathBuf,
     /// Its id.
     pub run_id: String,
@@ -39,7 +39,7 @@ pub struct PastRun {
 }
 
 impl PastRun {
-    /// Whether it takes part in the statistics: it is valid and came to something.
+    /// Returns true if it takes part in the statistics: it is valid and came to something.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.verdict == VerdictKind::Valid && self.value > 0.0
@@ -49,7 +49,7 @@ impl PastRun {
 /// The figures of the runs of one job that count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
     /// The middle one, or the mean of the two in the middle.
     pub median: f64,
@@ -136,7 +136,7 @@ pub struct History {
     pub jobs: Vec<JobHistory>,
     /// Geometric mean of the jobs' median scores; `None` when no job has one.
     pub geometric_mean: Option<f64>,
-    /// Whether jobs are missing from it: without a run that counts, or without a baseline.
+    /// True if jobs are missing from it: without a run that counts, or without a baseline.
     pub partial: bool,
 }
 
@@ -152,7 +152,7 @@ struct Head {
     target: TargetInfo,
 }
 
-/// Jobs that are called so because nobody gave them a name.
+/// Jobs that are called so because no one gave them a name.
 const UNNAMED: [&str; 4] = ["load", "fbench", "seek", "feed"];
 
 /// Runs of the past, oldest first.
@@ -160,7 +160,7 @@ const UNNAMED: [&str; 4] = ["load", "fbench", "seek", "feed"];
 pub struct Past {
     /// Those whose records can be read.
     pub runs: Vec<PastRun>,
-    /// Why others are left out.
+    /// Reason why others are left out.
     pub left_out: Vec<RecordError>,
 }
 

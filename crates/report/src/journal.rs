@@ -1,7 +1,7 @@
 //! The crash journal: each second as it passes, and a bounded sample of what failed.
 //!
 //! Every second costs one write a file, nothing is held back in memory, so `kill -9` loses the second that
-//! is under way and no other. Interval logs are written in the same stroke, for what is measured.
+//! is in flight and no other. Interval logs are written in the same stroke, for what is measured.
 
 use crate::assemble::RecordHeader;
 use crate::error::RecordError;
@@ -96,13 +96,13 @@ impl Journal {
         self.header = header.clone();
     }
 
-    /// How many failures are in `failures.ndjson`.
+    /// Number of failures that are in `failures.ndjson`.
     #[must_use]
     pub fn failures_kept(&self) -> u64 {
         self.failures_kept
     }
 
-    /// How many failures were offered after the file was full.
+    /// Number of failures that were offered after the file was full.
     #[must_use]
     pub fn failures_left_out(&self) -> u64 {
         self.failures_left_out
@@ -193,12 +193,12 @@ impl Sink for Journal {
     }
 }
 
-/// What reading a journal found besides the intervals.
+/// Findings of reading a journal besides the intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalRead {
     /// Lines that were taken.
     pub lines: u64,
-    /// Whether the last line was cut short.
+    /// True if the last line was cut short.
     pub torn_end: bool,
     /// Lines in the middle that could not be read, and the number of the first of them.
     pub damaged: u64,

@@ -12,7 +12,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::io;
 
-/// What became of one test case.
+/// Outcome of one test case.
 enum Outcome {
     Held,
     /// Missed, with what was found.
@@ -45,7 +45,7 @@ fn cases(record: &RunRecord) -> Vec<Case> {
             (true, _) => Outcome::Held,
             (false, Some(_)) => Outcome::Failed(format!("{} is {}", one.metric, actual(one))),
             (false, None) => {
-                Outcome::Failed(format!("{} is not known: no such request succeeded", one.metric))
+                Outcome::Failed(format!("{} is unknown: no such request succeeded", one.metric))
             }
         };
         let name = format!("{} {} {}", one.scope, one.metric, one.condition);
@@ -138,14 +138,19 @@ fn write(writer: &mut Writer<Vec<u8>>, record: &RunRecord) -> io::Result<()> {
 
 fn properties(writer: &mut Writer<Vec<u8>>, record: &RunRecord) -> io::Result<()> {
     writer.write_event(Event::Start(BytesStart::new("properties")))?;
-    for (name, value) in [
+    let own = [
         ("run_id", record.run_id.clone()),
         ("target", record.target.url.clone()),
         ("verdict", record.verdict.kind.name().to_owned()),
         ("ok_per_s", format!("{:.3}", record.rate.ok_per_s)),
         ("tool", format!("plimsoll {}", record.tool.version)),
-    ] {
-        let about = [("name", name.to_owned()), ("value", value)];
+        ("name", record.name.clone()),
+    ];
+    let own = own.into_iter().filter(|(name, value)| *name != "name" || !value.is_empty());
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let labels = record.labels.iter().map(|(key, value)| (format!("label.{key}"), value.clone()));
+    for (name, value) in own.chain(labels) {
+        let about = [("name", name), ("value", value)];
         writer.write_event(Event::Empty(element("property", &about)))?;
     }
     writer.write_event(Event::End(BytesEnd::new("properties")))
@@ -233,7 +238,7 @@ mod tests {
         let failures = of("failure");
         assert_eq!(failures.len(), 2 + missed);
         assert!(failures[0]["message"].starts_with("p95 is "), "{failures:?}");
-        assert!(failures[1]["message"].contains("not known"), "{failures:?}");
+        assert!(failures[1]["message"].contains("is unknown"), "{failures:?}");
         let suite = of("testsuite")[0];
         assert_eq!(suite["name"], "a <job> & \"more\" \\u{1}");
         assert_eq!(suite["tests"], cases.len().to_string());
@@ -262,6 +267,21 @@ mod tests {
             .map(|(_, a)| &a["message"])
             .collect();
         assert_eq!(messages, ["p95 is at least 1000 ms", "a limit was missed at 40 requests/s"]);
+    }
+
+    #[test]
+    fn name_and_labels_of_a_run_are_properties() {
+        let mut record = samples::good();
+        let value_of = |record: &RunRecord, name: &str| {
+            let found = elements(&render(record));
+            let named = found.iter().find(|(tag, a)| tag == "property" && a["name"] == name);
+            named.map(|(_, a)| a["value"].clone())
+        };
+        assert_eq!(value_of(&record, "name"), None);
+        record.name = "nightly".to_owned();
+        record.labels.insert("commit".to_owned(), "3f2a <b>".to_owned());
+        assert_eq!(value_of(&record, "name").as_deref(), Some("nightly"));
+        assert_eq!(value_of(&record, "label.commit").as_deref(), Some("3f2a <b>"));
     }
 
     #[test]

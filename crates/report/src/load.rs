@@ -19,7 +19,7 @@ const RUN_JSON_BYTES_MAX: u64 = 256_000_000;
 pub struct Loaded {
     /// The record.
     pub record: RunRecord,
-    /// Whether it was made from the journal, because the run never wrote its end.
+    /// True if it was made from the journal, because the run never wrote its end.
     pub cut: bool,
     /// Its folder.
     pub folder: PathBuf,

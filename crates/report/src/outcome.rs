@@ -51,7 +51,7 @@ fn missed(record: &RunRecord) -> Vec<String> {
     limits.chain(assertions).chain(last_run).collect()
 }
 
-/// Why a figure that is under its limit misses it.
+/// Reason why a figure that is under its limit misses it.
 const LOST: &str = "depends on requests that did not succeed";
 
 /// `p95: 0.39 ms > 0.1 ms`.

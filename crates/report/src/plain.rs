@@ -33,7 +33,7 @@ fn is_secret(field: &str) -> bool {
     SECRET_FIELDS.iter().any(|secret| field.trim().eq_ignore_ascii_case(secret))
 }
 
-/// What tells a request apart from others of its kind, for a column that has no room for all of it.
+/// Distinguishing part of a request, for a column that has no room for all of it.
 ///
 /// A search by URL or by a JSON body is shown by its query: the `where` of YQL, or the words of `query` or `q`.
 /// Anything else is shown as it is, with its percent-encoding undone.

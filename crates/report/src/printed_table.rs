@@ -1,11 +1,11 @@
 //! Tables of requests per second as people print them, read back into a record: users down, sizes across.
 //!
-//! What is read is markdown. A heading (`#`) names the engine; the text before a table says the edit distance
-//! (`distance 2`) and the number of shards (`5 fragments`, `1 shard`), and where it does not, the numbers are marked; the
-//! first column of a table is the number of users, the others are headed by sizes; a cell is a number, or `-` where it was
-//! withheld. The bars at the ends of a line may be missing; emphasis and links are looked through. The tables of
-//! `plimsoll report` are of this form, so that they can be read back too, with their marks: those of a whole table in brackets at the
-//! end of its heading, those of a cell as notes (`[1] hits varied`) below the table.
+//! Printed tables in Markdown. A heading (`#`) names the engine; the text before a table says the edit distance
+//! (`distance 2`) and the number of shards (`5 fragments`, `1 shard`), and where it does not, the numbers are marked;
+//! the first column of a table is the number of users, the others are headed by sizes; a cell is a number, or `-` where
+//! it was withheld. The bars at the ends of a line may be missing; emphasis and links are looked through. The tables of
+//! `plimsoll report` are of this form, so that they can be read back too, with their marks: those of a whole table in
+//! brackets at the end of its heading, those of a cell as notes (`[1] hits varied`) below the table.
 
 mod markup;
 
@@ -27,18 +27,18 @@ pub enum TableError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
 }
 
-/// What the text before a table said.
+/// Facts from the text before a table.
 #[derive(Clone, Debug, Default)]
 struct Before {
     engine: String,
     distance: Option<u8>,
     shards: Option<u32>,
-    /// What all numbers of a table of ours are marked with.
+    /// Mark of all numbers of a table that plimsoll printed.
     mark: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub fn read(text: &str, name: &str, timeout_s: f64) -> Result<SearchResult, Tabl
     Ok(found)
 }
 
-/// Where in the text we are.
+/// State of the reading.
 enum Reading {
     /// Outside of any table.
     Text,
@@ -125,7 +125,7 @@ fn pipe_cells(line: &str) -> Option<Vec<&str>> {
     Some(inside.split('|').map(plain).collect())
 }
 
-/// Whether a line only parts the head of a table from its rows.
+/// Returns true if a line only parts the head of a table from its rows.
 fn is_rule(cells: &[&str]) -> bool {
     let dashes = |cell: &&str| {
         let inside = cell.trim_matches(':');
@@ -134,7 +134,7 @@ fn is_rule(cells: &[&str]) -> bool {
     cells.iter().all(dashes)
 }
 
-/// A size with its unit, of a number alone nobody knows what it counts; or all of a text, as our own tables have it.
+/// A size with its unit, of a number alone no one knows what it counts; or all of a text, as our own tables have it.
 fn size(cell: &str) -> Option<SizeRecord> {
     if cell == "all" {
         return Some(SizeRecord { label: cell.to_owned(), ..SizeRecord::default() });
@@ -153,7 +153,7 @@ fn head(cells: &[&str]) -> Result<Option<Vec<SizeRecord>>, String> {
     match odd {
         None => Ok(Some(sizes).filter(|sizes| !sizes.is_empty())),
         Some(odd) if !sizes.is_empty() && cells[0].to_lowercase().contains("user") => {
-            Err(format!("'{odd}' is no size beside the others; write it as 64MB or 1GB"))
+            Err(format!("'{odd}' is not a size like the others; write it as 64MB or 1GB"))
         }
         Some(_) => Ok(None),
     }
@@ -162,17 +162,17 @@ fn head(cells: &[&str]) -> Result<Option<Vec<SizeRecord>>, String> {
 /// A number of users.
 fn users(cell: &str) -> Result<u32, String> {
     let whole = thousands(cell).and_then(|whole| whole.parse().ok()).filter(|users| *users > 0);
-    whole.ok_or_else(|| format!("'{cell}' is no number of users"))
+    whole.ok_or_else(|| format!("'{cell}' is not a number of users"))
 }
 
 impl Before {
-    /// What a reader must know of all numbers below: the mark of a table of ours, and what nobody has said.
+    /// Marks of all numbers below: the mark of a table of plimsoll, and what no one has said.
     fn marks(&self) -> impl Iterator<Item = String> {
         let untold = match (self.distance, self.shards) {
             (Some(_), Some(_)) => None,
-            (None, Some(_)) => Some("distance not told"),
-            (Some(_), None) => Some("shards not told"),
-            (None, None) => Some("distance and shards not told"),
+            (None, Some(_)) => Some("distance not stated"),
+            (Some(_), None) => Some("shards not stated"),
+            (None, None) => Some("distance and shards not stated"),
         };
         self.mark.clone().into_iter().chain(untold.map(str::to_owned))
     }
@@ -240,7 +240,7 @@ fn row(
         };
         if found.cell(&key).is_some() {
             return Err(format!(
-                "{engine}, distance {}, {} shard(s), {users} users, {}: there twice",
+                "{engine}, distance {}, {} shard(s), {users} users, {}: twice in the table",
                 group.distance, group.shards, size.label
             ));
         }
@@ -370,17 +370,22 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
         let table =
             |row: &str| read(&format!("| Users | 1GB | 2GB |\n|---|---|---|\n{row}"), "x", 60.0);
         assert!(table("| 1 | fast | - |").unwrap_err().to_string().contains("line 3: 'fast'"));
-        assert!(table("| one | 1 | 2 |").unwrap_err().to_string().contains("no number of users"));
+        assert!(
+            table("| one | 1 | 2 |").unwrap_err().to_string().contains("not a number of users")
+        );
         assert!(table("| 1 | 2 |").unwrap_err().to_string().contains("1 cells, and 2 sizes"));
         assert!(
-            table("| 1 | 2 | 3 |\n| 1 | 2 | 3 |").unwrap_err().to_string().contains("there twice")
+            table("| 1 | 2 | 3 |\n| 1 | 2 | 3 |")
+                .unwrap_err()
+                .to_string()
+                .contains("twice in the table")
         );
         assert_eq!(table("| 1 | 2 | |").unwrap().cells.len(), 1, "an empty cell is none");
-        assert!(table("| 0 | 1 | 2 |").unwrap_err().to_string().contains("no number of users"));
+        assert!(table("| 0 | 1 | 2 |").unwrap_err().to_string().contains("not a number of users"));
         let either = table("| 1 | 0,847 | 2 |").unwrap_err().to_string();
         assert!(either.contains("'0,847'") && either.contains("without a comma"), "{either}");
         let mixed = read("| Users | 1GB | 2TB |\n|---|---|---|\n| 1 | 2 | 3 |", "x", 60.0);
-        assert!(mixed.unwrap_err().to_string().contains("line 1: '2TB' is no size"));
+        assert!(mixed.unwrap_err().to_string().contains("line 1: '2TB' is not a size"));
     }
 
     #[test]
@@ -421,11 +426,11 @@ Fuzzy edit distance 4. The index consists of 1 fragment.
             let page = format!("### E{before}\n| Users | 1GB |\n|---|---|\n| 1 | 2 |");
             read(&page, "x", 60.0).unwrap().cells[0].marks.concat()
         };
-        assert_eq!(marks(""), "distance and shards not told");
-        assert_eq!(marks("\nEdit distance 2."), "shards not told");
-        assert_eq!(marks("\nOn 3 shards."), "distance not told");
+        assert_eq!(marks(""), "distance and shards not stated");
+        assert_eq!(marks("\nEdit distance 2."), "shards not stated");
+        assert_eq!(marks("\nOn 3 shards."), "distance not stated");
         // Read back, it is still told, and told once.
-        let again = ": edit distance 0, index of 1 shard (distance and shards not told)";
-        assert_eq!(marks(again), "distance and shards not told");
+        let again = ": edit distance 0, index of 1 shard (distance and shards not stated)";
+        assert_eq!(marks(again), "distance and shards not stated");
     }
 }

@@ -1,6 +1,6 @@
 //! vespa-fbench's summary as one line of numbers, for scripts and plots.
 //!
-//! Each number that follows a `:` is printed, in the order of the input, all on one line parted by
+//! Each number that follows a `:` is printed, in the order of the input, all on one line separated by
 //! blanks. For one summary of today's form these are: 1 clients, 2 ran for, 3 cycle time, 4 lower
 //! limit, 5 skipped, 6 failed, 7 successful, 8 cycles not held, 9 min, 10 max, 11 average, 12 to 23
 //! the percentiles 25, 50, 75, 90, 95, 98, 99, 99.5, 99.6, 99.7, 99.8, 99.9, 24 rate, 25
@@ -16,14 +16,14 @@
 
 use std::io::{self, BufRead, Write};
 
-/// How a line begins that opens plimsoll's own block after a summary in vespa-fbench's form.
+/// The way a line begins that opens plimsoll's own block after a summary in vespa-fbench's form.
 pub const OWN_BLOCK: &str = "*** plimsoll";
-/// How the first line of a summary ends.
+/// The way the first line of a summary ends.
 const SUMMARY: &str = "* Benchmark Summary *";
 /// Longest line that is looked at: 64 KiB. The rest of a longer one is passed over.
 const LINE_MAX_BYTES: u64 = 64 * 1024;
 
-/// Which numbers, in which order.
+/// Set and order of the numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
     /// All, as they come.
@@ -117,8 +117,8 @@ impl Row<'_> {
     }
 }
 
-/// What stands before and after the first colon that a number follows: `:`, blanks, a sign or not,
-/// then digits and full stops.
+/// Text before and after the first colon that a number follows: `:`, blanks, a sign or not, then
+/// digits and full stops.
 pub(crate) fn number_after_colon(line: &str) -> Option<(&str, &str)> {
     line.match_indices(':').find_map(|(colon, _)| {
         let rest = line[colon + 1..].trim_start();
@@ -141,7 +141,7 @@ fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// What a user's log holds: the summary behind what was printed before it.
+    /// Log of a user: the summary behind what was printed before it.
     const NEWEST: &str = concat!(
         "Starting clients...\n",
         "Client 4: ERROR: could not open file 'query004.txt' [read mode]\n",

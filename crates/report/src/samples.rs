@@ -1,6 +1,7 @@
 //! Runs for tests: made from intervals, as the engine hands them over.
 
 use crate::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
+use crate::naming::Naming;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::finding::Finding;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -24,6 +25,7 @@ pub fn header() -> RecordHeader {
         tool: Tool { version: "0.1.0".to_owned(), commit: "0123abc".to_owned() },
         run_id: "1a2b3c4d".to_owned(),
         job: "load".to_owned(),
+        naming: Naming::default(),
         started_at: "2026-11-21T20:48:22Z".to_owned(),
         scenario: json!({"seed": 42, "rate": 100}),
         target: TargetInfo {
@@ -79,7 +81,7 @@ pub fn second(index: u64, phase: u32, requests: u64) -> Interval {
     interval
 }
 
-/// What the caller knows when a run has ended well.
+/// Ending of a successful run, as the caller knows it.
 pub fn ending() -> Ending {
     let slow = |item: u64, response_ms: f64, request: &str| SlowRequest {
         class: "fuzzy".to_owned(),

@@ -1,6 +1,6 @@
 //! The statistics of `vespa feed`, with its keys in its order.
 //!
-//! What its own program counts in a way that misleads is mended: rates are over the time that passed, however short;
+//! Statistics of `vespa feed`, without the misleading counts: rates are over the time that passed, however short;
 //! latency is that of the answers, from sending on; and figures by status follow the known keys.
 
 use plimsoll_core::histogram::LatencySummary;

@@ -1,4 +1,4 @@
-//! When a run was measuring, on the wall clock, so that samples of other programs can be cut to it.
+//! Measured time of a run on the wall clock, so that samples of other programs can be cut to it.
 
 use plimsoll_core::clock::parse_utc;
 use plimsoll_record::RunRecord;
@@ -14,7 +14,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether a moment lies in it; the start does not, so that a sample that ends there is left out.
+    /// Returns true if a moment lies in it; the start does not, so that a sample that ends there is left out.
     #[must_use]
     pub fn holds(&self, at_s: f64) -> bool {
         at_s > self.from_s && at_s <= self.to_s

@@ -20,7 +20,7 @@ const MAX_COMPARED: usize = 16;
 /// on a Zen 4, as everything here: it only decides what is tried first.
 const TEXT_PS: u64 = 55;
 const PROBE_PS: u64 = 8;
-/// How far ahead the text is fetched: it is one stream, and a block takes less time than memory does to answer.
+/// Distance of the prefetch: it is one stream, and a block takes less time than memory does to answer.
 #[cfg(target_arch = "x86_64")]
 const AHEAD_BYTES: usize = 3072;
 /// Blocks of text between two looks at what was found.
@@ -45,9 +45,9 @@ struct Probe {
 /// A part of the pattern.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Which bytes of the pattern it is.
+    /// Range of bytes in the pattern.
     range: Range<usize>,
-    /// Where in the pattern the first probe is.
+    /// Position of the first probe in the pattern.
     first: usize,
     probes: [Probe; MAX_PROBES],
 }
@@ -56,7 +56,7 @@ struct Part {
 #[derive(Clone, Debug)]
 pub(crate) struct Anchors {
     parts: Vec<Part>,
-    /// How many bytes of each part are compared.
+    /// Number of bytes of each part that are compared.
     probes: usize,
     /// Bits that do not count when they are: the case of letters. Other characters are taken for one another then, which the
     /// second look tells apart.
@@ -156,7 +156,7 @@ impl Anchors {
         Some(Self { parts, probes, fold, reach, spent_ps, allowed_ps, allowed_a_byte_ps })
     }
 
-    /// Whether it was worth it so far.
+    /// Returns true if it was worth it so far.
     pub(crate) fn pay(&self) -> bool {
         self.spent_ps <= self.allowed_ps
     }
@@ -204,7 +204,7 @@ impl Anchors {
         true
     }
 
-    /// Whether the probes of a part stand at the beginning of a text.
+    /// Returns true if the probes of a part stand at the beginning of a text.
     fn stands(&self, part: usize, text: &[u8]) -> bool {
         let mut probes = self.parts[part].probes[..self.probes].iter();
         let same = |probe: &Probe, byte: &u8| byte | self.fold == probe.value | self.fold;
@@ -237,7 +237,7 @@ impl Anchors {
         }
     }
 
-    /// Whether a document matches around a part of the pattern that begins somewhere.
+    /// Returns true if a document matches around a part of the pattern that begins somewhere.
     fn matches(
         &mut self,
         pattern: &Pattern,

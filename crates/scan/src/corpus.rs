@@ -7,21 +7,21 @@ pub struct Corpus<'a> {
     ends: &'a [u64],
 }
 
-/// Why bytes and ends do not make a corpus.
+/// Reason why bytes and ends do not make a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CorpusError {
     /// Ends must not decrease.
     #[error("document {document} ends at byte {end}, before the one ahead of it")]
     Order {
-        /// Which document, from 0.
+        /// Index of the document, from 0.
         document: usize,
-        /// Where it is said to end.
+        /// Stated end.
         end: u64,
     },
     /// The last document must end where the text does.
     #[error("the last document ends at byte {end}, the text at byte {length}")]
     End {
-        /// Where the last document ends; 0 without documents.
+        /// End of the last document; 0 without documents.
         end: u64,
         /// Length of the text.
         length: usize,
@@ -46,7 +46,7 @@ impl<'a> Corpus<'a> {
         Ok(Self { text, ends })
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     pub fn documents(&self) -> usize {
         self.ends.len()
     }
@@ -60,17 +60,17 @@ impl<'a> Corpus<'a> {
     ///
     /// # Panics
     ///
-    /// When there is no such document.
+    /// If there is no such document.
     pub fn document(&self, document: usize) -> &'a [u8] {
         &self.text[self.start(document)..self.end(document)]
     }
 
-    /// Where a document starts.
+    /// Returns the start of a document.
     pub(crate) fn start(&self, document: usize) -> usize {
         if document == 0 { 0 } else { self.ends[document - 1] as usize }
     }
 
-    /// Where a document ends.
+    /// Returns the end of a document.
     pub(crate) fn end(&self, document: usize) -> usize {
         self.ends[document] as usize
     }
@@ -106,18 +106,18 @@ impl Found {
     ///
     /// # Panics
     ///
-    /// When the number is not below the count the set was made for.
+    /// If the number is not below the count of the set.
     pub fn insert(&mut self, document: usize) {
         assert!(document < self.documents, "document {document} of {}", self.documents);
         self.words[document / 64] |= 1 << (document % 64);
     }
 
-    /// Whether the document is in the set.
+    /// Returns true if the document is in the set.
     pub fn contains(&self, document: usize) -> bool {
         self.words.get(document / 64).is_some_and(|word| word >> (document % 64) & 1 == 1)
     }
 
-    /// How many documents are in the set.
+    /// Number of documents that are in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }

@@ -1,4 +1,4 @@
-//! Where matches abound: every document from its start, each in a lane of its own, until its first match.
+//! Dense matches: every document from its start, each in a lane of its own, until its first match.
 //!
 //! The streams of [`kernel::run`](crate::kernel::run) read all of the text whatever they find. If most documents
 //! match somewhere near their start, most of the text need not be read at all. Documents are taken by pieces that

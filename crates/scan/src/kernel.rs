@@ -56,7 +56,7 @@ fn report(sink: &mut Sink<'_>, first: usize, starts: &[usize; 8], words: [u64; 8
     }
 }
 
-/// How a row differs from the one above in the last column so far.
+/// The way a row differs from the one above in the last column so far.
 #[derive(Clone, Copy)]
 struct Row<V, const G: usize> {
     up: [V; G],
@@ -155,7 +155,7 @@ struct Bits<V, const G: usize> {
     highs: [[V; G]; HIGHS],
 }
 
-/// Where the bytes of each class are in a block.
+/// Positions of the bytes of each class in a block.
 struct Block<V, const G: usize> {
     equal: [[V; G]; TABLE],
 }
@@ -172,7 +172,7 @@ impl<V: Vector, const G: usize> Block<V, G> {
         Self { equal: [[unsafe { V::splat(0) }; G]; TABLE] }
     }
 
-    /// Where the classes of the plan occur in a block.
+    /// Finds the classes of the plan in a block.
     ///
     /// # Safety
     ///
@@ -243,7 +243,7 @@ impl<V: Vector, const G: usize> Bits<V, G> {
         }
     }
 
-    /// Where a class is.
+    /// Positions of a class.
     ///
     /// # Safety
     ///
@@ -438,7 +438,7 @@ unsafe fn hamming<V: Vector, const G: usize>(
     }
 }
 
-/// Where the number whose bits lie in `count` is at least `limit`.
+/// Positions at which the number with the bits in `count` is at least `limit`.
 ///
 /// # Safety
 ///

@@ -17,7 +17,7 @@ pub enum Metric {
     Hamming,
 }
 
-/// Whether capitals count.
+/// Treatment of capital letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Case {
     /// Bytes are equal or they are not.
@@ -37,7 +37,7 @@ impl Case {
     }
 }
 
-/// Why something is no pattern.
+/// Reason why something is no pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// There is nothing to look for.
@@ -96,7 +96,7 @@ impl Pattern {
         self.metric
     }
 
-    /// How many errors are allowed.
+    /// Number of errors that are allowed.
     pub fn distance(&self) -> u32 {
         self.distance
     }
@@ -109,7 +109,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the document contains a match.
+    /// Returns true if the document contains a match.
     pub fn matches(&self, document: &[u8]) -> bool {
         self.checker.best(document, self.distance).is_some_and(|best| best <= self.distance)
     }

@@ -1,4 +1,4 @@
-//! How much of a pattern the kernels look for, and as which bits.
+//! Amount that of a pattern the kernels look for, and as which bits.
 //!
 //! If a text contains a match of a pattern, it contains a match of every piece of the pattern with as many
 //! errors. So a piece is enough to find where to look, if chance matches of it are rare. Each byte of the
@@ -46,9 +46,9 @@ pub(crate) struct Plan {
     pub(crate) distance: u32,
     /// The part of the pattern that contains it.
     pub(crate) part: Range<usize>,
-    /// Where in the pattern the piece starts, in bytes.
+    /// Start of the piece in the pattern, in bytes.
     pub(crate) offset: usize,
-    /// How long it is.
+    /// Length.
     pub(crate) rows: usize,
     /// The class of each row; [`NOWHERE`] behind the last.
     pub(crate) row_class: [u8; ROWS],
@@ -183,7 +183,7 @@ fn rarest(pattern: &[u8], rows: usize) -> usize {
     at
 }
 
-/// How rare a byte is in English text: tenths of a bit, roughly.
+/// Rarity of a byte in English text: tenths of a bit, roughly.
 pub(crate) fn rarity(byte: u8) -> u32 {
     /// From the most frequent letter to the rarest.
     const LETTERS: &[u8] = b"etaoinsrhdlucmfpgwybvkxjqz";

@@ -26,7 +26,7 @@ const MIN_DENSE_DOCUMENTS: usize = 32;
 /// A pattern with so few bytes that must be equal matches nearly everywhere.
 const DENSE_EQUAL_BYTES: usize = 2;
 
-/// Which instructions a search uses.
+/// Instructions that a search uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// No vectors at all: one byte after the other. Short texts are searched so in any case.
@@ -66,7 +66,7 @@ pub struct Scan<'p> {
     /// Parts of the pattern to look for instead, as long as that is faster.
     anchors: Option<Anchors>,
     kernel: Kernel,
-    /// Whether most documents match early, as far as that is known.
+    /// True if most documents match early, as far as that is known.
     dense: Option<bool>,
     /// The plans were good enough for the last stretch.
     settled: bool,
@@ -89,7 +89,7 @@ impl<'p> Scan<'p> {
     ///
     /// # Panics
     ///
-    /// When the processor cannot run it.
+    /// If the processor cannot run it.
     #[must_use]
     pub fn with_kernel(mut self, kernel: Kernel) -> Self {
         assert!(Kernel::available().contains(&kernel), "{kernel:?} is not for this processor");
@@ -124,12 +124,12 @@ impl<'p> Scan<'p> {
         self
     }
 
-    /// Whether parts of the pattern are looked for that must be there as they are.
+    /// Returns true if parts of the pattern are looked for that must be there as they are.
     pub fn is_anchored(&self) -> bool {
         self.anchors.is_some()
     }
 
-    /// How many bytes of the pattern the kernel looks for.
+    /// Number of bytes of the pattern that the kernel looks for.
     pub fn rows(&self) -> usize {
         self.plans.iter().map(|plan| plan.rows).sum()
     }
@@ -139,7 +139,7 @@ impl<'p> Scan<'p> {
     ///
     /// # Panics
     ///
-    /// When `found` was made for fewer documents than the corpus has.
+    /// If `found` was made for fewer documents than the corpus has.
     pub fn documents(&mut self, corpus: &Corpus<'_>, found: &mut Found) {
         let mut next = 0;
         while next < corpus.documents() {

@@ -1,4 +1,4 @@
-//! Where the lanes of the kernels begin in a stretch of text.
+//! Beginnings of the kernels' lanes in a stretch of text.
 
 use crate::sink::MAX_STREAMS;
 use crate::vector::BLOCK;
@@ -44,7 +44,7 @@ impl Streams {
         Some(Self { starts, blocks: each / BLOCK })
     }
 
-    /// Where a block starts in `lanes` streams from `first`.
+    /// Start of a block in `lanes` streams from `first`.
     #[inline(always)]
     pub(crate) fn at(&self, first: usize, lanes: usize, block: usize) -> [usize; 8] {
         let mut starts = [0; 8];

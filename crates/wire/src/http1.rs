@@ -5,10 +5,10 @@
 //! stored; a body is skipped by arithmetic. A session says in [`Request::keep`] which bytes it
 //! needs.
 //!
-//! Where servers differ from the letter of the RFC and the meaning is plain, the codec is lenient:
-//! bare line feeds, folded header lines, blanks before the colon, empty lines between replies.
-//! Where the length of a reply is in doubt it is strict, because a wrong length would give one
-//! request the answer of another.
+//! Leniency: if servers differ from the letter of the RFC and the meaning is plain, the codec
+//! accepts bare line feeds, folded header lines, blanks before the colon, empty lines between
+//! replies. Where the length of a reply is in doubt it is strict, because a wrong length would give
+//! one request the answer of another.
 //!
 //! One request at a time is in flight on a connection: most servers answer pipelined requests one
 //! after the other anyway, and the time of the second would then hold the service of the first.
@@ -63,7 +63,7 @@ impl Default for Limits {
 pub struct Request {
     /// The whole request as it goes over the wire: request line, header lines, empty line, body.
     pub bytes: Vec<u8>,
-    /// Whether the method is HEAD, whose replies have no body whatever their headers say.
+    /// True if the method is HEAD, whose replies have no body whatever their headers say.
     pub head: bool,
     /// The parts of the reply that the session needs.
     pub keep: Keep,

@@ -30,10 +30,10 @@ use crate::http1::{Limits, Reply, Request};
 use crate::{Event, Fault, Protocol};
 use frame::setting;
 
-/// How much a peer may send on one stream before it is given more room, bytes. It is given more after half.
+/// Amount that a peer may send on one stream before it is given more room, bytes. It is given more after half.
 pub const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 
-/// How much a peer may send on all streams before it is given more room, bytes. It is given more after a quarter.
+/// Amount that a peer may send on all streams before it is given more room, bytes. It is given more after a quarter.
 pub const CONNECTION_WINDOW_BYTES: u32 = 64 << 20;
 
 /// The protocol, with what it puts up with.

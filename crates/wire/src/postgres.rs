@@ -49,7 +49,7 @@ pub struct Postgres {
     pub depth: u32,
     /// Longest message of a reply (a row, for instance), bytes. Longer is a fault. At most 64 MiB by default.
     pub message_bytes_max: u32,
-    /// Whether a server that does not speak TLS is refused, where the engine wants TLS at all.
+    /// True if a server that does not speak TLS is refused, where the engine wants TLS at all.
     pub requires_tls: bool,
 }
 

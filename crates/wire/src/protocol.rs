@@ -33,7 +33,7 @@ pub trait Protocol {
     /// Begins a connection. Bytes that the protocol must say first are appended to `out`.
     fn open(&self, out: &mut Vec<u8>) -> Self::Conn;
 
-    /// Whether the connection has come through what the protocol wants before its first request. Until then
+    /// Returns true if the connection has come through what the protocol wants before its first request. Until then
     /// requests may be submitted and wait inside `conn`; the engine starts its clock after it where it can.
     fn is_ready(&self, _conn: &Self::Conn) -> bool {
         true
@@ -44,11 +44,11 @@ pub trait Protocol {
         1
     }
 
-    /// How many more requests this connection accepts now; 0 during a handshake of the protocol,
+    /// Number of more requests that this connection accepts now; 0 during a handshake of the protocol,
     /// or when the connection cannot be used again.
     fn capacity(&self, conn: &Self::Conn) -> u32;
 
-    /// Whether this connection is a good one for `request`, where another may be better: one to the host that leads the
+    /// Returns true if this connection is a good one for `request`, where another may be better: one to the host that leads the
     /// partition of its key. A request is taken everywhere; it is a matter of speed.
     fn suits(&self, _conn: &Self::Conn, _request: &Self::Request) -> bool {
         true
@@ -105,9 +105,9 @@ pub enum Layer {
 pub struct Submission {
     /// Index of the request's class, `0..classes`.
     pub class: u16,
-    /// Which request this is in the workload's own counting (the record's index in a query file, say).
+    /// Request that this is in the workload's own counting (the record's index in a query file, say).
     pub item: u64,
-    /// Whether it may be sent a second time when a kept connection turns out to be dead.
+    /// True if it may be sent a second time when a kept connection turns out to be dead.
     pub idempotent: bool,
 }
 
@@ -139,28 +139,28 @@ pub enum Event<'a, R> {
         reply: R,
         /// Bytes used from the front of the input.
         consumed: usize,
-        /// Whether the connection can carry other requests, or has others in flight.
+        /// True if the connection can carry other requests, or has others in flight.
         reusable: bool,
     },
     /// The peer gave up the request with this tag; the connection goes on.
     GivenUp {
         /// The tag given to [`Protocol::submit`].
         tag: u32,
-        /// Why.
+        /// The reason.
         fault: Fault,
-        /// Whether the peer vouches that it did nothing of what was asked, so that it may be asked again.
+        /// True if the peer vouches that it did nothing of what was asked, so that it may be asked again.
         unprocessed: bool,
         /// Bytes used from the front of the input.
         consumed: usize,
     },
 }
 
-/// Why a connection, or one request of it, cannot go on.
+/// Reason why a connection, or one request of it, cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The peer closed or reset before the reply's end.
     Closed {
-        /// Whether any byte of a reply had arrived.
+        /// True if any byte of a reply had arrived.
         began: bool,
     },
     /// The bytes are not the protocol; the text says what was expected.
@@ -169,7 +169,7 @@ pub enum Fault {
     Refused(&'static str),
     /// The peer gave up a request, or the connection, and said why.
     Reset {
-        /// Whether any byte of a reply had arrived.
+        /// True if any byte of a reply had arrived.
         began: bool,
         /// The server's message.
         why: &'static str,

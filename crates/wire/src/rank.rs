@@ -41,7 +41,7 @@ pub struct RequestHeader {
     pub kind: u32,
     /// The asker's name for the request.
     pub request_id: u64,
-    /// When it was sent by the asker's clock, ns; the reply brings it back.
+    /// Time at which it was sent by the asker's clock, ns; the reply brings it back.
     pub start_time_ns: u64,
     /// Bytes that follow.
     pub payload_bytes: u32,
@@ -74,7 +74,7 @@ impl RequestHeader {
 /// The header of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHeader {
-    /// How it ended: [`KIND_RANK`], [`KIND_REFUSED`] or [`KIND_FAILED`].
+    /// The way it ended: [`KIND_RANK`], [`KIND_REFUSED`] or [`KIND_FAILED`].
     pub kind: u32,
     /// The request's name.
     pub request_id: u64,
@@ -149,7 +149,7 @@ pub struct Request {
     pub start_time_ns: u64,
     /// The payload, below 4 GiB. FeedSim's driver sends 3000 bytes; the server does not use them.
     pub payload: Vec<u8>,
-    /// Whether the session wants to see the reply's payload; passing over it is cheaper.
+    /// True if the session wants to see the reply's payload; passing over it is cheaper.
     pub keep: bool,
 }
 

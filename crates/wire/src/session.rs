@@ -81,14 +81,14 @@ pub trait Sessions<P: Protocol> {
     }
 
     /// Ends the sessions of a shard: no request follows, and those in flight get no answer any more. The engine calls
-    /// this exactly once for a shard that has begun, however that ends. Their counts go to the maker of
+    /// this exactly once for a shard that has begun, however that ends. The counts go to whoever made
     /// the sessions, over a channel of their own type.
     fn finish(self: Box<Self>, _now_ns: u64) {}
 
     /// The beginning of a request's text, for samples of slow and failed requests (at most 500 bytes).
     fn describe(&self, what: &Submission, request: &P::Request) -> String;
 
-    /// Why the reply was refused and how it began, for samples of failures.
+    /// Reason why the reply was refused and how it began, for samples of failures.
     fn explain(&self, what: &Submission, reply: &P::Reply<'_>) -> (String, String);
 }
 
@@ -112,7 +112,7 @@ pub enum Turn {
 /// A workload's judgement of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// How it is counted.
+    /// The way it is counted.
     pub outcome: Outcome,
     /// The reply's status code; 0 where the protocol has none.
     pub status: u16,

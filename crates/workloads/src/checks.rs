@@ -1,4 +1,4 @@
-//! What a reply must be to count as a success.
+//! Checks that make a reply a success.
 //!
 //! | written | holds when |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `!/root/errors` | there is none |
 //! | `body~TEXT`, `body!~TEXT` | the body contains the text, or does not |
 //! | `body=~REGEX` | the regular expression matches in the body |
-//! | `hits>=1`, `hits=0` | the reply tells so many hits ([`HitCounter`]) |
-//! | `time<500ms` | it took so long from sending to the last byte |
+//! | `hits>=1`, `hits=0` | the reply tells this many hits ([`HitCounter`]) |
+//! | `time<500ms` | it took this long from sending to the last byte |
 //! | `vespa` | status 200, a `root` (or a document's `pathId`), no `root.errors`, and a full `root.coverage` if one is given |
 //! | `elasticsearch` | status 200, a reply of that API (`ELASTICSEARCH_REPLIES`), not `timed_out`, no failed shards, no bulk `errors`; the same of each reply that `_msearch` and `_mget` hold, without `error` and with a `status` below 400 |
 //!
@@ -35,7 +35,7 @@ const VESPA_REPLIES: [&str; 2] = ["/root", "/pathId"];
 const ELASTICSEARCH_REPLIES: [&str; 7] =
     ["/took", "/timed_out", "/_shards", "/_index", "/hits", "/docs", "/responses"];
 
-/// What is wrong with a check as written.
+/// Error of a check as written.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("--check '{text}': {problem}")]
 pub struct CheckError {
@@ -54,7 +54,7 @@ impl StatusSet {
         Self(vec![(200, 299)])
     }
 
-    /// Reads codes (`304`), ranges (`200-299`) and classes (`2xx`), parted by commas.
+    /// Reads codes (`304`), ranges (`200-299`) and classes (`2xx`), separated by commas.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let code = |text: &str| {
@@ -74,7 +74,7 @@ impl StatusSet {
         text.split(',').map(range).collect::<Option<Vec<_>>>().map(Self)
     }
 
-    /// Whether a code is in the set.
+    /// Returns true if a code is in the set.
     #[inline]
     #[must_use]
     pub fn contains(&self, status: u16) -> bool {
@@ -82,7 +82,7 @@ impl StatusSet {
     }
 }
 
-/// How much of a reply's body can be looked at.
+/// Part of a reply's body that can be looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shown {
     /// All of it.
@@ -94,22 +94,22 @@ pub enum Shown {
     Coded,
 }
 
-/// What checks look at.
+/// Parts of a reply that checks look at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen<'a> {
     /// The status.
     pub status: u16,
     /// The body, decoded: neither chunked nor gzip.
     pub body: &'a [u8],
-    /// How much of the body that is.
+    /// Part of the body that that is.
     pub shown: Shown,
-    /// How many hits the reply told of, if it did.
+    /// Number of hits that the reply reported, if it did.
     pub hits: Option<u64>,
     /// From sending to the last byte, ns.
     pub service_ns: u64,
 }
 
-/// How a reply failed.
+/// The way a reply failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure<'a> {
     /// The status is not among those that count as success.
@@ -216,13 +216,13 @@ impl Checks {
         }
     }
 
-    /// Whether judging needs the body's bytes; if not, the engine need not keep them.
+    /// Returns true if judging needs the body's bytes; if not, the engine need not keep them.
     #[must_use]
     pub fn needs_body(&self) -> bool {
         self.rules.iter().any(|(_, rule)| !matches!(rule, Rule::Time(..)))
     }
 
-    /// Whether judging needs the number of hits.
+    /// Returns true if judging needs the number of hits.
     #[must_use]
     pub fn needs_hits(&self) -> bool {
         self.rules.iter().any(|(_, rule)| matches!(rule, Rule::Hits(..)))
@@ -242,7 +242,7 @@ impl Checks {
         }
     }
 
-    /// Why a reply failed, with what was found instead; `None` where it did not fail.
+    /// Reason why a reply failed, with what was found instead; `None` where it did not fail.
     #[must_use]
     pub fn explain(&self, seen: &Seen<'_>) -> Option<String> {
         match self.judge(seen).err()? {

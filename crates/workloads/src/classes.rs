@@ -16,7 +16,7 @@ const ALL: &str = "all";
 /// Name of the class of requests that no rule matches.
 const OTHER: &str = "other";
 
-/// What is wrong with a class.
+/// Error of a class.
 #[derive(Debug, thiserror::Error)]
 pub enum ClassError {
     /// The rule is not `NAME=REGEX`.
@@ -27,7 +27,7 @@ pub enum ClassError {
     Regex {
         /// The class.
         name: String,
-        /// What the parser said, in one line.
+        /// Message of the parser, in one line.
         problem: String,
     },
     /// The name is empty, too long or has control characters.

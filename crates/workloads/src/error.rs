@@ -1,4 +1,4 @@
-//! What can be wrong with a file of requests: what, where, and what to do next.
+//! Errors of a file of requests: what, where, and what to do next.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Why an input of requests cannot be used. Each message is one line and ends with the next step.
+/// Reason why an input of requests cannot be used. Each message is one line and ends with the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// The file is not there.
@@ -31,7 +31,7 @@ pub enum InputError {
     Io {
         /// The file as the user named it.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// There is not one request in it.
@@ -43,9 +43,9 @@ pub enum InputError {
     /// A line is wrong.
     #[error("{place}: {problem}")]
     Line {
-        /// Where.
+        /// Location of the error.
         place: Place,
-        /// What, and what to do next.
+        /// The problem, and its remedy.
         problem: Problem,
     },
     /// A file name pattern is wrong.
@@ -53,7 +53,7 @@ pub enum InputError {
     Pattern {
         /// The pattern as the user wrote it.
         pattern: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// An option's value is out of range.
@@ -61,15 +61,15 @@ pub enum InputError {
     Range {
         /// The option's name.
         option: &'static str,
-        /// What was given.
+        /// Given value.
         value: u64,
-        /// What may be given.
+        /// Allowed range.
         range: &'static str,
     },
 }
 
 impl InputError {
-    /// An operating system's refusal, told apart into "not there" and everything else.
+    /// An operating system's refusal, distinguished into "not there" and everything else.
     #[must_use]
     pub fn io(path: &Path, source: std::io::Error) -> Self {
         if source.kind() == std::io::ErrorKind::NotFound {
@@ -85,11 +85,11 @@ impl InputError {
     }
 }
 
-/// What is wrong with one line.
+/// Error of one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A NUL byte: the file is binary, or UTF-16.
-    #[error("NUL byte; this is no text file, convert it (for UTF-16: iconv -f UTF-16 -t UTF-8)")]
+    #[error("NUL byte; this is not a text file, convert it (for UTF-16: iconv -f UTF-16 -t UTF-8)")]
     Nul,
     /// A line of a format that cannot leave out lines.
     #[error("line of {max_bytes} bytes or more; split what it holds over several lines")]

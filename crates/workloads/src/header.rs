@@ -1,6 +1,6 @@
 //! Header lines that cannot break a request.
 
-/// Whether a text is a token of RFC 9110, as methods and header names must be.
+/// Returns true if a text is a token of RFC 9110, as methods and header names must be.
 #[must_use]
 pub fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

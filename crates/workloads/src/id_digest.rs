@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Two dumps of the same corpus have the same digest in whatever order the documents came, and in three lines of
 /// any language it can be computed again. It finds what is missing or there twice; it is no protection against
-/// somebody who wants two sets to look alike.
+/// someone who wants two sets to look alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct IdDigest(u128);

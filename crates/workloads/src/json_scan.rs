@@ -62,7 +62,7 @@ impl Pointer {
         (!cut).then(|| &json[start..scan.at])
     }
 
-    /// Whether the pointer leads to a value, of which only the first byte is looked at.
+    /// Returns true if the pointer leads to a value, of which only the first byte is looked at.
     #[must_use]
     pub fn leads_into(&self, json: &[u8]) -> bool {
         let mut scan = Scanner { json, at: 0 };
@@ -70,7 +70,7 @@ impl Pointer {
     }
 }
 
-/// The members of an object: each key, with its quotes and as it is written, and its value. What is no object has none, and
+/// The members of an object: each key, with its quotes and as it is written, and its value. A value that is not an object has none, and
 /// behind a place that is not JSON there are no more.
 pub fn members(json: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut scan = Scanner { json, at: 0 };
@@ -107,7 +107,7 @@ pub fn elements(json: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether the end of a value that begins so can be seen from itself: of texts, objects and arrays.
+/// Returns true if the end of a value that begins so can be seen from itself: of texts, objects and arrays.
 fn ends_by_itself(first: u8) -> bool {
     matches!(first, b'"' | b'{' | b'[')
 }

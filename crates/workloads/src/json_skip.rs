@@ -6,7 +6,7 @@
 
 const BLOCK: usize = 64;
 
-/// What stands where in a block: bit i is byte i.
+/// Positions of characters in a block: bit i is byte i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Masks {
     quote: u64,
@@ -24,7 +24,7 @@ pub fn container_length(json: &[u8]) -> Option<usize> {
 #[derive(Clone, Debug, Default)]
 pub struct ContainerEnd {
     skip: Skip,
-    /// How many bytes need not be looked at again; whole blocks.
+    /// Number of bytes that need not be looked at again; whole blocks.
     passed: usize,
 }
 

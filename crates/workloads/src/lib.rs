@@ -1,5 +1,4 @@
-//! What is asked of a target: request files, their rendering, classes and checks, texts and query
-//! mixes.
+//! Requests to a target: request files, their rendering, classes and checks, texts and query mixes.
 //!
 //! Nothing here opens a socket. Request files: [`query_file`] (vespa-fbench's format) and
 //! [`ndjson`]; their requests become bytes in [`render`], are counted by [`classes`] and judged by

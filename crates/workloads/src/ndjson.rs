@@ -48,7 +48,7 @@ pub struct NdjsonRequest {
 /// Reads one line.
 ///
 /// # Errors
-/// What is wrong with it, and what to do next.
+/// The problem with it, and the remedy.
 pub fn parse_line(line: &[u8]) -> Result<NdjsonRequest, Problem> {
     request_of(line, None)
 }
@@ -120,7 +120,9 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 return Err(A::Error::custom(unknown_key(&key)));
             };
             if std::mem::replace(&mut seen[which], true) {
-                return Err(A::Error::custom(format!("key \"{key}\" stands twice")));
+                return Err(A::Error::custom(format!(
+                    "key \"{key}\" is a duplicate; write it once"
+                )));
             }
             match which {
                 0 => request.method = map.next_value()?,
@@ -276,7 +278,7 @@ mod tests {
         for (line, expected) in [
             (r#"{"path":"/","metod":"GET"}"#, r#"unknown key "metod"; did you mean "method"?"#),
             (r#"{"path":"/","zzz":1}"#, r#"unknown key "zzz"; known are method"#),
-            (r#"{"path":"/","path":"/"}"#, "stands twice"),
+            (r#"{"path":"/","path":"/"}"#, "is a duplicate"),
             (r#"{"method":"GET"}"#, r#"no "path""#),
             (r#"{"path":"a"}"#, "does not start with '/'"),
             (r#"{"path":"/a b"}"#, "blank in the URL at column 3"),

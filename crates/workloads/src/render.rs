@@ -9,9 +9,9 @@ use std::net::Ipv6Addr;
 use crate::header::{check_header, check_verbatim};
 use crate::query_file::check_target;
 
-/// What plimsoll calls itself in `User-Agent`.
+/// plimsoll's name in `User-Agent`.
 pub const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
-/// What the original calls itself; servers' logs are filtered by it.
+/// The original's name; servers' logs are filtered by it.
 pub const FBENCH_USER_AGENT: &str = "fbench/4.2.10";
 
 /// Host and port as the `Host` header gives them.
@@ -39,7 +39,7 @@ impl Authority {
     }
 }
 
-/// What one request adds to the form's own headers.
+/// Parts of a request besides the form's own headers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestParts<'a> {
     /// The method.
@@ -119,7 +119,7 @@ impl HttpForm {
     }
 }
 
-/// What vespa-fbench is told on its command line about its requests.
+/// Request options of vespa-fbench's command line.
 #[derive(Clone, Debug, Default)]
 pub struct FbenchOptions<'a> {
     /// Value of `Host`: the authority of `-A`, or the host and port connected to.
@@ -204,7 +204,7 @@ fn check_host(host: &str) -> Result<(), String> {
     let bad = |c: char| c.is_control() || c.is_whitespace() || "/?#@\\".contains(c);
     if host.is_empty() || host.contains(bad) {
         let shown = host.escape_debug();
-        return Err(format!("host '{shown}' is no host name or address; write host or host:port"));
+        return Err(format!("'{shown}' is not a host name or address; write host or host:port"));
     }
     Ok(())
 }
@@ -260,13 +260,13 @@ impl RenderedSet {
         self.entries.push(Entry { end: self.bytes.len(), line, class });
     }
 
-    /// How many requests there are.
+    /// Number of requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -368,7 +368,7 @@ mod tests {
         assert!(refused(&["hOsT: x".into()], "", "h").contains("use -A"));
         assert!(refused(&["X: a\r\nY: b".into()], "", "h").contains("control character"));
         assert!(refused(&[], "&a b", "h").contains("-a: blank"));
-        assert!(refused(&[], "", "h\r\nX: y").contains("no host name"));
+        assert!(refused(&[], "", "h\r\nX: y").contains("not a host name"));
     }
 
     #[test]

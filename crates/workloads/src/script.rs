@@ -1,4 +1,4 @@
-//! What each user asks, in which order: a pure function of the user's number and the number of its request.
+//! Requests of each user, in order: a pure function of the user's number and the number of its request.
 
 use plimsoll_core::rng::{Rng, derive_seed, permuted, splitmix64};
 use plimsoll_core::schedule::UserTurn;
@@ -52,7 +52,7 @@ impl Script {
     ) -> Result<Self, String> {
         let length: u64 = repeats.iter().map(|&n| u64::from(n)).sum();
         if length == 0 {
-            return Err("users would have nothing to ask; use a --repeat of at least 1".to_owned());
+            return Err("users would have no requests; use a --repeat of at least 1".to_owned());
         }
         if length > PASS_MAX {
             return Err(format!(
@@ -79,13 +79,13 @@ impl Script {
         Self { seed: own, first, ..self.clone() }
     }
 
-    /// How many requests each user asks.
+    /// Number of requests that each user asks.
     #[must_use]
     pub fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Which request is asked in this turn.
+    /// Request that is asked in this turn.
     #[inline]
     #[must_use]
     pub fn index(&self, turn: UserTurn) -> usize {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn nothing_and_too_much_are_refused() {
-        assert!(Script::new(UserOrder::Block, &[0, 0], 0, 1).unwrap_err().contains("nothing"));
+        assert!(Script::new(UserOrder::Block, &[0, 0], 0, 1).unwrap_err().contains("no requests"));
         assert!(
             Script::new(UserOrder::Block, &[u32::MAX], 0, 1).unwrap_err().contains("more than")
         );

@@ -16,21 +16,21 @@ use thiserror::Error;
 
 /// Longest file of statements, bytes: they are kept in memory.
 pub const STATEMENTS_BYTES_MAX: u64 = 64 << 20;
-/// How much of a text is shown in samples, bytes.
+/// Part of a text that is shown in samples, bytes.
 const SHOWN_MAX: usize = 500;
 
 /// Statements that cannot be asked.
 #[derive(Debug, Error)]
 pub enum SqlError {
     /// There is nothing to ask.
-    #[error("there is no statement in it; write one SQL statement a line")]
+    #[error("the file has no statement; write one SQL statement per line")]
     Empty,
     /// A statement cannot be sent.
     #[error("line {line}: {problem}")]
     Line {
         /// Its line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: RequestError,
     },
     /// A class rule cannot be used.
@@ -38,7 +38,7 @@ pub enum SqlError {
     Class(#[from] ClassError),
 }
 
-/// How statements are sent.
+/// The way statements are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SqlMode {
     /// By the simple protocol: the server parses and plans each time.
@@ -60,7 +60,7 @@ pub struct SqlSet {
 }
 
 impl SqlSet {
-    /// Reads statements; `classes` are told apart by their text.
+    /// Reads statements; `classes` are distinguished by their text.
     ///
     /// # Errors
     /// A text without statements, or one that cannot be sent.
@@ -96,13 +96,13 @@ impl SqlSet {
         Ok(set)
     }
 
-    /// How many statements there are.
+    /// Number of statements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether there is none: never.
+    /// Returns true if there is none: never.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
@@ -120,7 +120,7 @@ impl SqlSet {
         &self.class_names
     }
 
-    /// What connections have to prepare.
+    /// Statements that connections prepare.
     #[must_use]
     pub fn to_prepare(&self) -> &[Statement] {
         if self.is_prepared { &self.statements } else { &[] }
@@ -183,7 +183,7 @@ impl Sessions<Postgres> for SqlSessions {
     }
 }
 
-/// Whether a reply is a success, with its rows as hits: no error, and no transaction left open.
+/// Judges a reply, with its rows as hits: a success has no error and leaves no transaction open.
 #[must_use]
 pub fn judged(reply: &Reply<'_>) -> Judgement {
     use plimsoll_wire::postgres::Transaction;
@@ -196,7 +196,7 @@ pub fn judged(reply: &Reply<'_>) -> Judgement {
     }
 }
 
-/// Why a reply was no success, and how it looked.
+/// Reason why a reply was no success, and how it looked.
 #[must_use]
 pub fn explained(reply: &Reply<'_>) -> (String, String) {
     let reason = match reply.error {

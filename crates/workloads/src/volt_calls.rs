@@ -24,7 +24,7 @@ const SHOWN_MAX: usize = 500;
 #[derive(Debug, Error)]
 pub enum CallError {
     /// There is nothing to ask.
-    #[error("there is no statement in it; write one a line, SQL or exec PROCEDURE VALUE ...")]
+    #[error("the file has no statement; write one per line, SQL or exec PROCEDURE VALUE ...")]
     Empty,
     /// A call cannot be made.
     #[error("line {line}: {problem}")]
@@ -50,7 +50,7 @@ pub struct CallSet {
 }
 
 impl CallSet {
-    /// Reads calls; `classes` are told apart by their text.
+    /// Reads calls; `classes` are distinguished by their text.
     ///
     /// # Errors
     /// A text without calls, or one that cannot be made.
@@ -116,7 +116,7 @@ fn call_of(text: &str) -> Result<Request, &'static str> {
     let words = words_of(rest.trim_end_matches(';'))?;
     let Some(((procedure, false), values)) = words.split_first().map(|(f, v)| ((&f.0, f.1), v))
     else {
-        return Err("no procedure is named; write exec PROCEDURE VALUE ...");
+        return Err("the procedure is missing; write exec PROCEDURE VALUE ...");
     };
     if values.len() > VALUES_MAX {
         return Err("more than 1,024 values");
@@ -145,7 +145,7 @@ fn value_of((word, is_quoted): &(String, bool)) -> Value<'_> {
     }
 }
 
-/// Words parted by blanks or commas, and whether each stood in single quotes, of which two are one.
+/// Words separated by blanks or commas, and whether each stood in single quotes, of which two are one.
 fn words_of(text: &str) -> Result<Vec<(String, bool)>, &'static str> {
     let mut words = Vec::new();
     let mut chars = text.chars().peekable();
@@ -164,7 +164,7 @@ fn words_of(text: &str) -> Result<Vec<(String, bool)>, &'static str> {
         }
         loop {
             match chars.next() {
-                None => return Err("a quotation mark is left open"),
+                None => return Err("a quotation mark is not closed"),
                 Some('\'') if chars.next_if_eq(&'\'').is_none() => break,
                 Some(c) => word.push(c),
             }
@@ -225,11 +225,11 @@ impl Sessions<Volt> for CallSessions {
     }
 }
 
-/// Why a reply is no answer, in the server's own words.
+/// Reason why a reply is no answer, in the server's own words.
 #[must_use]
 pub fn said(reply: &Response<'_>) -> String {
     if reply.is_success() {
-        return "success with another result than was asked for".to_owned();
+        return "success, but with an unexpected result".to_owned();
     }
     let name = Status::name(reply.status);
     match reply.status_text.map(str::trim).filter(|text| !text.is_empty()) {
@@ -238,7 +238,7 @@ pub fn said(reply: &Response<'_>) -> String {
     }
 }
 
-/// How a reply looked.
+/// The way a reply looked.
 #[must_use]
 pub fn told(reply: &Response<'_>) -> String {
     let (status, tables) = (reply.status, reply.tables.len());
@@ -283,10 +283,10 @@ mod tests {
     #[test]
     fn what_cannot_be_called_is_named_by_its_line() {
         let said = |text| CallSet::parse(text, &mut Classes::default()).unwrap_err().to_string();
-        assert!(said("-- nothing\n").contains("no statement"));
-        assert!(said("SELECT 1\nexec\n").starts_with("line 2: no procedure"));
-        assert!(said("exec 'Vote' 1").starts_with("line 1: no procedure"));
-        assert!(said("exec Vote 'open").contains("left open"));
+        assert!(said("-- nothing\n").contains("has no statement"));
+        assert!(said("SELECT 1\nexec\n").starts_with("line 2: the procedure is missing"));
+        assert!(said("exec 'Vote' 1").starts_with("line 1: the procedure is missing"));
+        assert!(said("exec Vote 'open").contains("not closed"));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Adversary {
         seek(&mut plant, &goal, &mut |_| ())
     }
 
-    /// Whether a finding is what it must be.
+    /// Returns true if a finding is what it must be.
     #[must_use]
     pub fn satisfied_by(&self, found: &Finding) -> bool {
         let near = |width: f64| {

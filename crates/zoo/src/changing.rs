@@ -36,14 +36,14 @@ pub struct Outcome {
     pub names_a_line: bool,
     /// Nothing was certified and nothing said of a line.
     pub says_nothing: bool,
-    /// Whether there is an interval, and whether it holds one of the lines.
+    /// True if there is an interval, and whether it holds one of the lines.
     pub has_interval: bool,
-    /// Whether it does.
+    /// True if it does.
     pub covers: bool,
 }
 
 impl Outcome {
-    /// Whether the search may end so.
+    /// Returns true if the search may end so.
     #[must_use]
     pub fn is_right(&self) -> bool {
         self.is_unstable || self.names_a_line || self.says_nothing

@@ -53,7 +53,7 @@ pub fn all() -> Vec<Floor> {
 /// The table's head for [`line_of()`].
 pub const HEAD: &str = "allowed %  fails  budget s | infeasible  nothing  a rate %";
 
-/// Searches with so many seeds and returns a line of the table, after a line for each search if that is wanted.
+/// Searches with this many seeds and returns a line of the table, after a line for each search if that is wanted.
 #[must_use]
 pub fn line_of(
     floor: &Floor,

@@ -22,7 +22,7 @@ const HELD_OUT_SEEDS: u64 = 1_000_000;
 /// A rival gets a fifth of the seeds: its searches are five to fifty times as long.
 const RIVAL_SHARE: u64 = 5;
 
-/// What is asked for.
+/// Arguments of the command line.
 struct Arguments {
     seeds: u64,
     part: String,
@@ -30,7 +30,7 @@ struct Arguments {
     model: String,
     width: f64,
     budget_s: f64,
-    /// Whether every search is a line of its own.
+    /// True if every search is a line of its own.
     each: bool,
     /// Seeds of every set begin here; none: those of the published tables.
     first_seed: Option<u64>,

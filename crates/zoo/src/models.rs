@@ -19,7 +19,7 @@ pub struct Model {
     pub allowed: f64,
     /// The line, requests per second.
     pub line_per_s: f64,
-    /// Whether the line is a committed constant from [`simulated_line`].
+    /// True if the line is a committed constant from [`simulated_line`].
     pub simulated: bool,
     /// Time at the line for a half-width of 5 % by the plain late share, s, where that is known.
     pub five_percent_s: Option<f64>,

@@ -132,7 +132,7 @@ pub fn mg1_late(
     own(t) + served
 }
 
-/// Where a condition that holds at `low` stops holding, below `high`.
+/// Point at which a condition that holds at `low` stops holding, below `high`.
 pub fn bisect(low: f64, high: f64, holds: impl FnMut(f64) -> bool) -> f64 {
     bisect_in(200, low, high, holds)
 }

@@ -31,27 +31,27 @@ pub enum Quirk {
     Drift {
         /// Growth, as a share of the start's service time; negative gets faster.
         share: f64,
-        /// How long it takes, s.
+        /// Time that it takes, s.
         over_s: f64,
     },
     /// Service times are `factor` times as long in the first `until_s`.
     Cold {
-        /// How much slower, at least 1.
+        /// Slow-down factor, at least 1.
         factor: f64,
-        /// When it is warm, s.
+        /// Time at which it is warm, s.
         until_s: f64,
     },
     /// Service times are `factor` times as long at first and become shorter with each of the first `requests` requests: a
     /// compiler at run time, or a cache.
     Warms {
-        /// How much slower at first, at least 1.
+        /// First slow-down factor, at least 1.
         factor: f64,
-        /// How many requests warm it.
+        /// Number of requests warm it.
         requests: f64,
     },
     /// From `at_s` on service times are `factor` times as long.
     Step {
-        /// When, s.
+        /// Time, s.
         at_s: f64,
         /// Below 1 it gets faster.
         factor: f64,
@@ -60,7 +60,7 @@ pub enum Quirk {
     Compacts {
         /// From one to the next, s.
         every_s: f64,
-        /// How long it lasts, s.
+        /// Time that it lasts, s.
         for_s: f64,
         /// At least 1.
         factor: f64,
@@ -76,7 +76,7 @@ pub enum Quirk {
     ScalesOut {
         /// Servers in the end.
         most: usize,
-        /// How long each step takes, s.
+        /// Time that each step takes, s.
         after_s: f64,
     },
     /// After `busy_s` of work service times are `factor` times as long: credits for bursts are used up.
@@ -120,7 +120,7 @@ pub enum Quirk {
     },
     /// Everything fails from this time on.
     Dies {
-        /// When, s.
+        /// Time, s.
         at_s: f64,
     },
     /// The generator stands still for `stall_s` at the end of every `every_s`.
@@ -142,7 +142,7 @@ pub enum Quirk {
 pub struct Queue {
     /// Servers.
     pub servers: usize,
-    /// How long a server is busy with a request.
+    /// Time that a server is busy with a request.
     pub service: Draw,
     /// Added to every response time, off the servers, s.
     pub delay_s: f64,
@@ -177,13 +177,13 @@ pub struct QueuePlant {
     limits_s: Vec<f64>,
     rng: Rng,
     now_s: f64,
-    /// When each server is free, in the servers' own time.
+    /// Times at which each server is free, in the servers' own time.
     free: BinaryHeap<Free>,
     /// Ends of requests in flight, for the cap.
     under_way: BinaryHeap<Free>,
     batch: Vec<f64>,
     last_done_s: f64,
-    /// When the starved generator may send again, s.
+    /// Time at which the starved generator may send again, s.
     may_send_s: f64,
     changing: Changing,
 }
@@ -235,7 +235,7 @@ impl QueuePlant {
         Some(factor + (1.0 - factor) * (self.changing.served / requests).min(1.0))
     }
 
-    /// How many times as long a service takes that is asked for at `at_s`.
+    /// Slow-down factor of a service that begins at `at_s`.
     fn slower(&mut self, at_s: f64) -> f64 {
         let served = self.changing.served;
         self.changing.served += 1.0;

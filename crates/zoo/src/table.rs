@@ -14,13 +14,13 @@ pub struct Outcome {
     pub error: f64,
     /// The certified rate's, likewise; not a number if none is certified.
     pub certified_error: f64,
-    /// Whether there is an interval.
+    /// True if there is an interval.
     pub has_interval: bool,
-    /// Whether it holds the line.
+    /// True if it holds the line.
     pub covers: bool,
-    /// Whether the verdict is that the line was found.
+    /// True if the verdict is that the line was found.
     pub is_ok: bool,
-    /// Whether the verdict is that the target changed.
+    /// True if the verdict is that the target changed.
     pub is_unstable: bool,
     /// Half-width of the interval as a share.
     pub half_width: f64,

@@ -24,7 +24,7 @@ pub struct Followed {
     goal: Goal,
     /// From when on, s, which line holds, requests per second.
     lines: Vec<(f64, f64)>,
-    /// How many times the budget it gets.
+    /// Length, in budgets.
     longer: f64,
     /// Until when the plant changes without a break, s.
     restless_until_s: f64,

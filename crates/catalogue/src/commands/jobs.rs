@@ -105,7 +105,7 @@ pub struct CleanArgs {
     data: PathBuf,
 }
 
-/// What `list` tells of a job.
+/// Entry of `list` for a job.
 struct Listed {
     name: String,
     tags: BTreeMap<String, Vec<String>>,

@@ -1,8 +1,9 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
+use super::scenario;
 use crate::{
     QUICKSTART, is_job, named,
-    plan::{Choices, Plan},
+    plan::{Choices, Plan, quoted},
     runner,
 };
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use plimsoll_job::exit;
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{Output, print_out};
+use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
 use plimsoll_load::run_and_print;
 use plimsoll_record::JobResult;
@@ -26,25 +28,25 @@ Examples:
     plimsoll run quickstart
   A job of the catalogue, with two of its variables:
     plimsoll run fbench -i clients=16 -i seconds=20
-  As DCPerf's benchpress is asked; --dry-run prints the command lines only:
+  Variables as for DCPerf's benchpress; --dry-run prints the command lines only:
     plimsoll run feedsim_autoscale -i '{\"num_instances\": 2, \"extra_args\": \"-q 100\"}' --dry-run
-  A job in another role, with one hook more:
+  A job in another role, with an additional hook:
     plimsoll run fbench -r remote -i host=10.0.0.5 -i port=8080 -i queries=q.txt -k perf
-  A job or a scenario of your own (docs/jobs.md, docs/scenarios.md):
+  Your own job or scenario (docs/jobs.md, docs/scenarios.md):
     plimsoll run my.toml
-  A load once more, from its record:
+  Repeat a load from its record:
     plimsoll run runs/20261121T203250.123Z-load-1a2b3c4d
 
-Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Run a job of the catalogue, or a job or scenario in a TOML file.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// A job (see plimsoll list), the path of a TOML file, or the record of a load to repeat.
+    /// Job (see plimsoll list), TOML file, or record of a load to repeat.
     #[arg(value_name = "JOB|FILE.toml|RUN")]
     job: String,
-    /// A variable of the job, key=value or a JSON object of several; may be repeated.
+    /// Variable of the job: key=value, or a JSON object of several; may be repeated.
     #[arg(
         short = 'i',
         long = "input",
@@ -53,27 +55,30 @@ pub struct RunArgs {
         help_heading = "Job"
     )]
     inputs: Vec<String>,
-    /// Sizes of the text, for jobs that have some: the same as -i sizes=...
+    /// Sizes of the text, for jobs with this variable; the same as -i sizes=VALUE.
     #[arg(long, value_name = "SIZES", help_heading = "Job")]
     sizes: Option<String>,
-    /// Which set of arguments, for jobs that have several.
+    /// Role (set of arguments), for jobs with several.
     #[arg(short = 'r', long, value_name = "ROLE", help_heading = "Job")]
     role: Option<String>,
-    /// Hooks beside those of the job: cpu-mpstat, perf, copymove, shell, file, cpu-limit.
+    /// Additional hooks: cpu-mpstat, perf, copymove, shell, file, cpu-limit.
     #[arg(short = 'k', long, value_name = "NAME", num_args = 1.., value_delimiter = ',', help_heading = "Job")]
     hooks: Vec<String>,
-    /// Options of hooks, as a JSON object by their names.
+    /// Options of hooks: a JSON object with the name of each hook as key.
     #[arg(short = 'a', long, value_name = "JSON", help_heading = "Job")]
     hook_args: Option<String>,
-    /// None of the job's own hooks.
+    /// Disable the job's own hooks.
     #[arg(long, help_heading = "Job")]
     disable_hooks: bool,
     /// Print the command lines and run nothing.
     #[arg(long, help_heading = "Job")]
     dry_run: bool,
-    /// Folder of the files that jobs make for themselves.
+    /// Folder of the files that jobs create.
     #[arg(long, value_name = "DIR", default_value = ".plimsoll", help_heading = "Job")]
     data: PathBuf,
+    /// Flags of the command in FILE.toml; each takes the place of the field with its name.
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    flags: Vec<String>,
     #[command(flatten)]
     output: OutputFlags,
 }
@@ -88,6 +93,40 @@ impl RunArgs {
             hook_arguments: self.hook_args.clone(),
             disable_hooks: self.disable_hooks,
         }
+    }
+
+    /// The flags about output that were given to `run`, for the command of a file.
+    fn output_words(&self) -> Vec<String> {
+        let output = &self.output;
+        let mut words = Vec::new();
+        if output.runs != Path::new("runs") {
+            words.push(format!("--runs={}", output.runs.display()));
+        }
+        words.extend(output.json.iter().map(|json| format!("--json={}", json.display())));
+        words.extend(output.junit.iter().map(|file| format!("--junit={}", file.display())));
+        words.extend(output.csv.iter().map(|file| format!("--csv={}", file.display())));
+        words.extend(output.name.iter().map(|name| format!("--name={}", name.0)));
+        words.extend(
+            output.labels.iter().map(|label| format!("--label={}={}", label.key, label.value)),
+        );
+        words.extend(output.no_record.then(|| "--no-record".to_owned()));
+        words.extend(output.quiet.then(|| "--quiet".to_owned()));
+        words
+    }
+
+    /// Refuses flags behind what has no flags of its own.
+    fn no_flags(&self, program: &Program) -> Result<()> {
+        let Some(first) = self.flags.first() else { return Ok(()) };
+        let word = first.split_once('=').map_or(first.as_str(), |(word, _)| word);
+        let parser = (program.parser)();
+        let own = parser.find_subcommand(Self::NAME);
+        let known =
+            own.into_iter().flat_map(|own| own.get_arguments().filter_map(|arg| arg.get_long()));
+        let known: Vec<String> = known.map(|long| format!("--{long}")).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let near = near_miss(word, &known)
+            .map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+        Err(usage(format!("unknown option '{word}'{near}; see plimsoll run --help")))
     }
 
     /// Flags that only a job in TOML knows what to do with.
@@ -122,6 +161,7 @@ impl Job for RunArgs {
 fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     let output = args.output.output();
     if args.job == QUICKSTART {
+        args.no_flags(program)?;
         return quickstart(args, &output);
     }
     let path = Path::new(&args.job);
@@ -130,14 +170,21 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         && let Ok(text) = std::fs::read_to_string(path)
         && !is_job(&text)
     {
-        args.only_for_jobs("a scenario has no variables, roles and hooks")?;
+        args.only_for_jobs("a scenario has no variables, roles or hooks")?;
         if plimsoll_mix::is_mix(&text) {
+            args.no_flags(program)?;
             return plimsoll_mix::run(path, &text, &output, args.dry_run);
         }
-        return start(&read(path)?, path, &output, args.dry_run);
+        let parser = (program.parser)();
+        if parser.find_subcommand("load").is_some_and(|load| !scenario::is_older(&text, load)) {
+            return by_flags(args, path, &text, program);
+        }
+        args.no_flags(program)?;
+        return start(&read(path, &text)?, path, &output, args.dry_run);
     }
+    args.no_flags(program)?;
     if path.is_dir() || path.extension().is_some_and(|extension| extension == "json") {
-        args.only_for_jobs("a run that is repeated has no variables, roles and hooks")?;
+        args.only_for_jobs("a repeated run has no variables, roles or hooks")?;
         return repeat(path, &output, args.dry_run);
     }
     let job = named(&args.job)?;
@@ -173,7 +220,7 @@ fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
         // A load has no result of its own.
         if let Some(other) = record.job_results.iter().find(is_job).map(JobResult::key) {
             return Err(usage(format!(
-                "{shown}: a run of plimsoll {other}; only those of plimsoll load can be repeated from their record"
+                "{shown}: this is a run of plimsoll {other}; only a run of plimsoll load can be repeated"
             )));
         }
         serde_json::from_value(record.scenario)
@@ -193,7 +240,7 @@ fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
 }
 
 fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {
-    args.only_for_jobs("quickstart is a program of its own")?;
+    args.only_for_jobs("quickstart has no variables, roles or hooks")?;
     if output.json.is_some() {
         return Err(usage(
             "--json: quickstart makes two records; see plimsoll report --format json",
@@ -208,25 +255,40 @@ fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {
     crate::quickstart::run(output)
 }
 
-fn read(path: &Path) -> Result<Scenario> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| usage(format!("{shown}: {error}; name a scenario file")))?;
-    toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        usage(format!("{shown}:{line}: {}", without_list(&error.message().replace('\n', " "))))
-    })
+/// Reads a file in the form of records.
+fn read(path: &Path, text: &str) -> Result<Scenario> {
+    let shown = path.display().to_string();
+    let text = toml_text::expanded(text, &shown).map_err(usage)?;
+    let scenario: Scenario = toml_text::read(&text, &shown).map_err(usage)?;
+    Ok(scenario.with_paths_from(path.parent().unwrap_or(Path::new(""))))
 }
 
-/// An error about an unknown field, with the field that was probably meant in the place of all that there are.
-fn without_list(message: &str) -> String {
-    let Some((head, list)) = message.split_once(", expected one of ") else {
-        return message.to_owned();
-    };
-    let known: Vec<&str> = list.split(", ").map(|name| name.trim_matches('`')).collect();
-    let word = head.split('`').nth(1).unwrap_or_default();
-    match near_miss(word, &known) {
-        Some(near) => format!("{head}; did you mean `{near}`?"),
-        None => format!("{head}; the fields are in docs/scenarios.md"),
+/// Runs the command line that a file is in the place of, or shows it.
+fn by_flags(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Result<u8> {
+    let parser = (program.parser)();
+    let more = [args.flags.clone(), args.output_words()].concat();
+    let shown = path.display().to_string();
+    if args.dry_run {
+        // Values of the environment may be secrets: they are shown as they are written.
+        let words = scenario::words(text, path, &more, &parser).map_err(usage)?;
+        let words: Vec<String> = words.iter().map(|word| shown_word(word)).collect();
+        print_out(&format!("plimsoll {}\n", words.join(" ")))?;
+        return Ok(exit::FINE);
     }
+    let text = toml_text::expanded(text, &shown).map_err(usage)?;
+    let words = scenario::words(&text, path, &more, &parser).map_err(usage)?;
+    (program.run_words)(&words).with_context(|| shown)
+}
+
+/// A word of a command line as it may be shown: secrets are left out.
+fn shown_word(word: &str) -> String {
+    let one = |headers, targets| Scenario { headers, targets, ..Scenario::default() };
+    let shown = match word.strip_prefix("--header=") {
+        Some(header) => {
+            let shown = one(vec![header.to_owned()], Vec::new()).without_secrets();
+            format!("--header={}", shown.headers.concat())
+        }
+        None => one(Vec::new(), vec![word.to_owned()]).without_secrets().targets.concat(),
+    };
+    quoted(&shown)
 }

@@ -1,4 +1,4 @@
-//! Whose processes and files an engine's are, where it refuses to be root's.
+//! User whose processes and files an engine's are, if the engine does not run as root.
 
 use anyhow::Result;
 use plimsoll_job::usage::usage;
@@ -73,7 +73,7 @@ impl Account {
             };
             if about.mode() & bit == 0 {
                 return Err(usage(format!(
-                    "--data {}: PostgreSQL does not run as root but as '{}', to whom {} is closed; \
+                    "--data {}: PostgreSQL runs as user '{}' instead of root, and that user cannot enter {}; \
                      name a folder below /var/tmp, or leave --data out",
                     path.display(),
                     self.name,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The names that a server on loopback goes by.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Where the files are.
+/// Paths of the certificate files.
 pub struct Certificates {
     /// The certificate of the authority, for clients.
     pub authority: PathBuf,

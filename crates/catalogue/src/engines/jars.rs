@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// The file by which a folder is known as a whole installation of ours: what was installed.
+/// The file by which a folder is known as a whole installation of plimsoll: what was installed.
 const STAMP: &str = "installed-by-plimsoll.txt";
 /// Free space that an installation asks for, bytes: jars, Maven's own copy of them, and the archive of classes.
 const ROOM_BYTES: u64 = 300_000_000;
@@ -36,8 +36,8 @@ const SHARED_SOURCE: (&str, &str) =
     ("Loopback.java", include_str!("../../../../engines/Loopback.java"));
 const LOGGING: (&str, &str) =
     ("log4j2.properties", include_str!("../../../../engines/log4j2.properties"));
-/// Where a search engine finds the settings of its logging. The log ends with the process, after what the node says
-/// while it closes; a hook of its own could end it before.
+/// Option with which a search engine finds the settings of its logging. The log ends with the process, after what
+/// the node says while it closes; a hook of its own could end it before.
 const LOGGING_OPTIONS: [&str; 4] = [
     "-Dlog4j2.shutdownHookEnabled=false",
     "-Dlog4j2.disable.jmx=true",
@@ -58,23 +58,23 @@ pub struct JarEngine {
     pub name: &'static str,
     /// The version that is installed.
     pub version: &'static str,
-    /// What is fetched, with all it needs.
+    /// Artifacts to fetch, including dependencies.
     pub artifacts: &'static [Artifact],
     /// The oldest and the newest Java it runs on.
     pub java: (u32, u32),
     /// The class of the launcher.
     pub launcher: &'static str,
-    /// Files of ours in its folder, by name and text; those in Java become classes beside its jars.
+    /// Files of plimsoll in its folder, by name and text; those in Java become classes beside its jars.
     pub files: &'static [(&'static str, &'static str)],
-    /// What Java is told besides; `{folder}` is where the engine is.
+    /// Further Java options; `{folder}` is where the engine is.
     pub options: &'static [&'static str],
-    /// A class that is run once when all else is in place, and what it is told.
+    /// A class that is run once when all else is in place, and what it is reported.
     pub prepare: &'static [&'static str],
     /// SHA-256 and name of every jar.
     pub checksums: &'static str,
     /// The scheme of its address.
     pub scheme: &'static str,
-    /// What the launcher calls the port.
+    /// Name of the launcher's option for the port.
     pub port: &'static str,
 }
 
@@ -142,12 +142,12 @@ impl JarEngine {
         Ok(engines_home()?.join(format!("{}-{}", self.name, self.version)))
     }
 
-    /// What Java is told of an engine in this folder.
+    /// Returns the Java options of an engine in this folder.
     pub fn java_options(&self, folder: &str) -> Vec<String> {
         self.options.iter().map(|option| option.replace("{folder}", folder)).collect()
     }
 
-    /// What a whole installation of this engine by this program holds.
+    /// Returns the stamp of a complete installation of this engine by this program.
     fn stamp(&self) -> String {
         let mut all = self.checksums.to_owned();
         for (name, text) in self.files.iter().chain([&SHARED_SOURCE]) {
@@ -196,7 +196,7 @@ pub fn class_path(folder: &Path) -> Result<String> {
 /// Installs an engine, unless this version of it is there.
 ///
 /// # Errors
-/// Whatever is missing, in one line.
+/// The missing files, in one line.
 pub fn install(engine: &JarEngine, force: bool) -> Result<Installed> {
     let folder = engine.folder()?;
     let home = engines_home()?;
@@ -285,7 +285,7 @@ fn unfinished(home: &Path, engine: &JarEngine) -> Vec<PathBuf> {
     entries.flatten().filter(is_one).map(|entry| entry.path()).collect()
 }
 
-/// Removes them. Who holds the lock knows that those who made them are gone; one of them may have had the number that this
+/// Removes them. The holder of the lock knows that those who made them are gone; one of them may have had the number that this
 /// process has, and its half of a jar would be taken for a whole one.
 fn remove_unfinished(home: &Path, engine: &JarEngine) -> Result<()> {
     for path in unfinished(home, engine) {
@@ -321,7 +321,7 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Whether an open file is the one of this name.
+/// Returns true if an open file is the one of this name.
 fn is_at(file: &File, path: &Path) -> bool {
     let own = file.metadata().map(|about| (about.dev(), about.ino()));
     let there = path.metadata().map(|about| (about.dev(), about.ino()));

@@ -6,7 +6,7 @@ use plimsoll_job::usage::usage;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How Java comes to a machine.
+/// The way Java comes to a machine.
 const INSTALL: &str = "apt-get install default-jdk-headless";
 
 /// A Java that an engine can use.
@@ -98,7 +98,7 @@ fn version(java: &Path) -> Result<u32> {
     // The first quoted word of a line such as: openjdk version "17.0.15" 2025-04-15
     let text = String::from_utf8_lossy(&said.stderr);
     text.split('"').nth(1).and_then(feature_version).ok_or_else(|| {
-        usage(format!("{shown} -version tells no version; install a usual Java: {INSTALL}"))
+        usage(format!("{shown} -version prints no version; install a usual Java: {INSTALL}"))
     })
 }
 

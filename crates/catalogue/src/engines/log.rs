@@ -1,4 +1,4 @@
-//! What an engine says, kept up to a limit.
+//! Output of an engine, kept up to a limit.
 
 use anyhow::Result;
 use plimsoll_job::usage::usage;
@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often, and after which pauses, the end of streams is looked for.
+/// Number of checks for the end of the streams, and the pauses between them.
 const DRAIN_LOOKS: u32 = 200;
 const DRAIN_PAUSE: Duration = Duration::from_millis(5);
 /// Most that is kept of what an engine says, bytes.
 const KEPT_BYTES: u64 = 16 << 20;
-/// How much of its end is remembered, to say why an engine ended, bytes.
+/// Part of its end that is remembered, to say why an engine ended, bytes.
 const TAIL_BYTES: usize = 4096;
 const CUT: &[u8] = b"\n(plimsoll keeps no more than this)\n";
 
@@ -33,7 +33,7 @@ struct Inner {
 }
 
 impl EngineLog {
-    /// Begins it anew.
+    /// Begins it again.
     ///
     /// # Errors
     /// When the file cannot be made, or another process keeps its log in it.
@@ -57,7 +57,7 @@ impl EngineLog {
         })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -110,7 +110,7 @@ impl EngineLog {
         }
     }
 
-    /// The last line that tells of trouble, else the last line at all.
+    /// The last line that reports trouble, else the last line at all.
     pub fn last_words(&self) -> String {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&inner.tail);
@@ -153,6 +153,6 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"said\n");
         drop(log);
         drop(EngineLog::create(&path).unwrap());
-        assert_eq!(std::fs::read(&path).unwrap(), b"", "it begins anew");
+        assert_eq!(std::fs::read(&path).unwrap(), b"", "it begins again");
     }
 }

@@ -15,9 +15,9 @@ use std::time::Duration;
 const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies";
 /// Longest time for all jars.
 const LIMIT: Duration = Duration::from_secs(1800);
-/// How long Maven may take to end when it is asked to.
+/// Longest time that Maven may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What Maven says when there is no way to its repository.
+/// Messages of Maven if it cannot reach its repository.
 const UNREACHABLE: [&str; 10] = [
     "Unknown host",
     "Name or service not known",
@@ -75,7 +75,7 @@ pub fn fetch(maven: &Path, engine: &JarEngine, work: &Path) -> Result<()> {
     }
 }
 
-/// Why Maven failed, in one line.
+/// Reason why Maven failed, in one line.
 fn complaint(name: &str, said: &str) -> String {
     let line = said.lines().map(str::trim).find(|line| line.contains("ERROR")).unwrap_or_default();
     let line = line.trim_start_matches("[ERROR]").split(" -> [Help").next().unwrap_or_default();

@@ -39,13 +39,13 @@ pub enum Engine {
     Voltdb,
 }
 
-/// What `list` and `info` tell of an engine.
+/// State of an engine as `list` and `info` print it.
 pub struct EngineState {
     /// The version that is installed, or that would be.
     pub version: String,
-    /// Where it is, when it is there.
+    /// Folder of the installation, if there is one.
     pub place: Option<PathBuf>,
-    /// What it takes on the disk, bytes, when plimsoll has put it there.
+    /// Size on the disk, bytes, if plimsoll installed it.
     pub bytes: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// What it is.
+    /// Returns a description for `list` and `info`.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
@@ -123,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// Whether and where it is there.
+    /// Returns the state of the installation and its folder.
     #[must_use]
     pub fn state(self) -> EngineState {
         match self.jars() {

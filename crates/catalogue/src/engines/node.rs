@@ -27,7 +27,7 @@ const ADDRESSES: [&str; 3] = ["network.", "http.", "transport."];
 /// Longest first start, and longest end of it: it writes the archive of classes then.
 const FIRST_START: Duration = Duration::from_secs(300);
 
-/// What the command line says of a node.
+/// Command-line options of a node.
 pub struct NodeServe<'a> {
     /// The engine.
     pub engine: Engine,
@@ -37,19 +37,19 @@ pub struct NodeServe<'a> {
     pub data: Option<&'a Path>,
     /// The file that keeps what it says.
     pub log: Option<&'a Path>,
-    /// Where the ready line goes, too.
+    /// File for a copy of the ready line.
     pub ready_file: Option<&'a Path>,
     /// Its heap.
     pub heap: Size,
     /// Settings of its own, `name=value`, as the user gave them.
     pub settings: &'a [String],
-    /// What its launcher is told besides.
+    /// Additional arguments of its launcher.
     pub arguments: &'a [String],
-    /// Whether it really answers at a port on which it listens: yes, or not yet.
+    /// True if it really answers at a port on which it listens: yes, or not yet.
     pub answers: &'a dyn Fn(u16) -> bool,
 }
 
-/// Runs a node until somebody stops it.
+/// Runs a node until the user stops it.
 ///
 /// # Errors
 /// Java or the engine is missing, the port is in use, or the engine ends by itself.
@@ -168,7 +168,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
     command.spawn().with_context(|| format!("starting {}", command.get_program().to_string_lossy()))
 }
 
-/// What the launcher says first; everything else of what it says goes to the log.
+/// Receives the launcher's first line; everything else of what it says goes to the log.
 fn first_line(child: &mut Child, log: &EngineLog) -> Result<Receiver<String>> {
     let stdout = child.stdout.take().context("its stdout")?;
     log.follow(child.stderr.take().context("its stderr")?);
@@ -179,7 +179,7 @@ fn first_line(child: &mut Child, log: &EngineLog) -> Result<Receiver<String>> {
 }
 
 /// Hands on what the launcher says, and puts all else into the log, until the stream ends. Bytes that are no text end nothing:
-/// a pipe that nobody empties would stop the engine.
+/// a pipe that no one empties would stop the engine.
 fn sort_out(stdout: impl Read, log: &EngineLog, sender: &Sender<String>) {
     for line in BufReader::new(stdout).split(b'\n') {
         let Ok(line) = line else { break };

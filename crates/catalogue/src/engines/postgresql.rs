@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// The variable that names the folder of PostgreSQL's programs.
 const BIN: &str = "PLIMSOLL_POSTGRES_BIN";
-/// How PostgreSQL comes to a machine.
+/// The way PostgreSQL comes to a machine.
 const INSTALL: &str = "apt-get install postgresql";
 /// Oldest version whose extensions a role without privileges may create (`pg_trgm`).
 const OLDEST: u32 = 13;
@@ -35,7 +35,7 @@ const ROOM_BYTES: u64 = 200_000_000;
 const ROLE: &str = "plimsoll";
 /// The account that clusters of the distribution have.
 const ACCOUNT: &str = "postgres";
-/// How long one try to log in may take.
+/// Longest time that one try to log in may take.
 const TRY: Duration = Duration::from_secs(2);
 
 /// PostgreSQL's programs.
@@ -46,7 +46,7 @@ pub struct Found {
     pub version: String,
 }
 
-/// How the role proves who it is.
+/// The way the role proves who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Method {
     /// Not at all: whoever reaches the port on this machine may use the database.
@@ -60,7 +60,7 @@ pub enum Method {
     Password,
 }
 
-/// When a transaction is acknowledged.
+/// Time at which a transaction is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[allow(missing_docs, reason = "a comment here would be a line of --help")]
 pub enum Durability {
@@ -80,7 +80,7 @@ impl Method {
     }
 }
 
-/// What the command line says of a cluster.
+/// Command-line options of a cluster.
 pub struct ClusterServe<'a> {
     /// Its port; 0 is any.
     pub port: u16,
@@ -88,13 +88,13 @@ pub struct ClusterServe<'a> {
     pub data: Option<&'a Path>,
     /// The file that keeps what it says.
     pub log: Option<&'a Path>,
-    /// Where the ready line goes, too.
+    /// File for a copy of the ready line.
     pub ready_file: Option<&'a Path>,
-    /// When a transaction is acknowledged.
+    /// Time at which a transaction is acknowledged.
     pub durability: Durability,
-    /// How its role logs in.
+    /// The way its role logs in.
     pub method: Method,
-    /// Whether it speaks TLS to clients that want it.
+    /// True if it speaks TLS to clients that want it.
     pub tls: bool,
     /// Settings of its own, `name=value`.
     pub settings: &'a [String],
@@ -153,7 +153,7 @@ fn distributed() -> Option<PathBuf> {
     found.flatten().filter(|bin| bin.join("initdb").is_file()).max_by_key(version)
 }
 
-/// Runs a cluster until somebody stops it.
+/// Runs a cluster until the user stops it.
 ///
 /// # Errors
 /// PostgreSQL is missing, the port is in use, the data is not its, or it ends by itself.
@@ -196,7 +196,7 @@ pub fn serve_cluster(serve: &ClusterServe<'_>) -> Result<u8> {
     })
 }
 
-/// The password of the environment, where one is needed: on the command line everybody could read it.
+/// The password of the environment, where one is needed: on the command line every user could read it.
 fn password(method: Method) -> Result<Option<String>> {
     if method == Method::Trust {
         return Ok(None);
@@ -251,7 +251,7 @@ fn server_settings(serve: &ClusterServe<'_>, port: u16) -> Vec<String> {
         .collect()
 }
 
-/// Whether the role can log in and is answered.
+/// Returns true if the role can log in and is answered.
 fn answers(protocol: &Postgres, tls: Option<&Tls>, port: u16) -> bool {
     let target = Target::resolve("127.0.0.1", port);
     let mut request = Request::default();
@@ -273,7 +273,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// One of PostgreSQL's programs, run by whom the files belong to; `at_our_end` is the signal that it gets when
+    /// One of PostgreSQL's programs, run by the owner of the files; `at_our_end` is the signal that it gets when
     /// this process dies.
     fn program(&self, name: &str, at_our_end: Signal) -> Command {
         let mut command = ends_with_us(self.found.bin.join(name), at_our_end);

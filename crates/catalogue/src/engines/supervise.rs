@@ -16,20 +16,20 @@ use std::process::Child;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How long an engine may take until it answers: one that recovers its data takes a while.
+/// Longest time that an engine may take until it answers: one that recovers its data takes a while.
 const READY_WITHIN: Duration = Duration::from_secs(300);
 /// Pause between two looks at an engine that starts.
 const STARTING_LOOK: Duration = Duration::from_millis(20);
-/// How long it may take to end in order; whoever waits for `serve` itself waits 10 s.
+/// Longest time that it may take to shut down cleanly; whoever waits for `serve` itself waits 10 s.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// What `serve` says of any engine.
+/// Options of `serve` for any engine.
 pub struct Place<'a> {
     /// The engine's word.
     pub kind: &'a str,
     /// The scheme of its address.
     pub scheme: &'a str,
-    /// Where the ready line goes besides stdout.
+    /// File for a copy of the ready line.
     pub ready_file: Option<&'a Path>,
 }
 
@@ -121,12 +121,12 @@ fn is_temporary(path: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
 }
 
-/// How the names of engines' temporary folders begin.
+/// The way the names of engines' temporary folders begin.
 const TEMPORARY: &str = "plimsoll-engine-";
 
 /// The folder of an engine's data: the user's own, or one that goes when the engine goes.
 pub struct DataFolder {
-    /// Where it is, from the root.
+    /// Absolute path.
     pub path: PathBuf,
     temporary: Option<TempDir>,
 }
@@ -148,16 +148,16 @@ impl DataFolder {
         Ok(Self { path, temporary: None })
     }
 
-    /// Whether it goes.
+    /// Returns true if it goes.
     pub const fn is_temporary(&self) -> bool {
         self.temporary.is_some()
     }
 }
 
-/// Makes sure that nobody listens on the port; 0 is any free one, which is found and given back.
+/// Makes sure that nothing listens on the port; 0 is any free one, which is found and given back.
 ///
 /// # Errors
-/// When somebody does.
+/// When someone does.
 pub fn free_port(port: u16) -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", port)).map_err(|error| {
         usage(format!(

@@ -1,4 +1,4 @@
-//! `plimsoll serve voltdb`: VoltDB's server for the community, with the schema of voter and procedures of ours.
+//! `plimsoll serve voltdb`: VoltDB's server for the community, with the schema of voter and procedures of plimsoll.
 
 use super::Engine;
 use super::jars::{Artifact, JarEngine};
@@ -12,12 +12,12 @@ use plimsoll_wire::volt::{Login, Request, Response, Value, Volt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Who knows the user's password.
+/// Environment variable with the user's password.
 pub const PASSWORD: &str = "VOLTDB_PASSWORD";
 /// Longest wait for a login or an answer while the database starts.
 const TRY: Duration = Duration::from_secs(5);
 
-/// A file of ours below the folder of engines.
+/// A file of plimsoll below the folder of engines.
 macro_rules! own {
     ($name:literal, $path:literal) => {
         ($name, include_str!(concat!("../../../../engines/", $path)))
@@ -27,7 +27,7 @@ macro_rules! own {
     };
 }
 
-/// What Java must let the database into.
+/// Java packages that must be opened to the database.
 const OPENED: [&str; 8] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.lang.invoke=ALL-UNNAMED",
@@ -40,7 +40,7 @@ const OPENED: [&str; 8] = [
 ];
 
 /// VoltDB, the last version whose server is in Maven's repository. Its own package of jars names no others, so that
-/// what it needs is named here.
+/// all that it needs is named here.
 pub const VOLTDB: JarEngine = JarEngine {
     name: "voltdb",
     version: "10.1.1",
@@ -96,7 +96,7 @@ pub const VOLTDB: JarEngine = JarEngine {
     port: "port",
 };
 
-/// What the command line says of the database.
+/// Command-line options of the database.
 pub struct DatabaseServe<'a> {
     /// Port of its protocol; 0 is any.
     pub port: u16,
@@ -106,17 +106,17 @@ pub struct DatabaseServe<'a> {
     pub data: Option<&'a Path>,
     /// The file that keeps what it says.
     pub log: Option<&'a Path>,
-    /// Where the ready line goes, too.
+    /// File for a copy of the ready line.
     pub ready_file: Option<&'a Path>,
     /// Java's heap; what is in the tables comes on top.
     pub heap: Size,
     /// Partitions, each with a thread.
     pub partitions: u16,
-    /// The only one who may log in, with the password in the environment; without, everybody may.
+    /// The only one who may log in, with the password in the environment; without, every user may.
     pub user: Option<&'a str>,
 }
 
-/// Runs the database until somebody stops it.
+/// Runs the database until the user stops it.
 ///
 /// # Errors
 /// Java or the database is missing, a port is in use, a user without a password, or it ends by itself.
@@ -156,7 +156,7 @@ fn login(user: Option<&str>, password: Option<&str>) -> Result<Login> {
     Ok(Login::new(user, password))
 }
 
-/// Whether it takes a login and answers, and its cluster runs.
+/// Returns true if it takes a login and answers, and its cluster runs.
 fn answers(login: &Login, port: u16) -> bool {
     let target = Target::resolve("127.0.0.1", port);
     let asked =

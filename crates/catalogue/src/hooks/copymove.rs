@@ -23,7 +23,7 @@ pub struct Options {
 pub struct CopyMove {
     options: Options,
     taken: usize,
-    /// What was moved: where it was, and where it is until the record has it.
+    /// Moved files: original path, and path until the record has them.
     moved: Vec<(PathBuf, PathBuf)>,
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub struct CpuLimit {
     processors: CpuSet,
-    /// Whether they may be used at all.
+    /// True if they may be used at all.
     usable: bool,
 }
 

@@ -22,7 +22,7 @@ pub struct Wanted {
 
 pub struct Files {
     wanted: Vec<Wanted>,
-    /// What was made here, and so may be deleted.
+    /// Files created here, which may therefore be deleted.
     made: Vec<Wanted>,
 }
 
@@ -93,6 +93,6 @@ mod tests {
         let lost =
             json!([{"type": "dir", "path": path("a")}, {"type": "file", "path": path("no/x")}]);
         assert!(Files::new(serde_json::from_value(lost).unwrap()).before(dir.path()).is_err());
-        assert!(!path("a").exists(), "what was made before it failed is gone too");
+        assert!(!path("a").exists(), "a file made before it failed is gone too");
     }
 }

@@ -61,7 +61,7 @@ impl HookSpec {
 pub struct SeriesFile {
     /// Its name in the folder of hooks.
     pub name: String,
-    /// How to read it.
+    /// Form in which to read it.
     pub form: SeriesForm,
 }
 
@@ -96,7 +96,7 @@ trait Hook {
         Vec::new()
     }
 
-    /// What did not work in the course of it, beside what `before` and `after` tell.
+    /// Problems during the hook, besides those that `before` and `after` return.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -185,7 +185,7 @@ struct Running {
 pub struct Hooks {
     running: Vec<Running>,
     folder: PathBuf,
-    /// Whether a record holds the files.
+    /// True if a record holds the files.
     kept: bool,
 }
 
@@ -203,7 +203,7 @@ impl Hooks {
         Ok(Self { running, folder: folder.to_owned(), kept: false })
     }
 
-    /// Begins all, in order, or as many as begin before somebody stops this process. What fails is told on stderr
+    /// Begins all, in order, or as many as begin before the user stops this process. A failure is printed on stderr
     /// and kept for the record.
     pub fn before(&mut self) {
         for one in &mut self.running {
@@ -323,7 +323,7 @@ impl Running {
 
 /// Moves a folder's content; across file systems by copying.
 fn move_all(from: &Path, to: &Path) -> Result<(), String> {
-    let shown = |error: std::io::Error| format!("files stay in {}: {error}", from.display());
+    let shown = |error: std::io::Error| format!("files remain in {}: {error}", from.display());
     if std::fs::read_dir(from).map_err(shown)?.next().is_none() {
         return std::fs::remove_dir(from).map_err(shown);
     }

@@ -29,7 +29,7 @@ const MEMORY: [&str; 10] = [
 pub struct Monitor {
     /// Seconds between two samples.
     interval: u16,
-    /// Whether it runs.
+    /// True if it runs.
     enabled: bool,
     /// `memstat`: more names of /proc/meminfo. `netstat`: more counters, such as `TcpExt.ListenOverflows`.
     additional_counters: Vec<String>,
@@ -257,7 +257,7 @@ fn frequency(path: &Path, what: &str, monitor: &Monitor) -> Result<Sampler, Stri
         .collect();
     files.sort();
     if files.is_empty() {
-        return Err(format!("this machine does not tell {what}"));
+        return Err(format!("this machine does not report {what}"));
     }
     let columns: Vec<String> = files.iter().map(|(number, _)| format!("cpu{number}_kHz")).collect();
     csv(path, &columns, monitor.every(), move || {

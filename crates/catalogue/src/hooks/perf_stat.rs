@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// What is made of its output.
+/// File made from its output.
 pub const FILE: &str = "perf-stat.csv";
 const RAW: &str = "perf-stat.raw";
 const EVENTS: [&str; 6] = [
@@ -20,7 +20,7 @@ const EVENTS: [&str; 6] = [
     "context-switches",
     "cpu-migrations",
 ];
-/// How long it may take to fail at once: no rights, no counters, no such event.
+/// Longest time that it may take to fail at once: no rights, no counters, no such event.
 const FAILS_WITHIN: Duration = Duration::from_millis(400);
 
 /// A running `perf stat`.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 const DAY_S: f64 = 86_400.0;
 
-/// What is left of a file of samples.
+/// Remainder of a file of samples.
 pub struct Cut {
     /// Name of the file with the samples inside the window, `*_measured.csv`.
     pub name: String,

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-/// What the commands said.
+/// File with the output of the commands.
 const FILE: &str = "shell.txt";
 
 #[derive(Clone, Debug, Deserialize)]
@@ -34,7 +34,7 @@ impl Default for Options {
 
 pub struct Shell {
     options: Options,
-    /// Where `cd` has led; the commands of a hook share it as if they were one script.
+    /// Folder that `cd` has led to; the commands of a hook share it as if they were one script.
     place: PathBuf,
 }
 
@@ -59,7 +59,7 @@ impl Shell {
         if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
     }
 
-    /// Runs one command to its end or its limit, or until somebody stops this process where it `listens`.
+    /// Runs one command to its end or its limit, or until the user stops this process where it `listens`.
     fn one(&self, command: &str, folder: &Path, listens: bool) -> Result<(), String> {
         let shown = |error: std::io::Error| format!("'{command}': {error}");
         let path = folder.join(FILE);

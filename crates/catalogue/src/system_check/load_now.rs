@@ -1,11 +1,11 @@
-//! What other programs, and other machines on the same hardware, take: seen over one second.
+//! CPU time that other programs, and other machines on the same hardware, take: measured over one second.
 
 use super::Check;
 use plimsoll_core::clock::now_ns;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long is looked.
+/// Duration of the measurement.
 const LOOK: Duration = Duration::from_secs(1);
 /// Most of the machine's time that a hypervisor may take, %.
 const STEAL_MAX_PCT: f64 = 1.0;
@@ -16,7 +16,7 @@ const NAMED_MAX: usize = 3;
 
 /// One reading of the machine.
 struct Reading {
-    /// user, nice, system, idle, iowait, irq, softirq, steal; empty when it is not told.
+    /// user, nice, system, idle, iowait, irq, softirq, steal; empty when it is unknown.
     ticks: Vec<u64>,
     /// Ticks and name of each process.
     processes: BTreeMap<u32, (u64, String)>,

@@ -1,4 +1,4 @@
-//! What in a machine's setting disturbs measurements: each thing good, bad or unknown, with why and what to do.
+//! Settings of a machine that disturb measurements: each thing good, bad or unknown, with why and what to do.
 
 mod load_now;
 mod settings;
@@ -6,7 +6,7 @@ mod settings;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How a thing stands.
+/// The way a thing stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -35,13 +35,13 @@ impl State {
 pub struct Check {
     /// Its name.
     pub name: &'static str,
-    /// How it stands.
+    /// The way it stands.
     pub state: State,
-    /// What was found.
+    /// Value found.
     pub found: String,
-    /// Why it matters.
+    /// Reason why it matters.
     pub why: &'static str,
-    /// The command that mends it, when it is bad.
+    /// The command that fixes it, when it is bad.
     pub fix: Option<String>,
 }
 

@@ -114,7 +114,7 @@ fn smt(root: &Root) -> Check {
     )
 }
 
-/// How many processors a list such as `0,32` or `0-1` names.
+/// Number of processors that a list such as `0,32` or `0-1` names.
 fn siblings(list: &str) -> usize {
     let part = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -124,7 +124,7 @@ fn siblings(list: &str) -> usize {
     list.split(',').filter_map(part).sum()
 }
 
-/// `None` is no limit.
+/// `None` is unlimited.
 fn open_files(soft: Option<u64>, hard: Option<u64>) -> Check {
     let shown =
         |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
@@ -196,7 +196,7 @@ fn huge_pages(root: &Root) -> Check {
     )
 }
 
-/// CPU time a second that the control group of this process, or one above it, allows; `None` is no limit.
+/// CPU time a second that the control group of this process, or one above it, allows; `None` is unlimited.
 fn quota_cpus(root: &Root) -> Option<Option<f64>> {
     let groups = root.read("proc/self/cgroup")?;
     let mut least: Option<f64> = None;

@@ -14,7 +14,8 @@ const EXAMPLES: &str = "\
 Examples:
   A published table, and your own:
     plimsoll search --import published.md
-    plimsoll compare runs/20261122T101500.000Z-search-1a2b3c4d runs/20261122T103000.000Z-search-5e6f7a8b
+    plimsoll compare runs/20261122T101500.000Z-search-1a2b3c4d \\
+      runs/20261122T103000.000Z-search-5e6f7a8b
   Before and after a change, for a program:
     plimsoll compare runs/BEFORE runs/AFTER --format json
 

@@ -32,17 +32,38 @@ pub struct CorpusArgs {
     what: What,
 }
 
+const INFO_EXAMPLES: &str = "\
+Examples:
+  The bundled text:                     plimsoll corpus info
+  A text of your own:                   plimsoll corpus info --source ndjson:documents.ndjson";
+
+const WRITE_EXAMPLES: &str = "\
+Examples:
+  The bundled text, to look at:         plimsoll corpus write | head -n 1
+  100 documents, as requests that ingest them into Vespa:
+    plimsoll corpus write --limit 100 --format feed --out feed.ndjson
+  10 MB of synthetic text, with the counts of the words that are planted in it:
+    plimsoll corpus write --source synthetic --size 10MB --out corpus.ndjson --manifest truth.json";
+
+const QUERIES_EXAMPLES: &str = "\
+Examples:
+  200 queries of each of six kinds:     plimsoll corpus queries --each 200 --out queries.ndjson
+  For vespa-fbench, as GET requests:    plimsoll corpus queries --format get --out queries.txt";
+
 #[derive(Subcommand, Debug)]
 enum What {
     /// Print name, size, licence and origin.
+    #[command(after_help = INFO_EXAMPLES)]
     Info(SourceArgs),
     /// Write the documents as NDJSON.
+    #[command(after_help = WRITE_EXAMPLES)]
     Write(WriteArgs),
     /// Write queries made of words of the text, tagged by class.
+    #[command(after_help = QUERIES_EXAMPLES)]
     Queries(QueryArgs),
 }
 
-/// Which text.
+/// Source of the text.
 #[derive(Args, Debug)]
 pub struct SourceArgs {
     /// bundled, debian, synthetic, or ndjson:FILE.
@@ -164,7 +185,7 @@ fn write(args: &WriteArgs) -> Result<u8> {
     let corpus = args.source.open()?;
     if let Some(path) = &args.manifest {
         let truth = corpus.synthetic().map(|synthetic| synthetic.truth()).ok_or_else(|| {
-            usage("--manifest: only a synthetic text knows what is planted in it")
+            usage("--manifest: only a synthetic text has planted words; use --source synthetic")
         })?;
         let text = serde_json::to_string_pretty(&truth)?;
         std::fs::write(path, text + "\n")

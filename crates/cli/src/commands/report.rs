@@ -1,4 +1,4 @@
-//! `plimsoll report`: run records, printed again, and what several runs of a job say together.
+//! `plimsoll report`: prints run records, and summaries over several runs of a job.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -19,41 +19,43 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   The newest run, as text:        plimsoll report
-  A run by its id:                plimsoll report 1a2b3c4d
-  A run of your choice, as JSON:  plimsoll report runs/20261121T203250.123Z-load-1a2b3c4d --format json
+  A run by the start of its id:   plimsoll report 1a2b
+  A run by its folder, as JSON:
+    plimsoll report runs/20261121T203250.123Z-load-1a2b3c4d --format json
   As vespa-fbench prints it:      plimsoll report --format fbench
-  For a build server, with what it must say:
+  For a build server, with an assertion; with the exit code of the run:
     plimsoll report --format junit --assert 'global failed.percent is 0%'
+    plimsoll report --exit-code
   As DCPerf's benchpress does:    plimsoll report feedsim_mini --format benchpress
   All runs of a job, median and spread; several jobs, with the geometric mean of their scores:
     plimsoll report feedsim_mini --all
     plimsoll report fbench feedsim_mini --all --format json
 
 Exit codes: 0 printed, 2 an assertion of --assert does not hold; with --exit-code that of the run itself.
+'plimsoll runs' lists the ids.
 
-A run that was killed can be reported too: everything up to its last whole second is there, marked partial.";
+A killed run can be reported too: it has everything up to its last whole second, and is marked partial.";
 
-/// Print run records again: text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON; the history of a job.
+/// Print a recorded run as text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON, or the history of a job.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
-    /// Folders or ids of runs, or names of jobs; the newest run under --runs when left out.
+    /// Folders or ids of runs (the first 4 digits will do), or names of jobs [default: the newest run under --runs].
     #[arg(value_name = "RUN|JOB")]
     runs_or_jobs: Vec<String>,
-    /// All runs of the jobs, not only the newest of each; without a name, of every job there is.
+    /// Report all runs of the jobs, not only the newest of each; without a name, of every job.
     #[arg(long)]
     all: bool,
     /// Folder of run records.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// What to print.
+    /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// What the record must say, in the place of what was asserted when it was made; exit code 2 when it does not. May be
-    /// repeated.
+    /// Assertion on the record, instead of those of its run; exit code 2 if it fails; may be repeated.
     #[arg(long = "assert", value_name = "ASSERTION")]
     assertions: Vec<Assertion>,
-    /// End with the exit code that the run itself had; without it, 0 when the record could be printed.
+    /// Return the exit code of the run itself, instead of 0 if the record could be printed.
     #[arg(long)]
     exit_code: bool,
 }
@@ -83,7 +85,7 @@ impl Job for ReportArgs {
 fn run(args: &ReportArgs) -> Result<u8> {
     let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
     let past = || past_runs(&args.runs).map(all_but_unreadable).unwrap_or_default();
-    let by_id = with_ids(&args.runs_or_jobs, &args.runs);
+    let by_id = with_ids(&args.runs_or_jobs, &args.runs)?;
     let (text, code) = match by_id.as_slice() {
         [] if args.all => history(args, &all_but_unreadable(past_runs(&args.runs)?))?,
         [] => one(args, &latest(&args.runs)?)?,
@@ -111,23 +113,62 @@ fn all_but_unreadable(past: Past) -> Vec<PastRun> {
     past.runs
 }
 
-/// The words that name runs, with ids of runs as `report --all` prints them made folders.
-fn with_ids(words: &[String], runs: &Path) -> Vec<String> {
-    let is_id = |word: &str| word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    if !words.iter().any(|word| is_id(word)) {
-        return words.to_owned();
+/// Fewest digits of an id that name a run.
+const ID_DIGITS_MIN: usize = 4;
+/// Digits of a whole id.
+const ID_DIGITS: usize = 8;
+
+/// The words that name runs, with ids of runs, or their first digits, replaced by folders.
+///
+/// # Errors
+/// If no run or several runs have an id that begins so.
+fn with_ids(words: &[String], runs: &Path) -> Result<Vec<String>> {
+    let catalogue = names();
+    let may_be_id = |word: &str| {
+        (ID_DIGITS_MIN..=ID_DIGITS).contains(&word.len())
+            && word.bytes().all(|b| b.is_ascii_hexdigit())
+            && !catalogue.contains(&word)
+            && !Path::new(word).exists()
+    };
+    if !words.iter().any(|word| may_be_id(word)) {
+        return Ok(words.to_owned());
     }
     let past = past_runs(runs).map(|past| past.runs).unwrap_or_default();
+    let is_job = |word: &str| past.iter().any(|run| run.job == word);
     let folder = |word: &String| {
-        let found = past.iter().find(|run| is_id(word) && run.run_id == *word);
-        found.map_or(word.clone(), |run| run.folder.to_string_lossy().into_owned())
+        if may_be_id(word) && !is_job(word) { by_id(word, &past, runs) } else { Ok(word.clone()) }
     };
     words.iter().map(folder).collect()
 }
 
+/// The folder of the run whose id begins with `word`; the word itself if it may be the name of a job.
+fn by_id(word: &str, past: &[PastRun], runs: &Path) -> Result<String> {
+    let begin = word.to_ascii_lowercase();
+    let found: Vec<&PastRun> = past.iter().filter(|run| run.run_id.starts_with(&begin)).collect();
+    match found.as_slice() {
+        [run] => Ok(run.folder.to_string_lossy().into_owned()),
+        [] if word.bytes().any(|b| b.is_ascii_digit()) => Err(usage(format!(
+            "there is no run '{word}' in {}; 'plimsoll runs' lists the ids",
+            runs.display()
+        ))),
+        [] => Ok(word.to_owned()),
+        several => {
+            let ids: Vec<String> = several
+                .iter()
+                .map(|run| format!("{} ({}, {})", run.run_id, run.job, run.started_at))
+                .collect();
+            Err(usage(format!(
+                "'{word}' is the beginning of {} run ids: {}; write more digits, or the folder",
+                ids.len(),
+                ids.join(", ")
+            )))
+        }
+    }
+}
+
 /// The runs of jobs; of one job without --all, its newest run.
 fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
-    let mut jobs = with_ids(&args.runs_or_jobs, &args.runs);
+    let mut jobs = with_ids(&args.runs_or_jobs, &args.runs)?;
     let mut known: Vec<&str> = names();
     known.extend(past.iter().map(|run| run.job.as_str()));
     known.sort_unstable();
@@ -149,7 +190,7 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
         return one(args, folders.next().ok_or_else(none)?);
     }
     if !args.assertions.is_empty() {
-        return Err(usage("--assert is held against one run; name its folder"));
+        return Err(usage("--assert needs a single run; name its folder"));
     }
     let text = match args.format {
         Format::Text => Ok(history.render()),
@@ -160,7 +201,7 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
             if records.is_empty() { Err(none()) } else { Ok(benchpress::render(&records)) }
         }
         Format::Csv | Format::Fbench | Format::Junit => {
-            Err(usage("--format: several runs are told as text, json or benchpress"))
+            Err(usage("--format: several runs can be printed as text, json or benchpress"))
         }
     };
     Ok((text?, exit::FINE))

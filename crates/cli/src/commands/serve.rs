@@ -8,6 +8,8 @@
 )))]
 mod absent;
 mod engine;
+#[cfg_attr(not(feature = "servers"), allow(dead_code, reason = "each server takes its part"))]
+mod examples;
 #[cfg(any(
     feature = "stations",
     feature = "ranker",
@@ -69,41 +71,50 @@ pub struct ServeArgs {
 enum Kind {
     /// A minimal HTTP server, to find the generator's own limit.
     #[cfg(feature = "stations")]
+    #[command(after_help = examples::NULL)]
     Null(stations::NullArgs),
     /// Not in this build, which lacks the feature `stations`.
     #[cfg(not(feature = "stations"))]
     Null(absent::AbsentArgs),
     /// A queueing model (M/M/k and others) with known response times.
     #[cfg(feature = "stations")]
+    #[command(after_help = examples::QUEUE)]
     Queue(stations::QueueArgs),
     /// Not in this build, which lacks the feature `stations`.
     #[cfg(not(feature = "stations"))]
     Queue(absent::AbsentArgs),
     /// A real search engine with Vespa's query and document APIs and Elasticsearch's.
     #[cfg(any(feature = "vespa", feature = "elastic"))]
+    #[command(after_help = examples::SEARCH)]
     Search(search::SearchArgs),
     /// Not in this build, which lacks the features `vespa` and `elastic`.
     #[cfg(not(any(feature = "vespa", feature = "elastic")))]
     Search(absent::AbsentArgs),
     /// FeedSim's leaf server, rewritten: eight stages per request, by frames and by HTTP.
     #[cfg(feature = "ranker")]
+    #[command(after_help = examples::RANK)]
     Rank(rank::RankArgs),
     /// Not in this build, which lacks the feature `ranker`.
     #[cfg(not(feature = "ranker"))]
     Rank(absent::AbsentArgs),
     /// A partitioned database with VoltDB's protocol and the voter application.
     #[cfg(feature = "voterdb")]
+    #[command(after_help = examples::VOTER)]
     Voter(voter::VoterArgs),
     /// Not in this build, which lacks the feature `voterdb`.
     #[cfg(not(feature = "voterdb"))]
     Voter(absent::AbsentArgs),
     /// The real OpenSearch, one node on loopback; first: plimsoll install opensearch.
+    #[command(after_help = examples::OPENSEARCH)]
     Opensearch(NodeArgs),
     /// The real Elasticsearch, one node on loopback; first: plimsoll install elasticsearch.
+    #[command(after_help = examples::ELASTICSEARCH)]
     Elasticsearch(NodeArgs),
     /// The real PostgreSQL, a private cluster on loopback, from the distribution's package.
+    #[command(after_help = examples::POSTGRESQL)]
     Postgresql(ClusterArgs),
     /// The real VoltDB, one node on loopback with the schema of voter; first: plimsoll install voltdb.
+    #[command(after_help = examples::VOLTDB)]
     Voltdb(DatabaseArgs),
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use thiserror::Error;
 
-/// Whose figures are looked at.
+/// Requests whose figures are judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Those of the whole run.
@@ -32,7 +32,7 @@ pub enum Scope {
     Class(String),
 }
 
-/// Which of the two times of a request.
+/// Response time or service time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Time {
     /// From the intended start to the last byte.
@@ -57,7 +57,7 @@ pub enum Point {
     Percentile(f64),
 }
 
-/// Which requests are counted.
+/// Requests that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// All that were due.
@@ -68,20 +68,20 @@ pub enum Which {
     Failed,
 }
 
-/// What is looked at.
+/// Figure that is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
     /// A time, ms.
     Time(Time, Point),
-    /// How many requests.
+    /// Number of requests.
     Count(Which),
-    /// Which share of all requests, percent.
+    /// Share of all requests, percent.
     Percent(Which),
     /// Successful requests per second.
     Rate,
 }
 
-/// What it must be. Values are in the metric's own unit: ms, percent, per second, or a count.
+/// Condition on the figure. Values are in the metric's own unit: ms, percent, per second, or a count.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// Less than this.
@@ -107,11 +107,11 @@ pub enum Condition {
 /// One assertion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assertion {
-    /// Whose figures.
+    /// Requests whose figures are judged.
     pub scope: Scope,
-    /// Which figure.
+    /// Figure that is judged.
     pub metric: Metric,
-    /// What it must be.
+    /// Condition on the figure.
     pub condition: Condition,
 }
 

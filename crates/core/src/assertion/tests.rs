@@ -31,19 +31,19 @@ fn they_are_shown_as_they_are_read() {
 #[test]
 fn mistakes_are_told_in_one_line() {
     for (text, word) in [
-        ("", "there is nothing"),
-        ("p95 < 500ms", "'p95' is no scope"),
+        ("", "the assertion is empty"),
+        ("p95 < 500ms", "'p95' is not a scope"),
         ("global", "a metric is missing"),
         ("global p95", "a condition is missing"),
-        ("global speed < 5", "'speed' is no metric"),
-        ("global p0 < 5ms", "no percentile"),
+        ("global speed < 5", "'speed' is not a metric"),
+        ("global p0 < 5ms", "not a percentile"),
         ("global p95 < 500", "has no unit"),
-        ("global p95 < fast", "no duration"),
-        ("global p95 ~ 5ms", "is no condition"),
+        ("global p95 < fast", "not a duration"),
+        ("global p95 ~ 5ms", "is not a condition"),
         ("global failed.percent < 101%", "more than 100"),
-        ("global rate > -1", "is no number"),
+        ("global rate > -1", "is not a number"),
         ("global rate between 5 and 3", "above the upper"),
-        ("global rate deviates 5 by x", "no share"),
+        ("global rate deviates 5 by x", "not a share"),
         ("class \"x p95 < 1s", "not closed"),
     ] {
         let message = text.parse::<Assertion>().unwrap_err().to_string();

@@ -63,7 +63,7 @@ fn metric_of(word: &str) -> Result<Metric, String> {
         if p > 0.0 && p <= 100.0 {
             return times(Point::Percentile(p));
         }
-        return Err(format!("'{word}' is no percentile; use p1 to p100"));
+        return Err(format!("'{word}' is not a percentile; use p1 to p100"));
     }
     Ok(match word {
         "requests" | "requests.count" | "all.count" => Metric::Count(Which::All),
@@ -75,7 +75,7 @@ fn metric_of(word: &str) -> Result<Metric, String> {
         "rate" => Metric::Rate,
         _ => {
             return Err(format!(
-                "'{word}' is no metric; known are min, mean, max, stddev, p95, requests, ok.count, \
+                "'{word}' is not a metric; expected min, mean, max, stddev, p95, requests, ok.count, \
                  ok.percent, failed.count, failed.percent and rate"
             ));
         }
@@ -86,7 +86,7 @@ fn metric_of(word: &str) -> Result<Metric, String> {
 fn value_of(metric: Metric, word: &str) -> Result<f64, String> {
     let number = |text: &str| {
         let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-        number.ok_or_else(|| format!("'{word}' is no number"))
+        number.ok_or_else(|| format!("'{word}' is not a number"))
     };
     match metric {
         Metric::Time(..) => {
@@ -110,7 +110,7 @@ fn share_of(word: &str) -> Result<f64, String> {
     let share = digits.parse::<f64>().ok().map(|share| share * scale);
     share
         .filter(|share| share.is_finite() && *share >= 0.0)
-        .ok_or_else(|| format!("'{word}' is no share; write 10% or 0.1"))
+        .ok_or_else(|| format!("'{word}' is not a share; write 10% or 0.1"))
 }
 
 fn condition_of(metric: Metric, words: &[&str]) -> Result<Condition, String> {
@@ -138,7 +138,7 @@ fn condition_of(metric: Metric, words: &[&str]) -> Result<Condition, String> {
         [] => return Err("a condition is missing".to_owned()),
         _ => {
             return Err(format!(
-                "'{}' is no condition; known are < <= > >= is in, 'between V and V', 'around V by D' \
+                "'{}' is not a condition; expected < <= > >= is in, 'between V and V', 'around V by D' \
                  and 'deviates V by 10%'",
                 words.join(" ")
             ));
@@ -170,9 +170,9 @@ impl FromStr for Assertion {
                 words.drain(..2);
                 Scope::Class(name.to_owned())
             }
-            [] => return Err(wrong("there is nothing".to_owned())),
+            [] => return Err(wrong("the assertion is empty".to_owned())),
             [first, ..] => {
-                let problem = format!("'{first}' is no scope; write global, each or class NAME");
+                let problem = format!("'{first}' is not a scope; write global, each or class NAME");
                 return Err(wrong(problem));
             }
         };

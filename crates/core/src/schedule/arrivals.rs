@@ -20,7 +20,7 @@ pub struct ArrivalSchedule {
     /// Arrivals of the whole that may be made.
     requests: u64,
     slice: Slice,
-    /// How many arrivals of this slice were made.
+    /// Number of arrivals of this slice that were made.
     made: u64,
     /// The next intended start, already computed.
     upcoming: Option<u64>,
@@ -37,7 +37,7 @@ struct Poisson {
     rng: Rng,
     /// Sum of the exponentials drawn so far.
     sum: f64,
-    /// How many were drawn.
+    /// The number that were drawn.
     drawn: u64,
 }
 
@@ -45,7 +45,7 @@ struct Poisson {
 #[derive(Clone, Debug)]
 struct Curve {
     pieces: Vec<Piece>,
-    /// Where the search goes on: arrivals come in order.
+    /// Position from which the search continues: arrivals come in order.
     at: usize,
 }
 
@@ -141,7 +141,7 @@ impl ArrivalSchedule {
                 Shape::Burst { size: u64::from((*size).max(1)), every_ns: *every_ns }
             }
             LoadModel::Closed { .. } | LoadModel::Users { .. } | LoadModel::PacedBurst { .. } => {
-                unreachable!("a model that waits for answers has no arrivals of its own")
+                unreachable!("a closed model has no arrivals")
             }
         };
         let mut schedule = Self {
@@ -202,7 +202,7 @@ impl ArrivalSchedule {
         self.upcoming = None;
     }
 
-    /// When a run that its number of requests ends has lasted as long as they stand for, ns: N uniform arrivals take N gaps,
+    /// Time at which a run that its number of requests ends has lasted as long as they stand for, ns: N uniform arrivals take N gaps,
     /// bursts their distance each. A Poisson process begins with a gap, so that its last arrival ends it.
     pub(super) fn spans_until_ns(&self) -> Option<u64> {
         let requests = Some(self.requests).filter(|&requests| requests < u64::MAX)?;

@@ -1,6 +1,6 @@
 //! The load model as data, and the pure machine that turns it into intended times.
 //!
-//! A schedule reads no clock: [`Schedule::next`] is told the time and answers what is due. Arrivals are
+//! A schedule reads no clock: [`Schedule::next`] is given the time and answers what is due. Arrivals are
 //! computed, not stored: a schedule that the target cannot follow costs no memory, and an arrival that is
 //! late keeps its intended time and is never dropped.
 //!
@@ -13,6 +13,7 @@ mod model;
 mod paced;
 mod think;
 mod users;
+mod written;
 
 pub use arrivals::{ArrivalSchedule, Skipped};
 pub use closed::ClosedSchedule;
@@ -23,18 +24,19 @@ pub use users::{
     Pause, PauseError, ProfileError, Stairs, USER_BYTES, UserProfile, UserSchedule, UserStep,
     UserTurn,
 };
+pub(crate) use written::time_ns;
 
 use serde::{Deserialize, Serialize};
 
-/// What is due.
+/// Next event of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A request whose intended start is `intended_ns`, at or before the time given.
     Send {
-        /// When it should have started.
+        /// Time at which it should have started.
         intended_ns: u64,
-        /// Which client of a closed model sends it; of users, the place of the one who asks, which others take after
-        /// it has left; 0 in the other models.
+        /// Client that sends it (closed model), or place of the user, which another user takes after it has left; 0
+        /// in other models.
         client: u32,
     },
     /// Nothing before this time.
@@ -51,9 +53,9 @@ pub enum Next {
 /// One of `of` equal parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
-    /// Which part, `0..of`.
+    /// Index of the slice, `0..of`.
     pub index: u32,
-    /// How many parts there are, at least 1.
+    /// Number of parts, at least 1.
     pub of: u32,
 }
 
@@ -67,7 +69,7 @@ impl Slice {
         Slice { index: self.index + self.of * index, of: self.of * of }
     }
 
-    /// How many of `total` numbered things fall into this slice.
+    /// This slice's share of `total` numbered things.
     #[must_use]
     pub fn share(self, total: u64) -> u64 {
         let (index, of) = (u64::from(self.index), u64::from(self.of));
@@ -138,7 +140,7 @@ impl Schedule {
         })
     }
 
-    /// Has users begun so much earlier than the run, ns: those are there who would be, had each answer before the start
+    /// Has users begun this much earlier than the run, ns: those are there who would be, had each answer before the start
     /// taken `answer_ns`. To be called before the first [`Schedule::next`]; makes no difference in other models.
     pub fn begin_before(&mut self, before_ns: u64, answer_ns: u64) {
         if let Schedule::Users(users) = self {
@@ -146,7 +148,7 @@ impl Schedule {
         }
     }
 
-    /// What is due at `now_ns`.
+    /// Returns the next event at `now_ns`.
     #[inline]
     pub fn next(&mut self, now_ns: u64) -> Next {
         match self {
@@ -157,8 +159,8 @@ impl Schedule {
         }
     }
 
-    /// Learns how many requests are behind at `now_ns`: those that wait in the managed queue, or those under way where
-    /// admission is direct. Bursts that wait for each other go by it; it is told before [`Schedule::next`] is asked and
+    /// Learns how many requests are behind at `now_ns`: those that wait in the managed queue, or those in flight where
+    /// admission is direct. Bursts that wait for each other go by it; it is reported before [`Schedule::next`] is asked and
     /// after what was due has been let in.
     #[inline]
     pub fn see_backlog(&mut self, backlog: u64, now_ns: u64) {
@@ -167,7 +169,7 @@ impl Schedule {
         }
     }
 
-    /// Which user has the place `client`, and which of its requests was made due last; `None` in models without users.
+    /// User that has the place `client`, and which of its requests was made due last; `None` in models without users.
     #[inline]
     #[must_use]
     pub fn user_turn(&self, client: u32) -> Option<UserTurn> {
@@ -177,7 +179,7 @@ impl Schedule {
         }
     }
 
-    /// Whether users are there who have not left; never so in models without users.
+    /// Returns true if users are there who have not left; never so in models without users.
     #[must_use]
     pub fn somebody_is_there(&self) -> bool {
         matches!(self, Schedule::Users(users) if users.present() > 0)
@@ -204,7 +206,7 @@ impl Schedule {
     }
 
     /// Takes back the request just made due: its client has nothing to send yet. [`Schedule::ended`] lets it
-    /// go on. An arrival of an open model that nobody uses is gone.
+    /// go on. An arrival of an open model that no one uses is gone.
     pub fn postpone(&mut self) {
         match self {
             Schedule::Closed(closed) => closed.postpone(),
@@ -213,7 +215,7 @@ impl Schedule {
         }
     }
 
-    /// Makes at most `most` of the arrivals that are due by `until_ns`, all at once: nobody will send them. `None` when none is,
+    /// Makes at most `most` of the arrivals that are due by `until_ns`, all at once: no one will send them. `None` when none is,
     /// and in models whose requests depend on the answers.
     pub fn skip(&mut self, until_ns: u64, most: u64) -> Option<Skipped> {
         match self {
@@ -222,13 +224,13 @@ impl Schedule {
         }
     }
 
-    /// Whether arrivals are drawn one by one.
+    /// Returns true if arrivals are drawn one by one.
     #[must_use]
     pub fn is_random(&self) -> bool {
         matches!(self, Schedule::Arrivals(arrivals) if arrivals.is_random())
     }
 
-    /// How many arrivals [`Schedule::skip`] would make in all, ones that are random up to chance.
+    /// Number of arrivals that [`Schedule::skip`] would make in all, ones that are random up to chance.
     #[must_use]
     pub fn owed(&self, until_ns: u64) -> u64 {
         match self {
@@ -237,7 +239,7 @@ impl Schedule {
         }
     }
 
-    /// When a run that its number of requests ends has lasted as long as they stand for, ns: behind the last arrival where
+    /// Time at which a run that its number of requests ends has lasted as long as they stand for, ns: behind the last arrival where
     /// arrivals have a gap behind them. `None` where nothing but the last reply ends it.
     #[must_use]
     pub fn spans_until_ns(&self) -> Option<u64> {

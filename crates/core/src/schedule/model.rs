@@ -1,33 +1,31 @@
-//! What users write: the load models.
+//! Load models as users write them.
 
 use super::think::Think;
 use super::users::{Pause, UserProfile};
+use super::written::{WrittenModel, WrittenStep};
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How load is offered.
+/// The way load is offered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "model", rename_all = "kebab-case", try_from = "WrittenModel")]
 pub enum LoadModel {
     /// `clients` users; each waits for its answer, thinks, and asks again.
     Closed {
-        /// How many.
+        /// Their number.
         clients: u32,
-        /// What a client does between an answer and its next request.
-        #[serde(default)]
+        /// Think time between an answer and its next request.
         think: Think,
         /// Time from one intended start of a client to its next, ns; 0: none. A late client catches up,
         /// so the cycle is a rate that holds.
-        #[serde(default)]
         cycle_ns: u64,
     },
     /// Requests at a constant rate, whatever the answers do.
     Open {
         /// Requests per second over the whole run.
         rate_per_s: f64,
-        /// How they follow each other.
-        #[serde(default)]
+        /// The way they follow each other.
         arrivals: Arrivals,
     },
     /// `size` requests at once, every `every_ns`.
@@ -37,43 +35,38 @@ pub enum LoadModel {
         /// From one burst to the next, ns.
         every_ns: u64,
     },
-    /// `size` requests at once; when no more than `limit` of them are behind (waiting in the managed queue, or under way
+    /// `size` requests at once; when no more than `limit` of them are behind (waiting in the managed queue, or in flight
     /// where admission is direct), `delay_ns` more, and then the next.
     PacedBurst {
         /// Requests in a burst.
         size: u32,
         /// From the moment at which the backlog has fallen to the next burst, ns; from burst to burst without a limit.
         delay_ns: u64,
-        /// How many may be behind when the delay begins, over the whole run; without it nobody looks.
-        #[serde(default)]
+        /// The number that may be behind when the delay begins, over the whole run; without it, no limit.
         limit: Option<u32>,
     },
     /// A rate that changes: steps of constant or linearly changing rate, one after the other.
     Profile {
         /// The steps, in order.
         steps: Vec<Step>,
-        /// How requests follow each other.
-        #[serde(default)]
+        /// The way requests follow each other.
         arrivals: Arrivals,
     },
     /// Users who come, ask a number of requests one after the other, and leave.
     Users {
-        /// How they come, or how many there shall be.
+        /// The way they come, or how many there must be.
         profile: UserProfile,
         /// Requests of each; 0: all of the source, once for each repeat.
-        #[serde(default)]
         requests: u32,
-        /// What a user does between an answer and its next request.
-        #[serde(default)]
+        /// Think time between an answer and its next request.
         think: Pause,
         /// Time from one intended start of a user to its next; 0: none. A user whose answer is late asks at once and
         /// catches up.
-        #[serde(default)]
         pace: Span,
     },
 }
 
-/// How requests of an open model follow each other.
+/// The way requests of an open model follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -87,7 +80,7 @@ pub enum Arrivals {
 
 /// A stretch of a [`LoadModel::Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenStep")]
 pub struct Step {
     /// Rate at its start, per second; 0 is a pause.
     pub from_per_s: f64,
@@ -187,7 +180,7 @@ impl LoadModel {
         }
     }
 
-    /// How many clients or requests may be under way at once when nothing else was asked for.
+    /// Number of clients or requests that may be in flight at once when nothing else was asked for.
     #[must_use]
     pub fn clients(&self) -> Option<u32> {
         match self {
@@ -205,7 +198,7 @@ impl LoadModel {
         }
     }
 
-    /// Whether load comes by itself, independent of the answers: requests, or users with their first ones.
+    /// Returns true if load comes by itself, independent of the answers: requests, or users with their first ones.
     #[must_use]
     pub fn is_open(&self) -> bool {
         match self {
@@ -218,13 +211,13 @@ impl LoadModel {
         }
     }
 
-    /// Whether each request has somebody who waits for its answer before going on.
+    /// Returns true if each request has someone who waits for its answer before going on.
     #[must_use]
     pub fn has_askers(&self) -> bool {
         matches!(self, LoadModel::Closed { .. } | LoadModel::Users { .. })
     }
 
-    /// Whether only the target sets the pace: everybody is there from the first moment, and asks again at once.
+    /// Returns true if only the target sets the pace: every user is there from the first moment, and asks again at once.
     #[must_use]
     pub fn is_full_speed(&self) -> bool {
         match self {

@@ -17,11 +17,11 @@ pub struct PacedSchedule {
     end_ns: u64,
     /// Requests of the whole that may be made.
     requests: u64,
-    /// How many of this slice were made.
+    /// Number made in this slice.
     made: u64,
     /// The burst being handed out.
     burst: u64,
-    /// When it is due, ns.
+    /// Time at which it is due, ns.
     due_ns: u64,
 }
 
@@ -81,7 +81,7 @@ impl PacedSchedule {
         }
     }
 
-    /// When it wants to be asked again, ns, as far as is known without looking at the backlog once more.
+    /// Time at which it wants to be asked again, ns, as far as is known without looking at the backlog once more.
     #[must_use]
     pub fn upcoming_ns(&self) -> u64 {
         if self.limit.is_some() && self.upcoming_burst() > self.burst {

@@ -1,12 +1,12 @@
-//! What a client of a closed load does between an answer and its next request.
+//! Think time of a client of a closed load.
 
 use crate::units::Span;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a client does between an answer and its next request. Read as `none`, as `as-response`, as a time with its unit
-/// (`20ms`), or as `{ fixed = NANOSECONDS }`, which is how it is written.
+/// Think time between an answer and the client's next request. Read as `none`, as `as-response`, as a time with its
+/// unit (`20ms`), or as `{ fixed = NANOSECONDS }`, which is how it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Think {

@@ -49,30 +49,30 @@ pub fn implied_ms(users: u32, per_s: f64, think_ms: f64) -> Option<f64> {
     (per_s > 0.0).then(|| (f64::from(users) * 1e3 / per_s - think_ms).max(0.0))
 }
 
-/// What was done in one half of a window.
+/// Requests of one half of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Half {
     /// Its length, s.
     pub seconds: f64,
     /// Requests that ended in it, each counted as the mean response time of its query in the whole window, s: so a half in
-    /// which dear queries came up has not done less.
+    /// which expensive queries came up has not done less.
     pub work_s: f64,
     /// Sum of the squares of these, s^2: the variance of the work where requests end independently of each other.
     pub variance_s2: f64,
 }
 
-/// How much faster the second half of a window was than the first.
+/// Speed-up of the second half of a window over the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
     /// Rate of work of the second over that of the first, less 1.
     pub share: f64,
-    /// Whether that is more than chance and more than a trifle.
+    /// True if that is more than chance and more than a trifle.
     pub is_clear: bool,
 }
 
 /// Standard errors that the halves' rates must be apart: chance alone does it to one cell of 740.
 const APART: f64 = 3.0;
-/// A gain below this is a trifle, however many requests tell of it.
+/// A gain below this is a trifle, however many requests report it.
 const GAIN_LEAST: f64 = 0.1;
 
 /// The gain of a second half over the first; none where one of them has done nothing.

@@ -48,7 +48,7 @@ impl Search<'_> {
         Err(Stop::Infeasible)
     }
 
-    /// Looks at a low rate until it is clear whether a limit is broken there, or the time for that is over. What is not
+    /// Looks at a low rate until it is clear whether a limit is broken there, or the time for that is over. A limit that is not
     /// clear then is no reason to stop; [`Self::doubt_below`] asks again at the end.
     fn breaks_at_a_low_rate(&mut self, rate_per_s: f64) -> Result<bool, Stop> {
         let most_s = (FLOOR_SHARE * self.goal.budget_s).max(self.block_s);
@@ -143,10 +143,10 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Why a line at this rate may be none: nothing shows that the limits hold well below it.
+    /// Reason why a line at this rate may be none: nothing shows that the limits hold well below it.
     pub(super) fn doubt_below(&self, rate_per_s: f64) -> Option<String> {
         if self.capacity.is_none() && self.started_over {
-            return Some("the target got faster, and was not saturated since".to_owned());
+            return Some("the target became faster, and was not saturated after that".to_owned());
         }
         let below = self.below(rate_per_s);
         let holds = match self.holds_at_per_s {
@@ -161,11 +161,13 @@ impl Search<'_> {
         let (excess, limit) = self.goal.excess(&below);
         let label = &self.goal.limits[limit].label;
         Some(if excess > 1.0 {
-            format!("{label} was broken at rates well below as well, {excess:.1} times over")
+            format!(
+                "{label} was also missed at rates well below the line, by a factor of {excess:.1}"
+            )
         } else {
             let requests = below.subject(limit);
             format!(
-                "{requests} requests at rates well below are too few to show that {label} holds there"
+                "{requests} requests at rates well below the line are too few to show that {label} holds there"
             )
         })
     }
@@ -205,7 +207,7 @@ mod tests {
     use crate::seek::capacity::Capacity;
     use crate::seek::made::{Made, goal};
 
-    /// Whether failures alone make it infeasible: (rate, requests, failed) of each stretch, where 5 % may miss the limit and
+    /// Returns true if failures alone make it infeasible: (rate, requests, failed) of each stretch, where 5 % may miss the limit and
     /// the target completes 200/s.
     fn fails(curve: &[(f64, u64, u64)]) -> bool {
         let (goal, mut observe) = (goal(300.0), |_: &_| ());
@@ -224,7 +226,7 @@ mod tests {
     fn failures_at_every_rate_leave_no_rate() {
         assert!(fails(&[(8.0, 300, 27), (16.0, 300, 27)]), "9 % at both rates");
         assert!(!fails(&[(8.0, 300, 18), (16.0, 300, 18)]), "6 % of 300 may be chance");
-        assert!(fails(&[(8.0, 9000, 540), (16.0, 9000, 540)]), "6 % of 9,000 may not");
+        assert!(fails(&[(8.0, 9000, 540), (16.0, 9000, 540)]), "6 % of 9,000 are too many");
         assert!(!fails(&[]));
         assert!(!fails(&[(8.0, 20, 2)]), "two failures");
     }

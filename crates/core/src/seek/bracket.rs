@@ -8,7 +8,7 @@ use super::search::{Search, Stop, Stretch, round_to};
 /// Share of what a limit allows: a run with less is not one that holds by chance, and no second one is needed.
 const WELL_WITHIN: f64 = 0.1;
 
-/// How a short look ended.
+/// The way a short look ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     Held,
@@ -109,7 +109,7 @@ impl Search<'_> {
         Ok(look)
     }
 
-    /// Whether more requests missed a limit than two standard deviations of independent ones explain.
+    /// Returns true if more requests missed a limit than two standard deviations of independent ones explain.
     fn surely_breaks(&self, seen: &Stretch) -> bool {
         self.breaks_by(seen, 2.0)
     }
@@ -213,7 +213,7 @@ impl Search<'_> {
         Ok(is_loaded)
     }
 
-    /// Whether failures alone break a limit at all rates so far: load is no remedy for those.
+    /// Returns true if failures alone break a limit at all rates so far: load is no remedy for those.
     fn fails_too_often(&self) -> bool {
         let mut all = Window::default();
         self.curve.iter().for_each(|seen| all.add(&seen.counts));
@@ -321,7 +321,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether the second half of the values is clearly below the first: by three standard errors and a tenth.
+/// Returns true if the second half of the values is clearly below the first: by three standard errors and a tenth.
 fn falls(values: &[f64]) -> bool {
     if values.len() < 6 {
         return false;

@@ -4,7 +4,7 @@ use super::finding::Event;
 use super::plant::{Segment, Trial, Window};
 use super::search::{Search, Stop, round_to};
 
-/// What the target completes under overload.
+/// Rate that the target completes under overload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Capacity {
     /// Requests per second.
@@ -25,7 +25,7 @@ impl Capacity {
     }
 }
 
-/// How a look at the capacity ended.
+/// The way a look at the capacity ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Overload {
     Saturated(Capacity),

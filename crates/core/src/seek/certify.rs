@@ -7,9 +7,9 @@ use super::plant::Segment;
 use super::search::{Search, Stop, Stretch, round_to};
 use crate::normal;
 
-/// How far below the estimate the first run is, as a share.
+/// Distance of the first run below the estimate, as a share.
 const BELOW: f64 = 0.003;
-/// How much lower each next one is, at least.
+/// Smallest step down from one run to the next, as a share.
 const STEP: f64 = 0.005;
 /// A half-width that is no reason to go deeper, and the share of what is beyond it by which the run is lower that must
 /// not be in vain.
@@ -95,7 +95,7 @@ impl Search<'_> {
         0.9 * LEAST_RUN as f64 * self.block_s
     }
 
-    /// Whether a run held every limit, and was long enough to say so. Without an interval that says where the line is, the
+    /// Returns true if a run held every limit, and was long enough to say so. Without an interval that says where the line is, the
     /// requests of the run alone must make it unlikely that a limit is missed in the long run.
     fn holds(&self, run: &Stretch) -> bool {
         let is_sure = self.fit.is_some() || self.surely_holds(&run.counts);
@@ -136,8 +136,8 @@ impl Search<'_> {
         })
     }
 
-    /// When only runs above the estimate held: the lowest of them, unless it is so far above that the estimate makes
-    /// it a lucky one, in the farther half of the way to the interval's upper end.
+    /// The lowest run if only runs above the estimate held, unless it is so far above that the estimate makes it a
+    /// lucky one, in the farther half of the way to the interval's upper end.
     fn held_above(&self) -> Option<Stretch> {
         let (fit, _) = self.fit?;
         let most = 0.5 * (fit.estimate_per_s + fit.interval_per_s.1);
@@ -150,7 +150,7 @@ impl Search<'_> {
             .copied()
     }
 
-    /// When no run of this phase held: an earlier one that the interval does not contradict, or none. What short looks
+    /// An earlier run if none of this phase held and the interval does not contradict it, or none. A rate that short looks
     /// saw certifies nothing.
     pub(super) fn certify_from_before(&mut self) {
         self.certified = self.held().or_else(|| self.held_above());

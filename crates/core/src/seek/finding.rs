@@ -1,11 +1,11 @@
-//! What a search ends with, and what it tells on the way.
+//! Result of a search, and its events on the way.
 
 use super::basis::Basis;
 use super::plant::{LIMITS_MAX, Window};
 use super::watch::Watched;
 use serde::{Deserialize, Serialize};
 
-/// How a search ended.
+/// The way a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SeekVerdict"))]
 #[serde(rename_all = "kebab-case")]
@@ -29,7 +29,7 @@ pub enum Verdict {
     BudgetTooSmall,
     /// The target stopped answering.
     TargetFailed,
-    /// Somebody asked for the end.
+    /// The user stopped the search.
     Interrupted,
 }
 
@@ -67,7 +67,7 @@ impl Measured {
     }
 }
 
-/// What the search is doing.
+/// Phase of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SeekPhase"))]
 #[serde(rename_all = "kebab-case")]
@@ -90,11 +90,11 @@ pub enum Phase {
     Watch,
 }
 
-/// When a phase was.
+/// Time at which a phase was.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseSpan {
-    /// Which.
+    /// The phase.
     pub phase: Phase,
     /// Its beginning since the search's start, s.
     pub from_s: f64,
@@ -102,7 +102,7 @@ pub struct PhaseSpan {
     pub until_s: f64,
 }
 
-/// How long it takes to know the line to the wanted width.
+/// Time that it takes to know the line to the wanted width.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
@@ -112,17 +112,17 @@ pub struct Forecast {
     pub total_s: f64,
 }
 
-/// What a search ends with.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// How it ended.
+    /// The way it ended.
     pub verdict: Verdict,
     /// One sentence: why, and what can be done.
     pub reason: String,
     /// The headline: the highest rate closely below the estimate whose run held every limit. None if no run did.
     pub certified: Option<Measured>,
-    /// Whether that run was the search's last; an earlier one is taken if time was over before a last one held.
+    /// True if that run was the search's last; an earlier one is taken if time was over before a last one held.
     pub certified_last: bool,
     /// The lowest rate above it that surely breaks a limit: above the interval, or beyond what the target completes.
     pub failing: Option<Measured>,
@@ -148,7 +148,7 @@ pub struct Finding {
     pub floor_s: Option<f64>,
     /// The limit that breaks first, by its label.
     pub binding: Option<String>,
-    /// How steep the late share's logit rises with the logarithm of the rate, at the line.
+    /// Slope of the late share's logit over the logarithm of the rate, at the line.
     pub slope: Option<f64>,
     /// Every rate that was measured, in ascending order.
     pub curve: Vec<Measured>,
@@ -195,16 +195,16 @@ pub struct Change {
 pub enum Event {
     /// A phase begins.
     Phase {
-        /// Which.
+        /// The phase.
         phase: Phase,
         /// Since the start, s.
         at_s: f64,
     },
     /// A look at one rate.
     Probed {
-        /// What was seen.
+        /// The measurement.
         seen: Measured,
-        /// Whether all limits held.
+        /// True if all limits held.
         held: bool,
     },
     /// The line is between these rates, as far as short looks can say; the upper one may be infinite.
@@ -214,7 +214,7 @@ pub enum Event {
         /// Lowest rate that did not, per second.
         high_per_s: f64,
     },
-    /// What the target completes under overload, per second.
+    /// Rate that the target completes under overload, per second.
     Capacity {
         /// Requests per second.
         per_s: f64,
@@ -230,15 +230,15 @@ pub enum Event {
         /// Since the start, s.
         at_s: f64,
     },
-    /// How long it will take.
+    /// Time that it will take.
     Forecast(Forecast),
     /// Another stretch of a target that is followed ended.
     Watched(Watched),
     /// A certifying run ended.
     Certified {
-        /// What was seen.
+        /// The measurement.
         seen: Measured,
-        /// Whether all limits held.
+        /// True if all limits held.
         held: bool,
     },
 }

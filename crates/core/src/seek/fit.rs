@@ -30,7 +30,7 @@ pub struct Block {
     pub late: f64,
 }
 
-/// What is thought about the line after some blocks.
+/// Posterior of the line after some blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     /// Most likely rate at which the late share is what the limit allows, per second.
@@ -50,7 +50,7 @@ impl Fit {
         (self.interval_per_s.1 - self.interval_per_s.0) / (2.0 * self.estimate_per_s)
     }
 
-    /// Whether there was anything to fit.
+    /// Returns true if there was anything to fit.
     #[must_use]
     pub fn is_known(&self) -> bool {
         let (low, high) = self.interval_per_s;
@@ -58,13 +58,13 @@ impl Fit {
     }
 }
 
-/// What is believed before the blocks, and how sure the interval shall be.
+/// Prior of the line before the blocks, and the confidence level of the interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
     /// The rate at which the target is saturated, per second, and its standard error as a share. It bounds the
     /// line, and how far the line is below it says how steep the late share rises.
     pub capacity: Option<(f64, f64)>,
-    /// Where short looks have found the line, lower and upper rate per second.
+    /// Bracket of the line from short probes, lower and upper rate per second.
     pub bracket: (f64, f64),
     /// About where the line is, per second.
     pub center_per_s: f64,
@@ -74,7 +74,7 @@ pub struct Prior {
     pub floor: f64,
     /// A dispersion to begin with, and how many blocks it is worth.
     pub dispersion: (f64, f64),
-    /// Share of intervals that shall hold the line, 0 to 1.
+    /// Share of intervals that must hold the line, 0 to 1.
     pub confidence: f64,
     /// The interval's variance is multiplied by this: what the zoo says is missing.
     pub inflation: f64,
@@ -91,7 +91,7 @@ impl Prior {
         (slope(room, above_floor(allowed, self.floor)), -0.5 * (beyond * beyond + outside))
     }
 
-    /// How far a rate's logarithm is above the line's, bent as lateness is.
+    /// Distance of a rate's logarithm above the line's, bent as lateness is.
     ///
     /// Lateness rises ever faster towards capacity. To second order its logit follows
     /// `-m ln(1 - u / m) = u + u^2 / (2 m)` with the room m; a straight line would make the middle of two rates
@@ -110,8 +110,8 @@ impl Prior {
         self.floor + (1.0 - self.floor) / (1.0 + (-eta).exp())
     }
 
-    /// How far the capacity, with its standard error, is above a rate, as a share of the rate. The error adds: where
-    /// the rate that is thought to be the line comes close to a capacity that is not well known, a room near 0
+    /// Distance of the capacity, with its standard error, above a rate, as a share of the rate. The error adds:
+    /// where the rate that is thought to be the line comes close to a capacity that is not well known, a room near 0
     /// would mean a slope without end, and the estimate would confirm itself.
     #[must_use]
     pub fn room((capacity, error): (f64, f64), rate_per_s: f64) -> f64 {
@@ -123,7 +123,7 @@ impl Prior {
 const MOST: f64 = 5.0;
 /// Standard errors of the capacity that count as room.
 const ROOM_ERRORS: f64 = 1.8;
-/// How much of the second order is taken.
+/// Part of the second order that is taken.
 const BEND: f64 = 0.6;
 /// Neighbours of a block that may share a burst with it.
 const LAGS: usize = 4;
@@ -138,7 +138,7 @@ fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
-/// What of an allowed share is left for lateness that comes from load.
+/// Part of an allowed share that is left for lateness from load.
 #[must_use]
 pub fn above_floor(allowed: f64, floor: f64) -> f64 {
     (allowed - floor) / (1.0 - floor)
@@ -294,7 +294,7 @@ impl Posterior {
         Self { from, step, mass, mode: (best.1, best.2) }
     }
 
-    /// Where the mass is, with room to either side.
+    /// Range that holds the mass, with room to either side.
     fn support(&self) -> (f64, f64) {
         let (low, high) = (self.quantile(0.001), self.quantile(0.999));
         let room = 0.5 * (high - low) + self.step;

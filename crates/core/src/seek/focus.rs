@@ -35,7 +35,7 @@ const PLANNED: f64 = 0.9;
 pub(super) const FILL: f64 = 6.0;
 /// No further than this does an order reach beyond an estimate that no broken limit bounds.
 const LEAP: f64 = 1.05;
-/// What is late below this share of the line is late without load.
+/// Share of the line below which requests are late for reasons other than load.
 const FLOOR_BELOW: f64 = 0.85;
 /// Standard deviation of the slope's logarithm around what theory says.
 const SLOPE_LOG_SD: f64 = 0.5;
@@ -110,7 +110,7 @@ impl Search<'_> {
         (estimate * found.interval_per_s.1.min(most)).sqrt().min(LEAP * estimate)
     }
 
-    /// Whether the line is beyond what the target could at most when that was measured.
+    /// Returns true if the line is beyond what the target could at most when that was measured.
     fn outgrown(&self, estimate_per_s: f64) -> bool {
         let beyond = self.capacity.is_some_and(|c| estimate_per_s > c.per_s * (1.0 + c.error));
         beyond && !self.started_over && self.left_s() > 2.0 * self.reserve_s()
@@ -137,7 +137,7 @@ impl Search<'_> {
         runs_s.min(most_s).max(RESERVE.0 * self.goal.budget_s)
     }
 
-    /// Whether the interval is as narrow as it shall be. When to look is decided by how wide it must come out by theory,
+    /// Returns true if the interval is as narrow as it must be. When to look is decided by how wide it must come out by theory,
     /// and not by how wide it came out: to stop where it looks narrow would pick those that are too narrow.
     fn known_well_enough(&self, found: &Fit) -> bool {
         self.is_founded()
@@ -145,7 +145,7 @@ impl Search<'_> {
             && self.half_width_told(found) <= PLANNED * self.goal.width
     }
 
-    /// Whether there are blocks enough for an interval: in number, and in natural times of the backlog.
+    /// Returns true if there are blocks enough for an interval: in number, and in natural times of the backlog.
     pub(super) fn is_founded(&self) -> bool {
         let Some((fit, limit)) = self.fit else { return false };
         let seconds: f64 = self.blocks.iter().map(|block| block.seconds).sum();
@@ -155,7 +155,7 @@ impl Search<'_> {
     }
 
     /// Load near the line that shows enough late requests, and enough bursts of them where the line is so far below capacity
-    /// that the theory of queues near saturation says little of them, s. What was seen has no part in it: few late requests
+    /// that the theory of queues near saturation says little of them, s. The measurements have no part in it: few late requests
     /// in the blocks would shorten it where they are missing by chance.
     pub(super) fn least_bursts_s(&self) -> f64 {
         // An estimate that is above what heavy tails let expect may lack their bursts.
@@ -310,7 +310,7 @@ impl Search<'_> {
         if all.scheduled > 0 { share.max(1e-3) } else { 1.0 }
     }
 
-    /// What is believed of a limit before the blocks.
+    /// Returns the prior of a limit before the blocks.
     pub(super) fn prior(&self, limit: usize, center_per_s: f64) -> Prior {
         let allowed = self.allowed(limit);
         let floor = self.floor_share(limit, allowed, center_per_s);

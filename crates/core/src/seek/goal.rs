@@ -1,9 +1,9 @@
-//! What is sought.
+//! Goal of a search.
 
 use super::plant::{LIMITS_MAX, Window};
 use serde::{Deserialize, Serialize};
 
-/// What one limit bounds.
+/// Quantity that a limit bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -23,9 +23,9 @@ pub enum Bound {
 /// One thing that must hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// What the user called it, such as `p95=500ms`.
+    /// Text of the limit as the user wrote it, such as `p95=500ms`.
     pub label: String,
-    /// What it bounds.
+    /// Quantity that it bounds.
     pub bound: Bound,
 }
 
@@ -58,7 +58,7 @@ impl Limit {
         }
     }
 
-    /// What was seen of it over what it allows: at most 1 if it held. `at` is the limit's place in the plant.
+    /// Ratio of the measured to the allowed value: at most 1 if it held. `at` is the limit's place in the plant.
     #[must_use]
     pub fn excess(&self, at: usize, counts: &Window) -> f64 {
         match self.bound {
@@ -91,7 +91,7 @@ impl Limit {
 /// A search's task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
-    /// What must hold, in the plant's order; 1 to [`LIMITS_MAX`].
+    /// Limits, in the plant's order; 1 to [`LIMITS_MAX`].
     pub limits: Vec<Limit>,
     /// The longest time limit, s: how long after its intended start a request's verdict is open.
     pub limit_s: f64,
@@ -99,11 +99,11 @@ pub struct Goal {
     pub budget_s: f64,
     /// Half-width of the interval that is good enough, as a share of the rate.
     pub width: f64,
-    /// Share of intervals that shall hold the line, above 0 and below 1.
+    /// Share of intervals that must hold the line, above 0 and below 1.
     pub confidence: f64,
     /// Seed of the arrivals.
     pub seed: u64,
-    /// Where to begin, requests per second.
+    /// First rate, requests per second.
     pub start_per_s: f64,
     /// Highest rate that may be offered, requests per second.
     pub most_per_s: f64,

@@ -13,7 +13,7 @@ pub struct Made {
     pub at: fn(f64) -> (f64, f64),
     /// Share of requests that is late at every rate.
     pub floor: f64,
-    /// Somebody asks for the end at this time, s.
+    /// Someone asks for the end at this time, s.
     pub stop_s: f64,
     pub now_s: f64,
     pub lag_p99_s: f64,

@@ -5,7 +5,7 @@ use super::finding::{Finding, Verdict};
 use super::watch::Watched;
 use crate::schedule::Arrivals;
 
-/// Who arrives at the times that a search draws.
+/// Things that arrive at the times of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arriving {
     /// Requests.
@@ -130,8 +130,8 @@ fn time(found: &Finding) -> Option<String> {
         let alike = basis.dispersion.map_or(basis.requests as f64, |d| basis.requests as f64 / d);
         let text = if wide {
             format!(
-                "Late requests come in bursts: {} requests near the line tell as much as {:.0} independent ones. An interval \
-                 of +- {} takes about {} in all.",
+                "Late requests come in bursts: {} requests near the line are worth {:.0} independent ones. An interval \
+                 of +- {} takes about {} in total.",
                 count(basis.requests),
                 alike.max(1.0),
                 percent(basis.width),
@@ -262,8 +262,8 @@ mod tests {
         let text = notes(&wide, Arrivals::Uniform, Arriving::Requests).join(" ");
         for part in [
             "Arrivals were evenly spaced",
-            "11,500 requests near the line tell as much as 230 independent ones",
-            "An interval of +- 5 % takes about 497 s in all.",
+            "11,500 requests near the line are worth 230 independent ones",
+            "An interval of +- 5 % takes about 497 s in total.",
         ] {
             assert!(text.contains(part), "no '{part}' in {text}");
         }
@@ -271,7 +271,7 @@ mod tests {
         assert!(
             notes(&wide, Arrivals::Poisson, Arriving::Requests)
                 .join(" ")
-                .contains("takes about 120 min in all")
+                .contains("takes about 120 min in total")
         );
     }
 

@@ -1,4 +1,5 @@
-//! What a search drives: anything that takes load at a rate and says how many requests were late.
+//! Interface to a plant that a search drives: anything that takes load at a rate and says how many requests were
+//! late.
 
 /// Most limits that one search judges at once.
 pub const LIMITS_MAX: usize = 8;
@@ -12,10 +13,10 @@ pub struct Segment {
     pub duration_s: f64,
 }
 
-/// Segments offered one after the other without a pause, into a plant that has nothing under way.
+/// Segments offered one after the other without a pause, into a plant that has nothing in flight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Order {
-    /// What to offer.
+    /// Rates to offer.
     pub segments: Vec<Segment>,
     /// The length of one [`Window`], s. Segments are whole multiples of it.
     pub window_s: f64,
@@ -28,7 +29,7 @@ pub struct Order {
     pub allowed: Vec<f64>,
 }
 
-/// When to end an order early.
+/// Condition that ends an order early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Abort {
     /// Late requests over scheduled ones, as a multiple of what the limit allows.
@@ -38,7 +39,7 @@ pub struct Abort {
 }
 
 impl Abort {
-    /// Whether the last of these windows, whose verdicts are known, are so bad that the order should end.
+    /// Returns true if the last of these windows, whose verdicts are known, are so bad that the order should end.
     #[must_use]
     pub fn is_due(&self, windows: &[Window], allowed: &[f64]) -> bool {
         let mut sum = Window::default();
@@ -60,7 +61,7 @@ impl Abort {
     }
 }
 
-/// What became of the requests that were due within one window.
+/// Outcome of the requests that were due within one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
     /// Requests due.
@@ -118,23 +119,23 @@ impl Window {
     }
 }
 
-/// How well the generator itself kept up.
+/// Lag of the generator itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
     /// 99th percentile of how late requests were sent although nothing held them back at the target, s.
     pub lag_p99_s: f64,
 }
 
-/// What an order showed.
+/// Result of an order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trial {
     /// One entry a window that was offered, in order of time.
     pub windows: Vec<Window>,
     /// Everything it took, with settling and waiting for the last replies, s.
     pub elapsed_s: f64,
-    /// Whether the order's abort rule ended it.
+    /// True if the order's abort rule ended it.
     pub aborted: bool,
-    /// Whether somebody asked the whole search to end.
+    /// True if the user asked the whole search to end.
     pub interrupted: bool,
     /// The generator's own part in it.
     pub pace: Pace,
@@ -145,7 +146,7 @@ pub trait Plant {
     /// Offers the order's segments and returns when every request of them has ended or was given up.
     fn run(&mut self, order: &Order) -> Trial;
 
-    /// How many limits the windows tell of, 1 to [`LIMITS_MAX`].
+    /// Number of limits that the windows report, 1 to [`LIMITS_MAX`].
     fn limits(&self) -> usize;
 }
 

@@ -17,7 +17,7 @@ const TRIES: u32 = 3;
 const TRIES_LONG: u32 = 2;
 const LONG: f64 = 0.04;
 
-/// Why the phases ended before the last one was done.
+/// Reason why the phases ended before the last one was done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stop {
     Budget,
@@ -36,17 +36,17 @@ pub(super) struct Stretch {
     pub rate_per_s: f64,
     pub counts: Window,
     pub seconds: f64,
-    /// When it began, s since the start of the search.
+    /// Time at which it began, s since the start of the search.
     pub at_s: f64,
 }
 
-/// What is known so far, and the means to learn more.
+/// Knowledge of a search so far, and the means to learn more.
 pub(super) struct Search<'a> {
     plant: &'a mut dyn Plant,
     pub goal: &'a Goal,
     observe: &'a mut dyn FnMut(&Event),
     pub elapsed_s: f64,
-    /// When the load ends, s since the start: the goal's budget, or later where the target is followed.
+    /// Time at which the load ends, s since the start: the goal's budget, or later where the target is followed.
     pub ends_s: f64,
     orders: u64,
     pub window_s: f64,
@@ -69,7 +69,7 @@ pub(super) struct Search<'a> {
     pub forecast: Option<Forecast>,
     pub forecast_first: Option<Forecast>,
     pub certified: Option<Stretch>,
-    /// Whether the certified rate's run is that of the last phase.
+    /// True if the certified rate's run is that of the last phase.
     pub certified_last: bool,
     /// Lowest rate at which the generator could not send as planned.
     pub starved_at_per_s: f64,
@@ -78,9 +78,9 @@ pub(super) struct Search<'a> {
     /// Rate at which a look for that alone showed that the limits hold, requests per second.
     pub holds_at_per_s: Option<f64>,
     pub non_monotone: bool,
-    /// Whether load was tried as a remedy for a target that no low rate holds.
+    /// True if load was tried as a remedy for a target that no low rate holds.
     pub heated: bool,
-    /// When the capacity was measured last, s.
+    /// Time at which the capacity was measured last, s.
     pub looked_s: f64,
     /// Measurements of the capacity: when they ended, s, and requests per second.
     pub capacities: Vec<(f64, f64)>,
@@ -248,12 +248,12 @@ impl<'a> Search<'a> {
         Measured::new(stretch.rate_per_s, stretch.seconds, limits, &stretch.counts)
     }
 
-    /// How much worse than allowed the worst limit was.
+    /// Ratio of the worst limit's value to the allowed one.
     pub fn excess(&self, counts: &Window) -> f64 {
         self.goal.excess(counts).0
     }
 
-    /// Offers segments for as long as the budget lasts, and keeps the books.
+    /// Offers segments for as long as the budget lasts, and keeps the ledger.
     pub fn offer(&mut self, segments: &[Segment], abort: Option<Abort>) -> Result<Trial, Stop> {
         let mut left_s = self.left_s();
         if left_s < self.window_s {
@@ -316,7 +316,7 @@ impl<'a> Search<'a> {
         Ok(trial)
     }
 
-    /// Whether the target, having answered before, answers nothing any more: at the end of the trial every
+    /// Returns true if the target, having answered before, answers nothing any more: at the end of the trial every
     /// request failed and nothing was completed, for long enough to be sure.
     fn dead(&self, trial: &Trial) -> bool {
         let mut last = Window::default();
@@ -357,7 +357,7 @@ impl<'a> Search<'a> {
         (seconds / self.window_s).round() as usize
     }
 
-    /// Whether the generator sent too late to say anything of the target. What it could not send, the target did not
+    /// Returns true if the generator sent too late to say anything of the target. A request that it could not send, the target did not
     /// miss; a lag below this is in the response times, which count from the intended time, and on the safe side.
     pub fn starved(&self, trial: &Trial) -> bool {
         trial.pace.lag_p99_s > self.lag_tolerated_s()

@@ -1,10 +1,10 @@
 //! Did the target stay the same while it was searched?
 //!
-//! What a target completes under overload is known to a few percent after seconds, where the line itself takes minutes. So
-//! the capacity is measured again: after the pilot, now and then between the blocks, and before a rate is certified. If
-//! it has changed, everything measured before belongs to another target, and the search starts over from there. What
-//! changes the latency and not the capacity shows in the blocks: in a trend, in a step, or in far more dispersion than the
-//! backlog of a queue has.
+//! Check that a target stays the same. Its capacity under overload is known to a few percent after seconds; the line
+//! takes minutes. So the capacity is measured again: after the pilot, now and then between the blocks, and before a
+//! rate is certified. If it has changed, everything measured before belongs to another target, and the search starts
+//! over from there. A change of the latency but not of the capacity shows in the blocks: in a trend, in a step, or in far
+//! more dispersion than the backlog of a queue has.
 
 use super::capacity::{Capacity, Overload};
 use super::finding::{Change, Event};
@@ -43,7 +43,7 @@ pub(super) const LEAST: usize = 10;
 
 impl Search<'_> {
     /// A target that compiles, fills its caches or adds servers does so under load, and not at the low load of the warm-up:
-    /// what it completes when it is overloaded is measured until it stays the same.
+    /// its capacity under overload is measured until it stays the same.
     pub(super) fn warm_near_capacity(&mut self) -> Result<(), Stop> {
         let first = self.capacity.map(|capacity| (self.looked_s, capacity));
         let mut warmed = false;
@@ -203,15 +203,17 @@ impl Search<'_> {
         if trend.abs() > limit {
             let how = if trend < 0.0 { "slower" } else { "faster" };
             return Some(format!(
-                "the target got {how} while it was measured: under overload it completed {list}/s"
+                "the target became {how} while it was measured: under overload it completed {list}/s"
             ));
         }
         (uneven > limit).then(|| {
-            format!("the target was now faster, now slower: under overload it completed {list}/s")
+            format!(
+                "the target was alternately faster and slower: under overload it completed {list}/s"
+            )
         })
     }
 
-    /// What the blocks say against a target that stayed the same, in words.
+    /// Evidence of the blocks against a stationary target, in words.
     pub(super) fn unsteadiness(&self) -> Option<String> {
         if let Some(moved) = self.capacity_moved() {
             return Some(moved);
@@ -224,8 +226,8 @@ impl Search<'_> {
         let how = |slower: bool| if slower { "slower" } else { "faster" };
         if trend.abs() > TREND {
             return Some(format!(
-                "the target got {} while it was measured ({:.1} standard deviations); warm it up longer or find \
-                 out why",
+                "the target became {} while it was measured ({:.1} standard deviations); warm it up longer, or find \
+                 the cause",
                 how(trend > 0.0),
                 trend.abs()
             ));
@@ -324,7 +326,7 @@ fn step(residuals: &[(f64, f64)]) -> (f64, f64) {
     best
 }
 
-/// What the largest of all splits may be, by Bonferroni's bound on about as many independent ones as n has doublings.
+/// Bound on the largest of all splits, by Bonferroni over about as many independent ones as n has doublings.
 fn step_limit(n: usize) -> f64 {
     let splits = 2.0 * (n as f64).log2();
     normal::quantile(1.0 - STEP_LEVEL / (2.0 * splits))

@@ -1,4 +1,4 @@
-//! What a target that is followed is offered: blocks around the line and a look at its capacity, and what both say of it.
+//! Blocks around the line and capacity probes that a followed target is offered, and the conclusions from both.
 
 use super::bracket::Look;
 use super::capacity::{Capacity, Overload};
@@ -13,7 +13,7 @@ use crate::normal;
 
 /// Standard errors between the lines of a stretch and of those before it that make it another state.
 const ERRORS: f64 = 3.5;
-/// How many of the last stretches are held against those before.
+/// Numbers of last stretches that are compared with those before.
 const LAST: [usize; 4] = [1, 2, 4, 8];
 /// Share of requests that are late where all are, and for how many natural times of the backlog they must be.
 const ALL_LATE: f64 = 0.9;
@@ -24,7 +24,7 @@ const FAR: (f64, f64) = (0.1, 4.0);
 /// Ratio of rates on the way to a line that is nowhere near, and most steps.
 const RATIO: f64 = 1.6;
 const STEPS: usize = 24;
-/// Rates well below a line, and how many requests there may miss a limit before they are held against the line.
+/// Rates well below a line, and how many requests there may miss a limit before they are compared with the line.
 const BELOW: f64 = 0.85;
 const LATE_BELOW: f64 = 5.0;
 /// A line below this share of the capacity is not believed without requests that were in time below it.
@@ -35,18 +35,18 @@ const FAR_BELOW: f64 = 0.01;
 const BLOCKS_MAX: usize = 600;
 const CURVE_MAX: usize = 2_000;
 
-/// What is known of the line when a stretch begins.
+/// Knowledge of the line when a stretch begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Known {
     /// Blocks near it, or nothing but a rate to offer them at.
     Near(f64),
-    /// What the target completes, and a rate below the line.
+    /// Capacity of the target, and a rate below the line.
     Capacity(Capacity, f64),
     /// A rate at which to look for it.
     Lost(f64),
 }
 
-/// How a stretch came out.
+/// The way a stretch came out.
 pub(super) enum Shown {
     Same,
     /// Of another state, of which only what was measured from this time on is kept.
@@ -138,7 +138,7 @@ impl Search<'_> {
         backlogs_s.max(LEAST_BLOCKS as f64 * self.block_s)
     }
 
-    /// Why a line may be none: at rates well below it a limit is broken as well, or may be.
+    /// Reason why a line may be none: at rates well below it a limit is broken as well, or may be.
     pub(super) fn late_below(&self, line_per_s: f64) -> Option<String> {
         let mut all = Window::default();
         let below = self.curve.iter().filter(|seen| seen.rate_per_s < BELOW * line_per_s);
@@ -149,14 +149,14 @@ impl Search<'_> {
         });
         if let Some((_, limit)) = broken {
             return Some(format!(
-                "no interval: {} was broken at rates well below as well",
+                "no interval: {} was also missed at rates well below the line",
                 limit.label
             ));
         }
         // Far below capacity no theory says that lateness comes from load.
         let is_low = self.capacity.is_none_or(|capacity| line_per_s < LOW * capacity.per_s);
         (is_low && !self.holds_below(line_per_s)).then(|| {
-            "no interval: too few requests show that the limits hold at rates well below".to_owned()
+            "no interval: too few requests at rates well below the line to show that the limits hold there".to_owned()
         })
     }
 
@@ -200,7 +200,7 @@ impl Search<'_> {
                     found.map_or(0.5, |fit| (0.8 * fit.estimate_per_s / before.per_s).min(0.5));
                 let how = if after.per_s > before.per_s { "faster" } else { "slower" };
                 let note = format!(
-                    "the target got {how}: it completes {:.0}/s under overload, before {:.0}/s",
+                    "the target became {how}: it completes {:.0}/s under overload, before {:.0}/s",
                     after.per_s, before.per_s
                 );
                 self.capacity = Some(after);
@@ -209,14 +209,14 @@ impl Search<'_> {
             self.capacity = Some(together(before, after));
         }
         if !kept {
-            let note = "nearly all requests were late where the line was".to_owned();
+            let note = "nearly all requests were late at the rate of the line".to_owned();
             return Ok(Some(over(Known::Lost(center / RATIO), note)));
         }
         Ok(Some(self.judge(starts, center)))
     }
 
-    /// Whether the blocks of the last stretches are of the same state as those before, all of which are fitted then.
-    /// `starts` has the beginnings of the state's stretches, s.
+    /// Judges whether the blocks of the last stretches are of the same state as those before; if so, all of them are
+    /// fitted. `starts` has the beginnings of the state's stretches, s.
     fn judge(&mut self, starts: &[f64], center: f64) -> Shown {
         let limit = self.fit.map_or(0, |(_, limit)| limit);
         self.estimate(center);
@@ -254,7 +254,7 @@ impl Search<'_> {
         Shown::Same
     }
 
-    /// Whether hardly any request was late in the last order, or nearly all.
+    /// Returns true if hardly any request was late in the last order, or nearly all.
     fn is_far(&self) -> bool {
         let runs = &self.runs[self.runs.len().saturating_sub(2)..];
         let excess = |at: usize| runs.get(at).map_or(1.0, |run| self.excess(&run.counts));
@@ -275,7 +275,7 @@ impl Search<'_> {
         self.curve.drain(..old(&self.curve, CURVE_MAX));
     }
 
-    /// When an order ends early: nearly all requests are late, and for longer than a backlog that comes and goes.
+    /// Time at which an order ends early: nearly all requests are late, and for longer than a backlog that comes and goes.
     fn nearly_all_late(&self, center: f64) -> Abort {
         let strictest = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
         let backlog_s = self.fit.map_or(self.block_s, |(_, limit)| self.backlog_s(limit, center));
@@ -322,7 +322,7 @@ pub(super) fn over(next: Known, note: String) -> Shown {
 /// Overload that was none: what was known of the target says nothing any more.
 fn far_faster(before: Capacity, rate_per_s: f64) -> Shown {
     let note = format!(
-        "the target got faster: it completes more than {rate_per_s:.0}/s, before {:.0}/s",
+        "the target became faster: it completes more than {rate_per_s:.0}/s, before {:.0}/s",
         before.per_s
     );
     over(Known::Lost(rate_per_s), note)

@@ -1,4 +1,4 @@
-//! What theory says of lateness near saturation, as a prior and for the forecast.
+//! Queueing theory of lateness near saturation, as a prior and for the forecast.
 //!
 //! Near saturation the backlog of nearly any queue is a reflected Brownian motion (Kingman 1962, Iglehart and
 //! Whitt 1970). Its drift is known once the capacity C is: the idle share m = 1 - rate / C. Its stationary tail is

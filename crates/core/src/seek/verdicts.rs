@@ -1,4 +1,4 @@
-//! What a search says at its end, and why.
+//! Verdict of a search, with reasons.
 
 use super::finding::{Finding, Verdict};
 use super::fit::Fit;
@@ -79,7 +79,7 @@ impl Search<'_> {
             Err(Stop::TargetFailed) => (
                 Verdict::TargetFailed,
                 format!(
-                    "the target answered nothing any more, {:.0} s into the search; look at its log",
+                    "the target stopped answering {:.0} s into the search; look at its log",
                     self.elapsed_s
                 ),
             ),
@@ -93,7 +93,7 @@ impl Search<'_> {
             Err(Stop::GeneratorLimited) => (
                 Verdict::GeneratorLimited,
                 format!(
-                    "the generator did not send as planned at {:.1}/s, where the target still held; \
+                    "the generator did not send as planned at {:.1}/s, where the limits still held; \
                      give it more cores or connections",
                     self.starved_at_per_s
                 ),
@@ -138,13 +138,13 @@ impl Search<'_> {
         (Verdict::Ok, reported)
     }
 
-    /// What is to be said of a certified rate that is missing, or not below the estimate.
+    /// Remark about a certified rate that is missing, or not below the estimate.
     fn about_the_headline(&self) -> &'static str {
         let Some((fit, _)) = self.fit.filter(|_| self.is_founded()) else { return "" };
         match &self.certified {
             None => {
-                "; no rate is certified, since no run near the line held before the time was over: \
-                 give it more"
+                "; no rate is certified: no run near the line held before the budget ended; \
+                 use a longer --budget"
             }
             Some(run) if run.rate_per_s > fit.estimate_per_s => {
                 "; the certified run is a little above the estimate, no run below it held"
@@ -157,7 +157,7 @@ impl Search<'_> {
         let broke = |seen: &&Stretch| self.excess(&seen.counts) > 1.0;
         let lowest =
             self.curve.iter().filter(broke).min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
-        let Some(seen) = lowest else { return "no rate holds the limits".to_owned() };
+        let Some(seen) = lowest else { return "the limits do not hold at any rate".to_owned() };
         let (excess, at) = self.goal.excess(&seen.counts);
         let limit = &self.goal.limits[at];
         format!(
@@ -175,14 +175,14 @@ impl Search<'_> {
             Some(fit) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
             None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
                 format!(
-                    "short looks put the line at {:.1} to {:.1}/s",
+                    "short probes put the line at {:.1} to {:.1}/s",
                     self.bracket.0, self.bracket.1
                 )
             }
             None if self.bracket.0 > 0.0 => {
-                format!("the limits held at {:.1}/s in a short look", self.bracket.0)
+                format!("the limits held at {:.1}/s in a short probe", self.bracket.0)
             }
-            None => "nothing is known".to_owned(),
+            None => "no rate was judged".to_owned(),
         };
         let needs_s = self.needs_s(reported.as_ref());
         match reported {
@@ -218,7 +218,7 @@ impl Search<'_> {
         Some(fit)
     }
 
-    /// How the capacity went up and down, in words.
+    /// The way the capacity went up and down, in words.
     fn what_changed(&self) -> String {
         let said: Vec<String> = self
             .changes

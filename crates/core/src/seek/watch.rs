@@ -37,17 +37,17 @@ pub struct Watched {
     pub line_per_s: Option<f64>,
     /// The interval that holds it with the wanted confidence.
     pub interval_per_s: Option<(f64, f64)>,
-    /// What the target completed at the end of the stretch when overloaded, requests per second.
+    /// Rate that the target completed under overload at the end of the stretch, requests per second.
     pub capacity_per_s: Option<f64>,
     /// Blocks that the line was fitted to.
     pub blocks: u64,
-    /// When the first of them began, s.
+    /// Time at which the first of them began, s.
     pub blocks_from_s: f64,
-    /// What changed, or why there is no interval.
+    /// The change, or the reason for a missing interval.
     pub note: Option<String>,
 }
 
-/// Follows the line of `plant` until the budget is over or somebody asks for the end, and tells `observe` on the way.
+/// Follows the line of `plant` until the budget is over or the user asks for the end, and tells `observe` on the way.
 ///
 /// The finding has the curve under [`Finding::watch`] and no certified rate: the target may have changed.
 pub fn watch(plant: &mut dyn Plant, goal: &Goal, observe: &mut dyn FnMut(&Event)) -> Finding {
@@ -84,7 +84,7 @@ struct Following {
     state: u32,
     /// Stretches without a break in which the generator was late.
     late: u32,
-    /// Where the line was thought to be last.
+    /// Last estimate of the line.
     near_per_s: f64,
     /// Beginnings of the state's stretches, s.
     starts: Vec<f64>,
@@ -141,7 +141,7 @@ impl Following {
             Stop::NeverViolated => {
                 "no line: the limits hold at the highest rate allowed".to_owned()
             }
-            Stop::Infeasible => "no line: no rate was found that holds the limits".to_owned(),
+            Stop::Infeasible => "no line: the limits held at no rate".to_owned(),
             stop => return Err(stop),
         };
         Ok(over(Known::Lost(self.near_per_s), note))

@@ -1,8 +1,8 @@
-//! How far the generator's own delays may have moved the figures of a run.
+//! Bounds on the error that the generator's own delays may have added to a run's figures.
 //!
 //! A measured time is M = T + D: what the target took, and what this process added. D is known as several marginal
 //! distributions over the same requests (lag, reading of replies, waiting for a processor), not request by request.
-//! Whatever their dependence, P(T > m - d) >= P(M > m) - P(D > d), so that for every share a of the requests
+//! For any dependence, P(T > m - d) >= P(M > m) - P(D > d), so that for every share a of the requests
 //!
 //! > Q_T(q) >= Q_M(q - a) - Q_D(1 - a),
 //!
@@ -49,12 +49,12 @@ impl Bounds {
 pub(super) struct Marginal<'a> {
     /// Its values; requests that are not among them were delayed by less than the least that is noticed.
     pub times: &'a Histogram,
-    /// How many requests the shares are of.
+    /// Number of requests that the shares are of.
     pub count: u64,
 }
 
 impl Marginal<'_> {
-    /// What at most one request in a hundred exceeded, ns.
+    /// Value that at most one request in a hundred exceeded, ns.
     pub fn exceeded_by_one_percent(&self) -> f64 {
         self.exceeded_by(0.01)
     }
@@ -109,7 +109,7 @@ pub(super) fn least_quantile_ns(
 }
 
 /// The highest that the `quantile` of the target's own times can be, ns, under a closed load: clients that this process
-/// keeps from asking leave the target with less to do. What they were kept, the target may have taken.
+/// keeps from asking leave the target with less to do. Requests that were kept, the target may have taken.
 ///
 /// `mean_ns` is what a round of a client took of this process on average.
 pub(super) fn most_quantile_ns(
@@ -131,7 +131,7 @@ fn sum_ns(delays: &[Marginal<'_>], share: impl Fn(usize) -> f64) -> f64 {
     delays.iter().enumerate().map(|(at, delay)| delay.exceeded_by(share(at))).sum()
 }
 
-/// How many of [`own_delays`] are not the wait for a connection, which comes last.
+/// Number of [`own_delays`] before the wait for a connection, which comes last.
 pub(super) const WITHOUT_WAIT: usize = 4;
 
 /// The delays of this process in a stretch, the lag of sending first, as shares of its successful requests: the worst
@@ -167,7 +167,7 @@ mod tests {
         histogram
     }
 
-    /// Whatever the delays are and however they depend on the target's times, the target's own percentile lies in the bounds.
+    /// Checks that, for any delays and any way in which they depend on the target's times, the target's own percentile lies in the bounds.
     #[test]
     fn the_truth_is_never_below_the_bound() {
         let mut rng = Rng::new(7);
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// One long hiccup in three hundred requests moves the 99th percentile by as much as one rank, and not by its length.
+    /// One long stall in three hundred requests moves the 99th percentile by as much as one rank, and not by its length.
     #[test]
     fn one_hiccup_costs_one_rank() {
         let shown = histogram((0..300).map(|i| if i == 0 { 80_000_000 } else { 10_000_000 }));

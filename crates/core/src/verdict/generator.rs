@@ -10,13 +10,13 @@ use crate::histogram::Histogram;
 /// The judgement of the generator.
 #[derive(Debug, Default)]
 pub(super) struct Judgement {
-    /// Why the figures are not the target's, whatever they are; nothing where they are.
+    /// Reason why the figures are not the target's, whatever they are; nothing where they are.
     pub limits: Vec<String>,
-    /// Why the bulk of the response times is the generator's own, if it is.
+    /// Reason why the bulk of the response times is the generator's own, if it is.
     pub late: Option<String>,
-    /// How a limit of connections shaped the figures, if it did.
+    /// The way a limit of connections shaped the figures, if it did.
     pub connections: Option<String>,
-    /// How far figures may be off that are the target's all the same.
+    /// Errors of figures that are still the target's.
     pub effects: Vec<String>,
     /// The same as numbers, always.
     pub bounds: Bounds,
@@ -143,7 +143,7 @@ fn own_ns_a_round(evidence: &Evidence<'_>) -> Option<(f64, f64)> {
     Some((round_ns, own_ns + round_ns * evidence.health.withheld()))
 }
 
-/// How many times the requests an ideal generator would have got through the same slots: each was held for the target's
+/// Ratio of the requests that an ideal generator would have got through the same slots: each was held for the target's
 /// time and for what this process added to it, the judging of its reply too. No more than were refused.
 fn freed_slots(evidence: &Evidence<'_>) -> f64 {
     let (totals, ledger) = (evidence.totals, &evidence.totals.ledger);
@@ -192,7 +192,7 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
             String::new()
         };
         limits.push(format!(
-            "generator CPU saturated ({:.0} % busy{waiting}): the target may hold more; use more --threads, \
+            "generator CPU saturated ({:.0} % busy{waiting}): the target may handle more; use more --threads, \
              cheaper checks or another machine",
             percent(health.busy)
         ));
@@ -201,7 +201,7 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
         && !measured.is_empty()
     {
         limits.push(format!(
-            "{}: the figures are those of a generator that was held up; give it a core of its own or another machine",
+            "{}: the figures describe a delayed generator; give it its own core or another machine",
             withheld(evidence, evidence.measured_s * SAID)
         ));
     }
@@ -224,7 +224,7 @@ fn limits(evidence: &Evidence<'_>, measured: &Histogram) -> Vec<String> {
 /// Returns, in words, everything that kept the process from a processor for `least_s` or longer.
 fn withheld(evidence: &Evidence<'_>, least_s: f64) -> String {
     let said = who_withheld(&evidence.health, evidence.measured_s, least_s);
-    if said.is_empty() { "the generator was held up".to_owned() } else { said.join(", ") }
+    if said.is_empty() { "the generator was delayed".to_owned() } else { said.join(", ") }
 }
 
 /// Returns, in words, everything that kept the process from a processor for at least this share of a run, if anything did.
@@ -255,8 +255,8 @@ fn who_withheld(health: &Health, measured_s: f64, least_s: f64) -> Vec<String> {
         .collect()
 }
 
-/// Whether the bulk of the response times is the generator's own. One short stall in the tail is not: it is an effect. Nor is
-/// the wait for a connection if their number is limited: it has its own verdict.
+/// Returns the reason if the bulk of the response times is the generator's own. One short stall in the tail is not: it
+/// is an effect. Nor is the wait for a connection if their number is limited: it has its own verdict.
 fn late(evidence: &Evidence<'_>, times: (&Histogram, &Histogram)) -> Option<String> {
     let delays = own_delays(evidence.totals, evidence.connections == ConnectionLimit::Grown);
     let count = times.0.count() as f64;
@@ -294,7 +294,7 @@ fn cause(evidence: &Evidence<'_>) -> String {
     let worst = lag.max(receive).max(starved).max(send).max(connection);
     let mut said = if totals.delays.disturbed * 20 > totals.ledger.sent {
         format!(
-            "it was held up, and what went out at once or soon after is {:.1} % of the requests",
+            "it was delayed, and {:.1} % of the requests were sent during the delay or soon after it",
             totals.delays.disturbed as f64 * 100.0 / totals.ledger.sent.max(1) as f64
         )
     } else if worst == starved && starved > 0.0 {
@@ -323,7 +323,7 @@ fn cause(evidence: &Evidence<'_>) -> String {
     said
 }
 
-/// How far the percentiles may be too high or, under a closed load, too low.
+/// Returns the error of the percentiles: too high or, in a closed model, too low.
 fn latency_effect(
     evidence: &Evidence<'_>,
     bounds: &Bounds,
@@ -346,7 +346,7 @@ fn latency_effect(
     (!moved.is_empty()).then(|| format!("{}: {}", moved.join(", "), cause(evidence)))
 }
 
-/// How far the rate may be too low.
+/// Returns the error of the rate, which may be too low.
 fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     let (shown, fastest) = (evidence.rates.ok_per_s, bounds.ok_per_s[1]);
     let noticeable = fastest > shown * (1.0 + NOTICEABLE_SHARE);
@@ -365,7 +365,7 @@ fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     })
 }
 
-/// Whether a limit of connections shaped the result, and whose it was.
+/// Returns the reason if a limit of connections shaped the result, and whose limit it was.
 fn waiting(evidence: &Evidence<'_>, measured: &Histogram) -> Option<String> {
     let totals = evidence.totals;
     let waits = &totals.delays.connection;

@@ -1,4 +1,4 @@
-//! What the generator measured of itself and of its machine, over the measured stretch.
+//! Measurements of the generator and its machine over the measured stretch.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Health {
     pub stolen: f64,
     /// The process was stopped by a signal, at most (SIGSTOP, a debugger).
     pub stopped: f64,
-    /// How often the process was stopped and continued.
+    /// Number of times that the process was stopped and continued.
     pub stops: u64,
     /// The machine was suspended, s.
     pub suspended_s: f64,

@@ -19,7 +19,7 @@ use crate::record::Rates;
 use crate::units::Share;
 use serde::{Deserialize, Serialize};
 
-/// What kind of result a run has.
+/// Kind of a run's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -41,7 +41,7 @@ pub enum VerdictKind {
     BudgetTooSmall,
     /// The target did not stay the same while it was measured, or got better with load.
     Unstable,
-    /// The books do not balance: a defect of plimsoll.
+    /// The ledger do not balance: a defect of plimsoll.
     Void,
 }
 
@@ -69,7 +69,7 @@ impl VerdictKind {
 pub struct Verdict {
     /// The kind that weighs most.
     pub kind: VerdictKind,
-    /// Why, one sentence each. Of a valid result: how far a figure may be off, where that is noticeable.
+    /// The reason, one sentence each. Of a valid result: how far a figure may be off, where that is noticeable.
     pub reasons: Vec<String>,
     /// The intervals in which the headline figures lie that an ideal generator would have measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ impl Verdict {
     }
 }
 
-/// Where the number of connections comes from.
+/// Origin of the number of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionLimit {
     /// Nothing bounds it: every client has its own, or slots are fewer.
@@ -107,7 +107,7 @@ pub enum ConnectionLimit {
     Machine(u32),
 }
 
-/// What a verdict is made from.
+/// Evidence for a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// Everything measured.
@@ -116,29 +116,29 @@ pub struct Evidence<'a> {
     pub rates: Rates,
     /// Length of the measured stretch, s.
     pub measured_s: f64,
-    /// Whether the schedule had intended times of its own.
+    /// True if the schedule had intended times of its own.
     pub open: bool,
-    /// Whether the schedule was a closed one without pauses.
+    /// True if the schedule was a closed one without pauses.
     pub full_speed: bool,
     /// Clients of a closed schedule.
     pub clients: Option<u32>,
     /// Threads of the generator.
     pub threads: u32,
-    /// What bounded the number of connections.
+    /// Limit of the number of connections.
     pub connections: ConnectionLimit,
-    /// Whether somebody stopped the run.
+    /// True if the user stopped the run.
     pub interrupted: bool,
-    /// How long before the end of the stretch the last success ended, s, and how many requests failed after it.
+    /// Time from the last success to the end of the stretch, s, and the number of failed requests after it.
     pub since_success: (f64, u64),
     /// Share of the requests that may fail before the result is no longer the target's.
     pub max_failed: f64,
-    /// What the generator measured of itself.
+    /// Measurements of the generator itself.
     pub health: Health,
-    /// Whether target and generator share a machine.
+    /// True if target and generator share a machine.
     pub same_host: bool,
-    /// How often the requests of the source were asked, on average.
+    /// Number of times that the requests of the source were asked, on average.
     pub repeats: f64,
-    /// Whether the machine of the target may answer repeats from a cache, as far as is known: always true
+    /// True if the machine of the target may answer repeats from a cache, as far as is known: always true
     /// for a real server.
     pub cacheable: bool,
 }
@@ -190,14 +190,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     if ledger.scheduled == 0 && !evidence.interrupted {
         let reason =
-            "no request fell into the measured stretch: there is nothing to judge".to_owned();
+            "no request was due in the measured time, so there is nothing to judge".to_owned();
         return Verdict::new(VerdictKind::Partial, vec![reason]);
     }
     if ledger.scheduled > 0 && ledger.ok == 0 && !(evidence.interrupted && ledger.finished() == 0) {
         reasons.push(if ledger.finished() > 0 {
             format!("no request succeeded; all {} failed", ledger.finished())
         } else {
-            "no request came to an end".to_owned()
+            "no request ended".to_owned()
         });
         return Verdict::new(VerdictKind::TargetFailed, reasons);
     }
@@ -227,14 +227,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     Verdict { kind, reasons, bounds }
 }
 
-/// Why the generator was the limit, if it was, whatever else there is to say of the run.
+/// Reason why the generator was the limit, if it was, whatever else there is to say of the run.
 #[must_use]
 pub fn generator_limit(evidence: &Evidence<'_>) -> Option<String> {
     let generator = generator::judge(evidence);
     generator.limits.into_iter().chain(generator.late).next()
 }
 
-/// Whether nothing but its own delays made the generator the limit. They may be small beside what the run is about.
+/// Returns true if nothing but its own delays made the generator the limit. They may be small beside what the run is about.
 #[must_use]
 pub fn is_merely_late(evidence: &Evidence<'_>) -> bool {
     let generator = generator::judge(evidence);
@@ -253,7 +253,7 @@ pub fn judge_rate(evidence: &Evidence<'_>) -> Verdict {
     Verdict::new(kind, limits.into_iter().chain(effect).collect())
 }
 
-/// Why the target did not serve, if so many requests failed that the others do not stand for it.
+/// Reason why the target did not serve, if most requests failed and the others do not represent it.
 fn target_failure(evidence: &Evidence<'_>) -> Option<String> {
     let ledger = &evidence.totals.ledger;
     let failed = ledger.failed.total();
@@ -268,7 +268,7 @@ fn target_failure(evidence: &Evidence<'_>) -> Option<String> {
     stopped_serving(evidence)
 }
 
-/// Why the target is taken to have stopped serving, if it is.
+/// Reason why the target is taken to have stopped serving, if it is.
 fn stopped_serving(evidence: &Evidence<'_>) -> Option<String> {
     let (silent_s, failed_since) = evidence.since_success;
     if silent_s < (evidence.measured_s * STOPPED_SHARE).max(1.0) {

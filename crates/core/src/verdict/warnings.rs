@@ -44,7 +44,7 @@ pub fn warnings(evidence: &Evidence<'_>) -> Vec<String> {
     }
     if ledger.unsent.stopped > 0 {
         warnings.push(format!(
-            "{} requests were never sent: they still waited when the run ended; they are in no latency, and late for \
+            "{} requests were never sent: they still waited when the run ended; no response time includes them, and they are late for \
              every limit",
             ledger.unsent.stopped
         ));

@@ -74,7 +74,7 @@ pub const REGIONS: [(&str, &[u16]); 51] = [
     ("WY", &[307]),
 ];
 
-/// How many area codes there are.
+/// Number of area codes.
 pub const AREA_CODE_COUNT: usize = 305;
 
 /// All area codes, in the order of their regions.

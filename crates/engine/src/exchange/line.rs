@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) struct Line {
     stream: TcpStream,
     session: Option<Box<ClientConnection>>,
-    /// What makes an error of the session words.
+    /// TLS settings, for the error's text.
     tls: Option<Tls>,
     timeout: Duration,
 }
@@ -28,7 +28,7 @@ impl Line {
         self.session.is_some()
     }
 
-    /// When something that begins now is over time, ns.
+    /// Time at which something that begins now is over time, ns.
     pub fn until_ns(&self) -> u64 {
         now_ns().saturating_add(self.timeout.as_nanos() as u64)
     }
@@ -163,7 +163,7 @@ mod tests {
     use plimsoll_wire::postgres::{Login, Postgres, Request};
     use std::net::TcpListener;
 
-    /// What comes of asking a server that says this, and then is silent.
+    /// Result of a question to a server that sends this and is then silent.
     fn ask(answer: &'static [u8], must: bool, limit: Duration) -> Result<bool, ExchangeError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = Target::resolve("127.0.0.1", listener.local_addr().unwrap().port());
@@ -190,7 +190,7 @@ mod tests {
         let (question, rest) = thread.join().unwrap();
         assert_eq!(question, [0, 0, 0, 8, 4, 210, 22, 47]);
         let hello = rest.windows(2).any(|pair| pair == b"me");
-        assert_eq!(hello, answer.first() == Some(&b'N') && !must, "who logs in, in clear");
+        assert_eq!(hello, answer.first() == Some(&b'N') && !must, "a login in plain text");
         asked
     }
 
@@ -202,7 +202,7 @@ mod tests {
             (CLEAR, true, "does not speak TLS"),
             (b"H", false, "not a PostgreSQL server"),
             (b"E\0\0\0\x08", false, "with an error"),
-            (b"SZ\0\0\0\x05I", false, "came in clear"),
+            (b"SZ\0\0\0\x05I", false, "unexpected plain text"),
         ] {
             let told = ask(answer, must, long).unwrap_err();
             assert!(matches!(told, ExchangeError::Tls(_)), "{told:?}");

@@ -87,7 +87,7 @@ impl Collector {
         }
     }
 
-    /// Empties the memory here, where nobody waits, and not on the shard's time.
+    /// Empties the memory here, where no one waits, and not on the shard's time.
     fn give_back(&self, shard: usize, mut second: Box<Interval>) {
         second.clear();
         // A shard that has ended no longer takes it.
@@ -95,7 +95,7 @@ impl Collector {
     }
 }
 
-/// How far the collector stands back. Its second with 60 classes takes some 3 ms: at 12 it has 7 % of a core beside a thread
+/// Nice value of the collector. Its second with 60 classes takes some 3 ms: at 12 it has 7 % of a core beside a thread
 /// that is never idle, and 1 % beside six; at 19 it would have a quarter of a percent beside those.
 const NICE: libc::c_int = 12;
 

@@ -57,7 +57,7 @@ impl StartLine {
         standing.start_ns.filter(|_| !standing.given_up)
     }
 
-    /// Lets nobody wait any longer: one of them will not come.
+    /// Lets no one wait any longer: one of them will not come.
     pub fn give_up(&self) {
         self.standing().given_up = true;
         self.changed.notify_all();
@@ -77,7 +77,7 @@ impl StartLine {
     }
 }
 
-/// A shard on its way to the line. Should it die before, it takes nobody with it: the others are let go.
+/// A shard on its way to the line. Should it die before, it takes no one with it: the others are let go.
 pub(super) struct OnTheWay<'a>(Option<&'a StartLine>);
 
 impl<'a> OnTheWay<'a> {

@@ -1,8 +1,8 @@
-//! What must hold between the parts of a shard.
+//! Invariants between the parts of a shard.
 //!
 //! - Every request that the schedule has given is in one place of the ledger, or in the managed queue.
 //! - Every request that was sent has ended, was written off, or has a slot among the flights.
-//! - Every flight is in one place: under way on a connection, waiting for one, or waiting to be sent again.
+//! - Every flight is in one place: in flight on a connection, waiting for one, or waiting to be sent again.
 //! - No connection is forgotten: one that could take a request is in a queue of idle ones, or a request waits for it.
 //! - Nothing is held back while the shard waits.
 //!

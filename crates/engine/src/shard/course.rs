@@ -1,6 +1,6 @@
 //! The course of a run: when it starts, when its schedule ends, and what ends it early.
 //!
-//! What must hold: the end only ever moves nearer; a run has been interrupted or its drain has been cut, not both; the
+//! Invariants: the end only ever moves nearer; a run has been interrupted or its drain has been cut, not both; the
 //! first reason for which a target refuses is kept.
 
 use super::{STOP_GRACE_NS, ShardPlan, Timeouts};
@@ -16,17 +16,17 @@ pub(super) struct Course {
     warmup_ns: u64,
     duration_ns: u64,
     timeouts: Timeouts,
-    /// Whether what was due in time is sent after the end.
+    /// True if what was due in time is sent after the end.
     sends_backlog: bool,
     /// The user's wish to stop.
     stop: Arc<AtomicBool>,
     /// The controller's wish to end the schedule.
     end_early: Option<Arc<AtomicBool>>,
-    /// When a stop was noticed, ns.
+    /// Time at which a stop was noticed, ns.
     stopped_ns: Option<u64>,
     interrupted: bool,
     drain_cut: bool,
-    /// Why a login was refused.
+    /// Reason why a login was refused.
     refused: Option<&'static str>,
 }
 
@@ -82,13 +82,13 @@ impl Course {
         self.start_ns.saturating_add(self.warmup_ns)
     }
 
-    /// Whether the warm-up by time is over.
+    /// Returns true if the warm-up by time is over.
     #[inline]
     pub const fn is_measuring(&self, now_ns: u64) -> bool {
         now_ns >= self.measured_from_ns()
     }
 
-    /// Whether what happens to connections counts as measured: what is opened before the start does.
+    /// Returns true if what happens to connections counts as measured: what is opened before the start does.
     pub const fn is_counting(&self, now_ns: u64) -> bool {
         self.is_measuring(now_ns) || !self.has_begun()
     }
@@ -111,8 +111,8 @@ impl Course {
         self.end_early.as_ref().is_some_and(|early| early.load(Ordering::Relaxed))
     }
 
-    /// Notices a stop that was asked for. Whoever stops a run that only waits for its last replies takes nothing from
-    /// what was to be measured; `is_drained` when not even those are missing.
+    /// Notices a stop that was asked for. A user who stops a run that only waits for its last replies takes nothing from
+    /// the measurement; `is_drained` when not even those are missing.
     pub fn notice_stop(&mut self, now_ns: u64, is_drained: impl FnOnce() -> bool) {
         if self.stopped_ns.is_none() && self.is_stop_asked() {
             self.stopped_ns = Some(now_ns);
@@ -122,14 +122,14 @@ impl Course {
         }
     }
 
-    /// Whether a stop has waited long enough for answers.
+    /// Returns true if a stop has waited long enough for answers.
     pub fn has_stopped(&self, now_ns: u64) -> bool {
         self.stopped_ns.is_some_and(|at_ns| now_ns >= at_ns + STOP_GRACE_NS)
     }
 
     /// Until when requests that were due in time are sent, ns. In an open model those that waited for a
     /// connection at the end are the ones that a slow target delayed most: they are still asked, as long as
-    /// a timeout lasts, so that their waiting is measured. Who stops a run does not want to wait for them.
+    /// a timeout lasts, so that their waiting is measured. A user who stops a run does not want to wait for them.
     pub fn backlog_until_ns(&self) -> u64 {
         if self.stopped_ns.is_some() || !self.sends_backlog {
             return self.end_ns;
@@ -137,18 +137,18 @@ impl Course {
         self.end_ns.saturating_add(self.timeouts.request_ns)
     }
 
-    /// When a connection that is asked for now is over time, ns.
+    /// Time at which a connection that is asked for now is over time, ns.
     pub fn connect_by_ns(&self, now_ns: u64) -> u64 {
         self.deadline_ns(now_ns, self.timeouts.connect_ns)
     }
 
-    /// When a request that is sent now is over time, ns.
+    /// Time at which a request that is sent now is over time, ns.
     #[inline]
     pub fn reply_by_ns(&self, now_ns: u64) -> u64 {
         self.deadline_ns(now_ns, self.timeouts.request_ns)
     }
 
-    /// When something that begins now is over time, ns. What begins after the end has no more than a second
+    /// Time at which something that begins now is over time, ns. An activity that begins after the end has no more than a second
     /// above the time of what began before it: the run must come to its end, and since all of it was due before
     /// the end, a timeout still counts at least its limit.
     #[inline]
@@ -160,7 +160,7 @@ impl Course {
         deadline_ns.min(self.end_ns.saturating_add(timeout_ns).saturating_add(SECOND_NS))
     }
 
-    /// When requests that are still under way after the schedule's end are given up, ns: later than any
+    /// Time at which requests that are still in flight after the schedule's end are given up, ns: later than any
     /// timeout of theirs, unless connecting and answering both took their time.
     pub fn drained_by_ns(&self) -> u64 {
         let longest_ns = self.timeouts.connect_ns.max(self.timeouts.request_ns);

@@ -11,7 +11,7 @@ use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::Next;
 use plimsoll_wire::{Protocol, Submission, Turn};
 
-/// How long a client or a user waits after its request was refused, ns.
+/// Time that a client or a user waits after its request was refused, ns.
 const REFUSED_PAUSE_NS: u64 = 10_000_000;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
@@ -84,7 +84,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Puts a due request into the managed queue, or refuses it. It is counted when it leaves the queue, so
-    /// that the books of every second balance.
+    /// that the ledger of every second balance.
     fn offer(&mut self, due: Due, now_ns: u64, is_bunched: bool) {
         if self.agenda.offer(due, self.flights.len()) == Offer::Refused {
             let is_late =

@@ -7,7 +7,7 @@ use plimsoll_core::schedule::LoadModel;
 use plimsoll_wire::Protocol;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
-    /// Whether everything has come to its end.
+    /// Returns true if everything has come to its end.
     pub(super) fn is_over(&mut self, now_ns: u64) -> bool {
         self.course.notice_stop(now_ns, || self.flights.is_empty() && self.agenda.is_done());
         if self.course.is_end_asked() {

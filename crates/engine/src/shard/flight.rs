@@ -1,7 +1,7 @@
-//! Requests under way.
+//! Requests in flight.
 //!
-//! What must hold: a slot is either free or in use, and is freed once for each time that it was taken, so that no request ends
-//! twice; no deadline comes before the next scan of the deadlines.
+//! Invariants: a slot is either free or in use, and is freed once for each time that it was taken, so that no request
+//! ends twice; no deadline comes before the next scan of the deadlines.
 
 use plimsoll_core::recorder::Times;
 use plimsoll_wire::{Protocol, Submission};
@@ -13,24 +13,24 @@ pub(super) struct Flight<P: Protocol> {
     pub client: u32,
     pub connection: u32,
     pub times: Times,
-    /// Whether the connection had carried a request before this one.
+    /// True if the connection had carried a request before this one.
     pub on_kept_connection: bool,
     pub retried: bool,
-    /// Whether the target may have done it: it was encoded for a connection, and nobody has vouched that it was not done.
+    /// True if the target may have done it: it was encoded for a connection, and no one has vouched that it was not done.
     pub may_be_done: bool,
-    /// Where it stands in its connection's list.
+    /// Position in its connection's list.
     pub place: u32,
     /// The connection that it was lost with, while it waits to be sent again.
     pub lost_on: u32,
-    /// How often it was sent again because its peer vouched that it had not looked at it, or had undone it.
+    /// Number of times that it was sent again because its peer vouched that it had not looked at it, or had undone it.
     pub resent: u8,
     pub measured: bool,
-    /// Whether the slot holds a request that has not ended.
+    /// True if the slot holds a request that has not ended.
     in_use: bool,
 }
 
 impl<P: Protocol> Flight<P> {
-    /// Begins anew with the request that is in its buffer.
+    /// Begins again with the request that is in its buffer.
     #[inline]
     pub fn begin(
         &mut self,
@@ -53,13 +53,13 @@ impl<P: Protocol> Flight<P> {
     }
 }
 
-/// All requests of a shard that are under way. Slots and their request buffers are used again.
+/// All requests of a shard that are in flight. Slots and their request buffers are used again.
 pub(super) struct Flights<P: Protocol> {
     slots: Vec<Flight<P>>,
     free: Vec<u32>,
-    /// When each slot's request times out, ns; dense, because all are looked at together.
+    /// Time at which each slot's request times out, ns; dense, because all are looked at together.
     deadlines: Vec<u64>,
-    /// When the deadlines are looked at next, ns: not after the first of them.
+    /// Time at which the deadlines are looked at next, ns: not after the first of them.
     next_scan_ns: u64,
 }
 
@@ -74,7 +74,7 @@ impl<P: Protocol> Flights<P> {
         Self { slots: Vec::new(), free: Vec::new(), deadlines: Vec::new(), next_scan_ns: NEVER }
     }
 
-    /// How many are under way.
+    /// The number that are in flight.
     #[inline]
     pub fn len(&self) -> u32 {
         (self.slots.len() - self.free.len()) as u32
@@ -111,7 +111,7 @@ impl<P: Protocol> Flights<P> {
         (self.slots.len() - 1) as u32
     }
 
-    /// Whether a slot holds a request that has not ended.
+    /// Returns true if a slot holds a request that has not ended.
     pub fn is_in_use(&self, tag: u32) -> bool {
         self.slots.get(tag as usize).is_some_and(|flight| flight.in_use)
     }
@@ -149,7 +149,7 @@ impl<P: Protocol> Flights<P> {
         self.next_scan_ns = self.next_scan_ns.min(deadline_ns);
     }
 
-    /// When the deadlines are to be looked at next, ns.
+    /// Time at which the deadlines are to be looked at next, ns.
     #[inline]
     pub const fn next_scan_ns(&self) -> u64 {
         self.next_scan_ns
@@ -164,7 +164,7 @@ impl<P: Protocol> Flights<P> {
         self.deadlines.iter().copied().min().unwrap_or(NEVER)
     }
 
-    /// When a request times out, ns.
+    /// Time at which a request times out, ns.
     pub fn deadline_ns(&self, tag: u32) -> u64 {
         self.deadlines[tag as usize]
     }
@@ -175,7 +175,7 @@ impl<P: Protocol> Flights<P> {
         later.iter().position(|&d| d <= now_ns).map(|place| from + place as u32)
     }
 
-    /// Nothing was received for so long, ns, and that was not for the target's sake: the times of all that is in flight, and
+    /// Nothing was received for this long, ns, and that was not for the target's sake: the times of all that is in flight, and
     /// its deadlines, move on with the clock.
     pub fn postpone(&mut self, passed_ns: u64) {
         for (flight, deadline) in self.slots.iter_mut().zip(&mut self.deadlines) {

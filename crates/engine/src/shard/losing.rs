@@ -12,7 +12,7 @@ use plimsoll_core::outcome::Failure;
 use plimsoll_wire::Protocol;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
-    /// Closes a connection on which nothing is under way.
+    /// Closes a connection on which nothing is in flight.
     pub(super) fn close_in_order(&mut self, key: u32) {
         self.line.say_goodbye(key);
         // More requests than the reply's own may have been under way on a multiplexed connection.

@@ -6,14 +6,14 @@
 //! |---|---|---|
 //! | `Course` | start, end, whatever ends the run early | has its deadlines from it |
 //! | `Agenda` | schedule, admission, who rests | becomes due, is let in or refused |
-//! | `Flights` | requests under way, their deadlines | is written into its slot |
+//! | `Flights` | requests in flight, their deadlines | is written into its slot |
 //! | `Connections` | which are open, idle, needed; codecs; what is to be sent again | gets its connection |
 //! | `Line` | network, TLS, buffers, what goes out together | is sent, and answered |
 //! | `Books` | recorders, seconds, samples, windows, marks | is written down |
 //!
 //! Parts do not know each other. The shard takes a request from one to the next: `due` lets it begin, `sending` encodes and
 //! sends it, `receiving` decodes what comes back, `settling` ends it; `opening`, `securing` and `losing` are about
-//! connections that come and go, `unserved` and `ending` about the end of the run. What must hold of a part stands above it and
+//! connections that come and go, `unserved` and `ending` about the end of the run. The invariants of a part stand above it and
 //! is asserted there; what must hold between parts is in `audit`. Nothing on the walk allocates, locks or formats.
 
 mod agenda;
@@ -54,7 +54,7 @@ use plimsoll_wire::{Protocol, Sessions};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How long a stop that the user asked for waits for answers, ns.
+/// Time that a stop that the user asked for waits for answers, ns.
 const STOP_GRACE_NS: u64 = SECOND_NS / 2;
 /// Longest wait before looking whether a stop was asked for, ns.
 const STOP_CHECK_NS: u64 = SECOND_NS / 20;
@@ -63,7 +63,7 @@ const STOP_CHECK_NS: u64 = SECOND_NS / 20;
 const ROUND_NS: u64 = SECOND_NS / 50;
 const ROUND_LOOK: u64 = 64;
 
-/// What a shard leaves behind.
+/// Result of a shard.
 pub struct ShardEnd {
     /// The last, unfinished second.
     pub rest: Interval,
@@ -74,27 +74,27 @@ pub struct ShardEnd {
     /// The kernel's view of the round trips of connections: of those open at the end first, then of those
     /// closed before, at most a thousand.
     pub round_trips: Vec<RoundTrip>,
-    /// When the measured stretch began and ended, ns on the engine's clock.
+    /// Time at which the measured stretch began and ended, ns on the engine's clock.
     pub measured_ns: (u64, u64),
     /// Sum over clients of the time from their first measured moment to their last answer, to the end of the schedule
     /// when that was later, or to when they had nothing left to ask, ns.
     pub client_elapsed_ns: u64,
     /// Clients that had a measured moment.
     pub clients_measured: u32,
-    /// What it measured of itself over the measured stretch.
+    /// Measurements of itself over the measured stretch.
     pub health: Health,
-    /// When its last success ended, ns on the engine's clock, and how many requests failed after it.
+    /// Time at which its last success ended, ns on the engine's clock, and how many requests failed after it.
     pub last_success: (u64, u64),
     /// Connections that came to be used.
     pub connections: u32,
-    /// What it had used where the measured stretch began, and where it ended.
+    /// Resources used at the beginning and at the end of the measured stretch.
     pub marks: (Mark, Mark),
-    /// Whether it was told to stop before the end of the measured stretch.
+    /// True if it was asked to stop before the end of the measured stretch.
     pub interrupted: bool,
-    /// Whether it was told to stop after that, while it waited for the last replies or sent what was left: what was cut is
+    /// True if it was asked to stop after that, while it waited for the last replies or sent what was left: what was cut is
     /// `unfinished` or `unsent`.
     pub drain_cut: bool,
-    /// Why the target would not have it, where a login was refused: the run ended with it.
+    /// Reason why the target would not have it, where a login was refused: the run ended with it.
     pub refused: Option<&'static str>,
 }
 
@@ -232,13 +232,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// What was used up to now.
+    /// Returns the resources used up to now.
     fn mark(&mut self, at_ns: u64) -> Mark {
         let signs = self.line.vitals();
         self.books.mark(at_ns, self.line.idle_ns(), signs)
     }
 
-    /// When the next thing happens that no completion announces.
+    /// Time at which the next thing happens that no completion announces.
     fn wake_time(&self, now_ns: u64, next_due_ns: u64) -> u64 {
         let end_ns = self.course.end_ns();
         let over_ns =
@@ -309,14 +309,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 }
 
-/// How long nothing is received before the sessions are asked again whether they can take it, ns.
+/// Time that nothing is received before the sessions are asked again whether they can take it, ns.
 const HOLD_NS: u64 = SECOND_NS / 1000;
-/// Answers under way from which on gathering pays.
+/// Answers in flight from which on gathering pays.
 pub const BATCHING_FROM: u32 = 16;
-/// How long to gather, ns.
+/// Time to gather, ns.
 const GATHER_NS: u64 = 50_000;
 
-/// Whether a model goes as fast as the target answers, so that answers may be gathered in batches.
+/// Returns true if a model goes as fast as the target answers, so that answers may be gathered in batches.
 #[must_use]
 pub fn is_full_speed(model: &LoadModel) -> bool {
     model.is_full_speed()

@@ -81,7 +81,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let target = &self.plan.targets[connection.target() as usize];
             let Some(address) = connection.dial(&target.addresses) else {
                 let reason = if target.addresses.is_empty() {
-                    format!("'{}' does not resolve", target.host)
+                    format!("host name '{}' cannot be resolved", target.host)
                 } else {
                     refusal.unwrap_or(NetError::Unreachable).to_string()
                 };
@@ -156,7 +156,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// The target will not have us: nothing that comes after will mend that.
+    /// The target will not have us: nothing that comes after will fix that.
     pub(super) fn turned_out(&mut self, why: &'static str) {
         self.course.refuse(why);
         if self.course.has_begun() {

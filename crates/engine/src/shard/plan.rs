@@ -1,4 +1,4 @@
-//! What a shard is to do.
+//! Plan of a shard.
 
 use crate::gauge::Gauge;
 use crate::target::Target;
@@ -43,12 +43,12 @@ pub struct ShardPlan {
     pub classes: usize,
     /// Poll this long before an intended start instead of sleeping, ns.
     pub spin_ns: u64,
-    /// Gather answers in batches when many are under way (closed models at full speed).
+    /// Gather answers in batches when many are in flight (closed models at full speed).
     pub batching: bool,
     /// Open all connections before the first request.
     pub preconnect: bool,
     /// Use a connection for the next request when the server lets it open. Requests that ask for its end
-    /// want this off: a server may not heed them, and nothing may follow them (RFC 9112, 9.6).
+    /// want this off: a server can ignore them, and nothing can follow them (RFC 9112, 9.6).
     pub keep_alive: bool,
     /// Its place in a run of several parts.
     pub part: Part,
@@ -61,18 +61,18 @@ pub struct Part {
     pub phase: u32,
     /// Time from the start of the run to its own, ns.
     pub offset_ns: u64,
-    /// Counts by when requests were due, one a shard; empty where nobody asks for them.
+    /// Counts by when requests were due, one a shard; empty where no one asks for them.
     pub windows: Vec<Arc<WindowCounts>>,
     /// Gauges of the shards; empty if none are read.
     pub gauges: Vec<Arc<Gauge>>,
     /// Drops what is due and not sent at the end instead of sending it while a timeout lasts.
     pub drop_backlog: bool,
-    /// Ends the schedule before its time when it is set; what is under way is waited for as usual.
+    /// Ends the schedule before its time when it is set; what is in flight is waited for as usual.
     pub end_early: Option<Arc<AtomicBool>>,
     /// Time at which the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
     /// processes wait for with their connections open.
     pub start_ns: Option<u64>,
-    /// Users who are there when the run starts; none: everybody comes.
+    /// Users who are there when the run starts; none: every user comes.
     pub users_before: Option<UsersBefore>,
 }
 

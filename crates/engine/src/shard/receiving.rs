@@ -8,7 +8,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_wire::{Event, Fault, Protocol};
 
-/// What feeding bytes to the codec came to.
+/// Result of feeding bytes to the codec.
 enum Fed {
     /// The connection goes on.
     GoesOn,
@@ -170,7 +170,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.sessions.part(flight.client, &flight.what, bytes, flight.times);
     }
 
-    /// The peer closed its side; `in_order` unless TLS was left open, as it is when somebody on the way cuts
+    /// The peer closed its side; `in_order` unless TLS was left open, as it is when someone on the way cuts
     /// the connection.
     fn peer_closed(&mut self, key: u32, in_order: bool) {
         match self.connections.get(key).state() {

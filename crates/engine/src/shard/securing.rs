@@ -26,7 +26,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Whether a connection waits for the answer to what it asked in clear.
+    /// Returns true if a connection waits for the answer to what it asked in clear.
     pub(super) fn has_asked(&self, key: u32) -> bool {
         self.connections.get(key).state() == State::Handshaking && self.line.tls(key).is_none()
     }

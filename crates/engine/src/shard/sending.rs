@@ -7,7 +7,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_wire::Protocol;
 
-/// Why a request is lost that could not be sent.
+/// Reason why a request is lost that could not be sent.
 const BROKE: &str = "the connection broke while sending";
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {

@@ -12,7 +12,7 @@ use plimsoll_core::record::FailureSample;
 use plimsoll_core::recorder::Times;
 use plimsoll_wire::{Fault, Judgement, Protocol};
 
-/// How often a request is sent again that its peers vouch not to have looked at.
+/// Number of times that a request is sent again that its peers vouch not to have looked at.
 const RESENT_MAX: u8 = 16;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
@@ -131,7 +131,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.books.tell(Message::Failure(Box::new(sample)));
     }
 
-    /// Takes a request off its connection, wherever it stands there: thousands may be under way on one.
+    /// Takes a request off its connection, wherever it stands there: thousands may be in flight on one.
     pub(super) fn take_off(&mut self, key: u32, tag: u32) {
         let place = self.flights.get(tag).place;
         if let Some(moved) = self.connections.get_mut(key).take_off(place, tag) {
@@ -179,8 +179,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.give_up(tag, Failure::Timeout, "no connection took it again in time", now_ns);
     }
 
-    /// Tells the peer that nobody waits for a reply any more. Where the connection cannot go on without it,
-    /// all that is under way on it is lost.
+    /// Tells the peer that no one waits for a reply any more. Where the connection cannot go on without it,
+    /// all that is in flight on it is lost.
     fn cancel(&mut self, key: u32, tag: u32) {
         let mut said = Vec::new();
         let codec = self.connections.get_mut(key).codec_mut();

@@ -1,4 +1,4 @@
-//! Requests that nobody serves: refused, never sent, or cut off. They are in the ledger, and how long they had waited is
+//! Requests that no one serves: refused, never sent, or cut off. They are in the ledger, and how long they had waited is
 //! kept, since these are the ones that waited longest.
 
 use super::Shard;
@@ -56,7 +56,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Counts what is still under way when the run is cut off.
+    /// Counts what is still in flight when the run is cut off.
     pub(super) fn write_off(&mut self, now_ns: u64) {
         for tag in self.flights.in_use() {
             let flight = self.flights.get(tag);

@@ -1,4 +1,4 @@
-//! What is to happen in a simulation, in its order.
+//! Events of a simulation, in order.
 
 use crate::net::Completion;
 use std::cmp::Ordering;

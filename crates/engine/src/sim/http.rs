@@ -9,7 +9,7 @@ use plimsoll_core::rng::{Rng, derive_seed};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// How a [`HttpPeer`] behaves. Shares are per mille; times are ns.
+/// The way a [`HttpPeer`] behaves. Shares are per mille; times are ns.
 #[derive(Clone, Debug)]
 pub struct HttpScript {
     /// Every choice comes from here.
@@ -20,11 +20,11 @@ pub struct HttpScript {
     pub accept_ns: (u64, u64),
     /// Longest body of a reply, bytes.
     pub body_max: u64,
-    /// What goes wrong with connections.
+    /// Faults of connections.
     pub connects: ConnectFaults,
-    /// What goes wrong with requests.
+    /// Faults of requests.
     pub requests: RequestFaults,
-    /// How late a reply is that comes too late.
+    /// Delay of a late reply.
     pub late_ns: u64,
     /// Kept connections are closed after this long without a request; 0: never.
     pub idle_close_ns: u64,
@@ -36,10 +36,10 @@ pub struct HttpScript {
     pub freeze: Option<Freeze>,
 }
 
-/// What goes wrong when connecting, per mille.
+/// Faults when connecting, per mille.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectFaults {
-    /// Addresses at which nobody listens, ever.
+    /// Addresses at which nothing listens, ever.
     pub dead: Vec<SocketAddr>,
     /// Refused.
     pub refused: u64,
@@ -47,7 +47,7 @@ pub struct ConnectFaults {
     pub silent: u64,
 }
 
-/// What goes wrong with requests, per mille; at most one thing with each.
+/// Faults of requests, per mille; at most one thing with each.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestFaults {
     /// Never answered.
@@ -73,7 +73,7 @@ pub struct RequestFaults {
 /// Frozen for `for_ns` at the beginning of every `every_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freeze {
-    /// When the first period begins.
+    /// Time at which the first period begins.
     pub from_ns: u64,
     /// Length of a period.
     pub every_ns: u64,
@@ -82,7 +82,7 @@ pub struct Freeze {
 }
 
 impl Freeze {
-    /// When something that arrives at `now_ns` can be looked at.
+    /// Time at which something that arrives at `now_ns` can be looked at.
     #[must_use]
     pub fn thaw_ns(&self, now_ns: u64) -> u64 {
         let into_ns = now_ns.saturating_sub(self.from_ns) % self.every_ns;
@@ -91,7 +91,7 @@ impl Freeze {
     }
 }
 
-/// What the server did with a request.
+/// Fate of a request at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Fate {
@@ -116,22 +116,22 @@ pub struct Seen {
     pub request: String,
     /// On which connection.
     pub connection: u64,
-    /// How many requests this connection had carried before.
+    /// Number of requests that this connection had carried before.
     pub prior: u32,
-    /// When its first byte came.
+    /// Time at which its first byte came.
     pub at_ns: u64,
-    /// What was done with it.
+    /// Fate of the request.
     pub fate: Fate,
 }
 
 /// One attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knock {
-    /// Where to.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// When.
+    /// Time of the arrival, ns.
     pub at_ns: u64,
-    /// What came of it.
+    /// Outcome of the request.
     pub arrival: Arrival,
 }
 
@@ -167,7 +167,7 @@ pub struct HttpPeer {
 const GARBAGE: &[u8] = b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\nnot what you came for\r\n\r\n";
 
 impl HttpPeer {
-    /// A server that nobody has spoken to.
+    /// A server that no one has contacted.
     #[must_use]
     pub fn new(script: HttpScript) -> Self {
         let rng = Rng::new(derive_seed(script.seed, "sim-http"));

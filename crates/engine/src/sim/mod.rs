@@ -2,7 +2,7 @@
 //!
 //! [`SimNet`] stands where the sockets stand. Time passes only in [`Net::wait`], which moves a
 //! [`VirtualClock`] to the next thing that happens, so that a run of minutes takes milliseconds and
-//! the same seed gives the same run. What the servers do is up to a [`Peer`]; [`http`] has one that
+//! the same seed gives the same run. The behaviour of the servers is up to a [`Peer`]; [`http`] has one that
 //! speaks HTTP/1.1 and misbehaves by the seed.
 
 mod agenda;

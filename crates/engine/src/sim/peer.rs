@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 ///
 /// A connection is named by a number that is never used again. All times are ns on the virtual clock.
 pub trait Peer {
-    /// Somebody connects to `address`.
+    /// Someone connects to `address`.
     fn connecting(&mut self, connection: u64, address: SocketAddr, now_ns: u64) -> Arrival;
 
     /// Bytes have arrived, in order; what the peer does about them is appended to `acts`. Bytes keep

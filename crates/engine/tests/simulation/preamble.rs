@@ -239,9 +239,9 @@ fn what_is_no_answer_is_a_failure_with_its_reason() {
         (b"HTTP/1.1 400 Bad Request\r\n", "not a PostgreSQL server"),
         (b"E\0\0\0\x0bSFATAL\0\0", "with an error"),
         // Bytes that somebody put behind the answer, in the hope that they are taken for what came over TLS.
-        (b"SZ\0\0\0\x05I", "came in clear"),
-        (b"SR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "came in clear"),
-        (b"NR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "came in clear"),
+        (b"SZ\0\0\0\x05I", "unexpected plain text"),
+        (b"SR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "unexpected plain text"),
+        (b"NR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "unexpected plain text"),
     ] {
         let server = Rc::new(RefCell::new(Server::saying(answer)));
         let end = run(plan(false), false, Link::default(), &server);
@@ -264,7 +264,7 @@ fn clear_bytes_between_the_grant_and_the_handshake_are_not_believed() {
     let end = run(plan(false), true, Link::default(), &server);
     let ledger = end.shard.rest.ledger;
     assert_eq!((ledger.failed.tls, ledger.failed.total()), (40, 40));
-    assert!(end.reasons[0].contains("granted TLS and then did not speak it"), "{:?}", end.reasons);
+    assert!(end.reasons[0].contains("accepted TLS and then did not use it"), "{:?}", end.reasons);
     assert_eq!(server.borrow().queries, (0, 0));
 }
 

@@ -1,4 +1,4 @@
-//! `plimsoll fbench`: vespa-fbench's flags, query files, output files and summary, with its counting mended.
+//! `plimsoll fbench`: vespa-fbench's flags, query files, output files and summary, with correct counting.
 
 mod running;
 
@@ -16,7 +16,7 @@ use plimsoll_job::execute::{code, execute};
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{print_out, style, write_json};
+use plimsoll_job::output::{print_out, style, write_results};
 use plimsoll_job::prepare::{Prepared, plan_of, tls_of};
 use plimsoll_job::url::{Url, split_authority};
 use plimsoll_job::usage::usage;
@@ -34,31 +34,31 @@ const EXAMPLES: &str = "\
 Examples:
   Eight clients, each with its own file (query000.txt ...), for a minute:
     plimsoll fbench -n 8 -q query%03d.txt -s 60 127.0.0.1 8080
-  POST bodies from one file, shared out to 32 clients, replies kept:
+  POST bodies from one file, divided among 32 clients; replies are kept:
     plimsoll fbench -n 32 -P -z -q bodies.txt -o out%03d.txt -s 30 127.0.0.1 8080
-  One client at exactly 1000 requests a second, the first 20 requests not counted:
+  One client at exactly 1000 requests per second; the first 20 requests are not counted:
     plimsoll fbench -n 1 -c 1 -i 20 -q queries.txt -s 10 127.0.0.1 8080
   TLS with a client certificate:
     plimsoll fbench -T ca.pem -C cert.pem -K key.pem -n 4 -q queries.txt -s 10 example.org 443
 
-The summary is the original's, to the character; what follows it is plimsoll's own: times from the
-intended start, failures apart, books that balance. docs/fbench.md lists every difference.
-Exit codes: 0 fine, 3 not valid, 4 every request failed, 64 wrong usage.";
+The summary is identical to the original's. The block after it is plimsoll's: response times from the
+intended start, separate failures, and the ledger. docs/fbench.md lists every difference.
+Exit codes: 0 measured, 3 not valid, 4 every request failed, 64 wrong usage.";
 
-/// Put the load of vespa-fbench on one or several hosts.
+/// Send the load of vespa-fbench to one or several hosts.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
 pub struct FbenchArgs {
     /// Clients, one connection each.
     #[arg(short = 'n', value_name = "CLIENTS", default_value_t = 10)]
     clients: u32,
-    /// Time from one request of a client to its next, ms; 0: back to back; negative: as long as the answer took.
+    /// Time from one request of a client to its next, ms; 0: no pause; negative: pause as long as the answer took.
     #[arg(short = 'c', value_name = "MS", default_value_t = 0)]
     cycle_ms: i64,
-    /// Fewest body bytes of a successful reply.
+    /// Smallest body of a successful reply, bytes.
     #[arg(short = 'l', value_name = "BYTES", default_value_t = 0)]
     limit: u64,
-    /// Requests of each client that are not counted; -1: count none.
+    /// First requests of each client that are not counted; -1: count none.
     #[arg(short = 'i', value_name = "N", default_value_t = 0)]
     ignore: i64,
     /// Run time, seconds; -1: until stopped.
@@ -70,7 +70,7 @@ pub struct FbenchArgs {
     /// Output file of each client.
     #[arg(short = 'o', value_name = "PATTERN")]
     output: Option<String>,
-    /// How often a query file is read again after the first time; -1: without end.
+    /// Times that a query file is read again after the first time; -1: no limit.
     #[arg(short = 'r', value_name = "N", default_value_t = -1)]
     restart: i64,
     /// Longest URL line of a query file, bytes (at least 1024); a longer one is skipped and counted.
@@ -79,10 +79,10 @@ pub struct FbenchArgs {
     /// Print a summary whenever the seconds left are a multiple of this; 0: never.
     #[arg(short = 'p', value_name = "SECONDS", default_value_t = 0)]
     print_every: i64,
-    /// A connection for each request.
+    /// Use a new connection for each request.
     #[arg(short = 'k')]
     no_keepalive: bool,
-    /// HTTP/2: with prior knowledge on http://, by ALPN on https://; 32 clients share a connection.
+    /// Use HTTP/2 (prior knowledge on http://, ALPN on https://); 32 clients share a connection.
     #[arg(long)]
     http2: bool,
     /// Text to append to each URL.
@@ -94,19 +94,19 @@ pub struct FbenchArgs {
     /// Name for the Host header and for TLS, instead of the host connected to.
     #[arg(short = 'A', value_name = "[user@]HOST[:PORT]")]
     authority: Option<String>,
-    /// POST: URLs in the query file are followed by their bodies.
+    /// Send POST requests; each URL in the query file is followed by its body.
     #[arg(short = 'P')]
     post: bool,
-    /// Bodies in the query file are base64.
+    /// Decode the bodies in the query file from base64.
     #[arg(short = 'd')]
     base64: bool,
-    /// Accepted for old scripts: benchmark headers are always asked for.
+    /// Accepted for old scripts; benchmark headers are always requested.
     #[arg(short = 'x')]
     benchmark_data: bool,
-    /// Ask for coverage headers too.
+    /// Request coverage headers too.
     #[arg(short = 'y')]
     coverage: bool,
-    /// One query file for all clients, shared out in equal parts.
+    /// Use one query file for all clients, divided equally.
     #[arg(short = 'z')]
     single_file: bool,
     /// PEM file of authorities to trust; turns TLS on.
@@ -131,29 +131,29 @@ pub struct FbenchArgs {
     /// Longest time for a connection, TLS included.
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Beyond the original")]
     connect_timeout: Span,
-    /// Trust any certificate for any name.
+    /// Accept any certificate, without verification.
     #[arg(long, help_heading = "Beyond the original")]
     insecure: bool,
-    /// Threads; each owns a share of the clients.
+    /// Worker threads; each runs a share of the clients.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Beyond the original")]
     threads: u32,
-    /// Poll this long before each intended start instead of sleeping.
+    /// Polling time before each intended start, instead of sleeping.
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Beyond the original")]
     spin: Span,
-    /// Look at every reply as it comes instead of gathering replies in batches at full speed.
+    /// Handle each reply when it arrives instead of in batches at full speed.
     #[arg(long, help_heading = "Beyond the original")]
     no_batching: bool,
     #[command(flatten)]
     out: OutputFlags,
 }
 
-/// Longest run: -s -1 means "until stopped", which a clock of 64 bits counts for longer than any machine runs.
+/// Longest run: `-s -1` means "until stopped"; a 64-bit clock in ns counts longer than any machine runs.
 const FOR_EVER: Span = Span { ns: u64::MAX / 4 };
 
 impl FbenchArgs {
     fn check(&self) -> Result<()> {
         if self.clients == 0 {
-            return Err(usage("-n 0 asks nothing; use at least 1 client"));
+            return Err(usage("-n must be at least 1 client"));
         }
         if self.clients > 100_000 {
             return Err(usage("-n: at most 100000 clients"));
@@ -165,13 +165,13 @@ impl FbenchArgs {
             return Err(usage("-s: use seconds, or -1 to run until stopped"));
         }
         if self.seconds == 0 {
-            return Err(usage("-s 0 runs nothing; use at least 1, or -1 to run until stopped"));
+            return Err(usage("-s must be at least 1, or -1 to run until stopped"));
         }
         if self.print_every < 0 {
-            return Err(usage("-p: use seconds, or 0 for no summaries on the way"));
+            return Err(usage("-p: use seconds, or 0 for no summaries during the run"));
         }
         if self.restart < -1 {
-            return Err(usage("-r: use a number of times, or -1 for without end"));
+            return Err(usage("-r: use a number of times, or -1 for no limit"));
         }
         if self.base64 && !self.post {
             return Err(usage("-d decodes POST bodies; it needs -P"));
@@ -232,7 +232,7 @@ impl FbenchArgs {
             .collect()
     }
 
-    /// What the Host header and TLS ask for, when `-A` says so.
+    /// Returns the authority of `-A` for the Host header and TLS.
     fn named_authority(&self, tls: bool) -> Result<Option<Authority>> {
         let Some(text) = &self.authority else { return Ok(None) };
         let host = text.rsplit_once('@').map_or(text.as_str(), |(_, host)| host);
@@ -365,7 +365,7 @@ fn run(args: &FbenchArgs) -> Result<u8> {
     };
     let finished =
         execute(&scenario, prepared, &output, &mut |second| running().second(second), &results)?;
-    if !write_json(&output, &finished.record)? {
+    if !write_results(&output, &finished.record)? {
         let left = args.clients - running().dots;
         print_out(&stopped_lines(left, stopped.get()))?;
         print_out(&summary(&finished))?;
@@ -417,7 +417,7 @@ fn sums(end: &RunEnd, skipped: u64) -> FbenchSums {
     FbenchSums { clients_ended: end.clients_measured, elapsed_ns: end.client_elapsed_ns, skipped }
 }
 
-/// Whether arguments came from a link that is named after the original.
+/// Returns the command if the program was started through a link with the original's name.
 #[must_use]
 pub fn link_command(program: &str) -> Option<&'static str> {
     match program {

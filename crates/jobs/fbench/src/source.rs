@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// What the flags say about files.
+/// File options of the command line.
 pub struct SourceOptions<'a> {
     /// `-q`.
     pub pattern: &'a str,
@@ -83,7 +83,7 @@ impl Sources {
             && asked.clients > 1
         {
             return Err(usage(format!(
-                "-o {}: {} clients would write over each other; put %03d into the name",
+                "-o {}: {} clients would overwrite each other's file; put %03d into the name",
                 asked.output.unwrap_or_default(),
                 asked.clients
             )));

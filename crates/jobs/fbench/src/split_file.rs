@@ -1,4 +1,4 @@
-//! `plimsoll split-file`: a query file dealt out to several files.
+//! `plimsoll split-file`: divides the records of a query file among several files.
 
 use anyhow::Result;
 use clap::Args;
@@ -15,30 +15,30 @@ Examples:
   From a pipe, into part00.txt to part63.txt:
     gunzip -c queries.gz | grep /search/ | plimsoll split-file -p part%02d.txt 64
 
-Records are dealt out, not lines: a POST record keeps its body. Parts differ by at most one record;
-the same --seed deals the same way. What was done goes to stderr, a line for each record that was
-left out to stdout, as the original prints it.";
+Records are distributed at random, not lines: a POST record keeps its body. Files differ by at most one
+record; the same --seed gives the same files. A summary goes to stderr, and for each record that was
+left out a line to stdout, as the original prints it.";
 
-/// Split a query file into parts, one for each client (vespa-fbench-split-file).
+/// Split a query file into several, one for each client (vespa-fbench-split-file).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct SplitArgs {
-    /// Names of the parts, with the part's number.
+    /// Names of the output files; %d, %03d or %x is the number.
     #[arg(short = 'p', value_name = "PATTERN", default_value = "query%03d.txt")]
     pattern: String,
     /// Longest line, bytes; a longer one is skipped and counted.
     #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
     max_line: usize,
-    /// The file holds URLs followed by bodies; by default that is found out from the file.
+    /// Treat the input as URLs followed by bodies [default: detected from the file].
     #[arg(short = 'P', long)]
     post: bool,
-    /// Seed of the dealing.
+    /// Seed of the distribution.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How many parts.
+    /// Number of output files.
     #[arg(value_name = "NUMPARTS")]
     parts: u64,
-    /// The query file; stdin when left out.
+    /// Query file [default: stdin].
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What a reply says of an operation: a good status alone does not say that the document was written.
+//! Meaning of a reply to an operation: a good status alone does not say that the document was written.
 //!
 //! Any server answers with 200 to something. A reply counts only if it names the operation's document, and if
 //! the target does not say that it left something out (`X-Vespa-Ignored-Fields`, `X-Vespa-Ignored-Operation`).

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Parameters that go with every operation.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
-    /// How long the server may take for one, ms.
+    /// Longest time that the server may take for one, ms.
     pub timeout_ms: Option<u64>,
     /// Vespa's route.
     pub route: Option<String>,
@@ -17,12 +17,12 @@ pub struct Parameters {
     pub dry_run: bool,
 }
 
-/// What is known of an operation, beside its bytes.
+/// Facts about an operation besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// What it does.
+    /// Description of the quickstart.
     pub kind: Kind,
-    /// Whether an update makes the document.
+    /// True if an update makes the document.
     pub create: bool,
     /// A hash of the document's id: operations of the same number keep their order.
     pub key: u64,
@@ -32,7 +32,7 @@ pub struct Item {
     pub file: u32,
     /// Its line in that file, from 1.
     pub line: u64,
-    /// Where its parts end: the id with quotes, the condition with quotes, the request target, the body.
+    /// Ends of its fields: the id with quotes, the condition with quotes, the request target, the body.
     ends: [u32; 4],
 }
 
@@ -99,26 +99,26 @@ pub(super) fn one_line(text: &mut [u8]) {
 pub struct Batch {
     bytes: Vec<u8>,
     items: Vec<(usize, Item)>,
-    /// How many have been taken.
+    /// The number that have been taken.
     taken: usize,
     /// Space for a path.
     path: String,
 }
 
 impl Batch {
-    /// How many are left.
+    /// The number that are left.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len() - self.taken
     }
 
-    /// Whether none is left.
+    /// Returns true if none is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes it holds.
+    /// Number of bytes that it holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()

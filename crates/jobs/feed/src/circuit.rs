@@ -1,6 +1,6 @@
-//! What a target that accepts nothing does to the feed as a whole.
+//! Circuit breaker of a feed whose target accepts nothing.
 //!
-//! One round in which everything was turned away may be bad luck. After two in a row the circuit opens: nothing is
+//! One round in which everything was rejected may be bad luck. After two in a row the circuit opens: nothing is
 //! sent for a while, then one operation tries, and the pause doubles until one is accepted. So a target
 //! that is down, or answers everything with 429, gets a handful of requests and not all that wait.
 
@@ -11,12 +11,12 @@ use plimsoll_core::rng::Rng;
 const PAUSE_MIN_NS: u64 = 10 * MILLISECOND_NS;
 /// The longest, ns.
 pub const PAUSE_MAX_NS: u64 = 5 * SECOND_NS;
-/// Shortest time before an operation that was turned away is sent again, ns.
+/// Shortest time before an operation that was rejected is sent again, ns.
 const AGAIN_MIN_NS: u64 = 2 * MILLISECOND_NS;
 /// Rounds without anything accepted from which on the circuit is open.
 const OPEN_FROM: u32 = 2;
 
-/// Whether the target is worth asking, as one shard sees it.
+/// Circuit breaker of one worker thread.
 #[derive(Clone, Debug)]
 pub struct Circuit {
     rng: Rng,
@@ -25,7 +25,7 @@ pub struct Circuit {
     /// Those among them in which it was not only 429: the target is not there, rather than busy.
     absent: u32,
     round_at_ns: u64,
-    /// Time at which the first of what was turned away since was sent, ns.
+    /// Time at which the first of what was rejected since was sent, ns.
     since_ns: u64,
     blocked_until_ns: u64,
     opened: u64,
@@ -51,7 +51,7 @@ impl Circuit {
         (self.rounds, self.absent, self.blocked_until_ns) = (0, 0, 0);
     }
 
-    /// An operation that was sent then was turned away, or its connection failed; `busy` when the target said 429.
+    /// An operation that was sent then was rejected, or its connection failed; `busy` when the target said 429.
     pub fn turned_away(&mut self, sent_ns: u64, now_ns: u64, busy: bool) {
         if self.rounds > 0 && sent_ns < self.round_at_ns {
             return;
@@ -82,7 +82,7 @@ impl Circuit {
         (self.rounds > 0).then_some(self.since_ns)
     }
 
-    /// How often it opened.
+    /// Number of times that it opened.
     #[must_use]
     pub fn opened(&self) -> u64 {
         self.opened
@@ -94,13 +94,13 @@ impl Circuit {
         self.blocked_until_ns
     }
 
-    /// How many may be under way of a window of this size: one while it is open.
+    /// The number that may be in flight of a window of this size: one while it is open.
     #[must_use]
     pub fn limit(&self, window: u32) -> u32 {
         if self.rounds >= OPEN_FROM { 1 } else { window }
     }
 
-    /// When an operation may be sent again that was turned away so often before, ns.
+    /// Time at which an operation may be sent again that was rejected this often before, ns.
     pub fn again_at_ns(&mut self, now_ns: u64, round_trip_ns: u64, tries: u32) -> u64 {
         let base_ns = round_trip_ns.clamp(AGAIN_MIN_NS, SECOND_NS);
         let pause_ns = (base_ns << tries.saturating_sub(1).min(12)).min(PAUSE_MAX_NS);

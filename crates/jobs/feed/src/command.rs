@@ -1,4 +1,4 @@
-//! `plimsoll feed`: operations on documents from files to the document API, each accounted for.
+//! `plimsoll feed`: sends document operations from files to the document API and accounts for each.
 
 mod finish;
 mod probe;
@@ -18,7 +18,7 @@ use plimsoll_job::execute::code;
 use plimsoll_job::flags::{OutputFlags, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
-use plimsoll_job::output::{Output, note, print_out, put_result, style, write_json};
+use plimsoll_job::output::{Output, note, print_out, put_result, style, write_results};
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
@@ -33,88 +33,88 @@ pub use task::{Task, forms_of};
 
 const EXAMPLES: &str = "\
 Examples:
-  A dump, packed or not, over two containers; what is not accepted goes to a file that can be fed again:
+  A dump, compressed or not, over two containers; rejected operations go to a file that can be fed again:
     plimsoll feed http://127.0.0.1:8080 http://127.0.0.1:8081 music.ndjson.zst --failed rest.ndjson
   From one cluster to another:
     plimsoll visit http://127.0.0.1:8080 --cluster music --format vespa-feed |
       plimsoll feed http://127.0.0.1:9080 -
-  At a rate that does not wait for the answers, and the statistics that `vespa feed` prints:
+  At a fixed rate (open model), with the statistics that `vespa feed` prints:
     plimsoll feed http://127.0.0.1:8080 music.json --rate 500 --vespa-statistics -
 
 Input: a JSON array of operations or one after the other; put (or id), update, remove, condition, create, fields.
-Exit codes: 0 every operation accepted, 3 not (they are named), or plimsoll was what limited the speed, 4 the target
+Exit codes: 0 every operation accepted, 3 some were not (they are named), or plimsoll limited the speed, 4 the target
 failed, 64 wrong usage.";
 
-/// How bodies are packed.
+/// Compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CompressionFlag {
-    /// Above 512 bytes, unless the target is on this machine.
+    /// Bodies above 512 bytes, unless the target is on this machine.
     Auto,
-    /// All.
+    /// All bodies.
     Gzip,
-    /// None.
+    /// No compression.
     None,
 }
 
-/// Write operations from files to Vespa or `plimsoll serve search`: in order for each document, as fast as it takes them.
+/// Write operations from files to Vespa or `plimsoll serve search`, in order for each document, as fast as the target accepts them.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FeedArgs {
-    /// http:// or https:// addresses of the containers, and files of operations; - is stdin.
+    /// http:// or https:// addresses of the containers, and files of operations; '-' is stdin.
     #[arg(required = true, value_name = "URL|FILE")]
     what: Vec<String>,
 
-    /// Operations under way, all threads together; by default as many as bring more throughput.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Operations in flight over all threads [default: raised as long as throughput grows].
+    #[arg(long, value_name = "N", help_heading = "Requests")]
     inflight: Option<u32>,
-    /// Connections; by default 8 with HTTP/2, and one for each operation under way, at most 256, with HTTP/1.1.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Connections [default: 8 with HTTP/2; with HTTP/1.1 one per operation in flight, at most 256].
+    #[arg(long, value_name = "N", help_heading = "Requests")]
     connections: Option<u32>,
-    /// HTTP/1.1 even if the target speaks HTTP/2.
-    #[arg(long, conflicts_with = "http2", help_heading = "How")]
+    /// Use HTTP/1.1 even if the target supports HTTP/2.
+    #[arg(long, conflicts_with = "http2", help_heading = "Requests")]
     http1: bool,
-    /// HTTP/2 without asking whether the target speaks it.
-    #[arg(long, help_heading = "How")]
+    /// Use HTTP/2 without checking that the target supports it.
+    #[arg(long, help_heading = "Requests")]
     http2: bool,
-    /// Operations per second that do not wait for the answers; by default as fast as the target takes them.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Fixed rate in operations per second (open model) [default: as fast as the target accepts them].
+    #[arg(long, value_name = "N", help_heading = "Requests")]
     rate: Option<f64>,
-    /// Packing of request bodies.
-    #[arg(long, value_enum, default_value = "auto", help_heading = "How")]
+    /// Compression of request bodies.
+    #[arg(long, value_enum, default_value = "auto", help_heading = "Requests")]
     compression: CompressionFlag,
-    /// Vespa's route.
-    #[arg(long, value_name = "ROUTE", help_heading = "How")]
+    /// Route through Vespa, as its `route` parameter.
+    #[arg(long, value_name = "ROUTE", help_heading = "Requests")]
     route: Option<String>,
-    /// The target answers at once and writes nothing: what network, HTTP and this program hold.
-    #[arg(long, help_heading = "How")]
+    /// Let the target reply at once and write nothing, to find the limit of network, HTTP and plimsoll.
+    #[arg(long, help_heading = "Requests")]
     dry_run: bool,
-    /// Threads that send; one more reads.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How")]
+    /// Worker threads that send; one more thread reads the input.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
     threads: u32,
     /// A header of every request, 'Name: value'; may be repeated.
-    #[arg(long, value_name = "LINE", help_heading = "How")]
+    #[arg(long, value_name = "LINE", help_heading = "Requests")]
     header: Vec<String>,
 
-    /// How long an operation may take with all its repetitions; when given, the server is told, too [default: 180s].
+    /// Longest time for an operation, retries included; if set, it is also sent to the server [default: 180s].
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     timeout: Option<Span>,
-    /// How often an operation is sent again after 500, 502, 503, 504, 408 or without an answer; 429 does not count.
+    /// Retries of an operation after 500, 502, 503, 504, 408 or no answer; 429 is retried without a limit.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Failures")]
     retries: u32,
-    /// End the feed when nothing was accepted for so long.
+    /// End the feed if no operation was accepted for this time.
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     deadline: Option<Span>,
-    /// Statuses that count as accepted beside 2xx: 404, 412 (condition not met); `vespa feed` takes both.
+    /// Statuses that count as accepted besides 2xx, such as 404 and 412 (condition not met); `vespa feed` accepts both.
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Failures")]
     accept: Vec<u16>,
-    /// File of the operations that were not accepted, to be fed again; the reasons go to FILE.reasons.
+    /// File for operations that were not accepted, to feed them again; reasons go to FILE.reasons.
     #[arg(long, value_name = "FILE", help_heading = "Failures")]
     failed: Option<PathBuf>,
-    /// Pass over the first N operations of the input.
+    /// Skip the first N operations of the input.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Failures")]
     skip: u64,
 
-    /// The statistics of `vespa feed`, as JSON; - is stdout, instead of the text.
+    /// Write the statistics of `vespa feed` as JSON to FILE; '-' is stdout, instead of the text.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     vespa_statistics: Option<PathBuf>,
     #[command(flatten)]
@@ -130,7 +130,9 @@ impl FeedArgs {
         let files: Vec<_> = self.what.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();
         let stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
         if stdout(&self.vespa_statistics) && stdout(&self.output.json) {
-            return Err(usage("--vespa-statistics - and --json - both want stdout; name a file"));
+            return Err(usage(
+                "--vespa-statistics - and --json - cannot both go to stdout; name a file for one",
+            ));
         }
         let load =
             self.rate.map(|rate_per_s| LoadModel::Open { rate_per_s, arrivals: Arrivals::Uniform });
@@ -187,7 +189,7 @@ fn run(args: &FeedArgs) -> Result<u8> {
     output.check()?;
     let statistics = args.vespa_statistics.as_deref();
     if let Some(path) = statistics.filter(|path| *path != Path::new("-")) {
-        // Now, and not when the feed is over.
+        // A path that cannot be written fails before the feed, not after it.
         let written = std::fs::write(path, "");
         written
             .map_err(|error| usage(format!("--vespa-statistics {}: {error}", path.display())))?;
@@ -243,7 +245,7 @@ fn show(
     output: &Output,
     statistics: Option<&Path>,
 ) -> Result<u8> {
-    let json_on_stdout = write_json(output, &finished.record)?;
+    let json_on_stdout = write_results(output, &finished.record)?;
     let text = || {
         let folder = finished.folder.as_deref();
         plimsoll_report::text::render(&finished.record, folder, &style())

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Reasons that are told one by one at the end of a feed; the file has all.
+/// Reasons that are reported one by one at the end of a feed; the file has all.
 pub const EXAMPLES_MAX: usize = 10;
 /// Longest text of a malformed operation that is kept.
 const MALFORMED_MAX_BYTES: usize = 1 << 20;
@@ -27,7 +27,7 @@ pub struct Refusal {
     pub id: String,
     /// The last status; 0 where there was no answer.
     pub status: u16,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -55,7 +55,7 @@ impl FailedOperations {
         Self { paths: None, kept: Mutex::default() }
     }
 
-    /// Writes the operations to `path`, and why to `path` with `.reasons` behind it. Both begin anew.
+    /// Writes the operations to `path`, and why to `path` with `.reasons` behind it. Both begin again.
     ///
     /// # Errors
     /// When one of them cannot be written.
@@ -106,13 +106,13 @@ impl FailedOperations {
         self.kept().take(refusal, |line| item.write_line(bytes, line));
     }
 
-    /// How many were taken, malformed ones included.
+    /// The number that were taken, malformed ones included.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.kept().count
     }
 
-    /// How many of them were malformed.
+    /// Number of malformed operations.
     #[must_use]
     pub fn malformed_count(&self) -> u64 {
         self.kept().malformed
@@ -134,7 +134,7 @@ impl FailedOperations {
     /// Hands everything to the system.
     ///
     /// # Errors
-    /// What could not be written, now or before.
+    /// The error of writing, now or before.
     pub fn finish(&self) -> Result<(), String> {
         let mut kept = self.kept();
         if let Some(files) = &mut kept.files {

@@ -1,10 +1,10 @@
-//! How an operation becomes a request.
+//! The way an operation becomes a request.
 
 use super::operation::Kind;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 use plimsoll_workloads::render::{HttpForm, RequestParts};
 
-/// When bodies are packed.
+/// Choice of the bodies to compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
     /// Never.

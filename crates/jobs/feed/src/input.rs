@@ -10,12 +10,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Batches that may wait for a shard.
 const QUEUED_MAX: usize = 4;
-/// A batch that holds so much is handed over.
+/// A batch that holds this much is handed over.
 const BATCH_BYTES: usize = 128 << 10;
 /// Emptied batches that are kept for later use.
 const SPARE_MAX: usize = 16;
 
-/// Where the reading stands.
+/// Position of the reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Operations handed over or found malformed, those passed over included.
@@ -26,9 +26,9 @@ pub struct Position {
     pub malformed: u64,
     /// Index of the file that was read last.
     pub file: usize,
-    /// Where the next operation of it begins, or later: its line, from 1.
+    /// Line of the next operation, or a later one, from 1.
     pub line: u64,
-    /// Whether all files were read to their ends.
+    /// True if all files were read to their ends.
     pub at_end: bool,
 }
 
@@ -81,13 +81,13 @@ impl Input {
         self.bytes
     }
 
-    /// Where the reading stands.
+    /// Position of the reading.
     #[must_use]
     pub fn position(&self) -> Position {
         self.state().position.clone()
     }
 
-    /// What ended the reading before its time.
+    /// Reason why the reading ended early.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.state().trouble.clone()
@@ -121,7 +121,7 @@ impl Input {
         (batch, over)
     }
 
-    /// Hands batches over, one a shard, all or none; false when nobody wants any more. `position` is where the
+    /// Hands batches over, one a shard, all or none; false when no one wants any more. `position` is where the
     /// reading then stands.
     fn hand_over(&self, batches: &mut [Batch], position: &Position) -> bool {
         let mut state = self.state();
@@ -161,7 +161,7 @@ pub struct Reader<'a> {
     skip: u64,
 }
 
-/// Nobody wants any more.
+/// No one wants any more.
 struct Closed;
 
 impl<'a> Reader<'a> {

@@ -3,7 +3,7 @@
 //! The walk of an operation: the reader's thread takes bytes from a file, [`Splitter`] finds where an operation
 //! ends, [`parse`] which document it is about, and [`Batch`] carries it, rendered as far as possible, to the
 //! shard that all operations on this document go to. There [`Order`] lets it wait for an earlier one on the same
-//! document, [`Window`] says how many may be under way, [`Circuit`] whether the target is worth asking at
+//! document, [`Window`] says how many may be in flight, [`Circuit`] whether the target is worth asking at
 //! all, and [`FeedSessions`] sends it until it is settled: accepted, or written to the [`FailedOperations`].
 //!
 //! ```

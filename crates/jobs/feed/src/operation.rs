@@ -7,7 +7,7 @@ use plimsoll_workloads::json_skip::container_length;
 use std::borrow::Cow;
 use thiserror::Error;
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// Writes a whole document: `put`, or `id` as `vespa visit` prints it.
@@ -44,21 +44,21 @@ impl Kind {
 /// One operation. The slices point into its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation<'a> {
-    /// What it does.
+    /// Description of the quickstart.
     pub kind: Kind,
     /// The document.
     pub id: DocumentId,
     /// The id as the text has it, with its quotes.
     pub id_json: &'a [u8],
-    /// When the server shall do it: its text and the same with its quotes.
+    /// Condition of the operation: its text, and the same with its quotes.
     pub condition: Option<(Cow<'a, str>, &'a [u8])>,
-    /// Whether an update of a document that is not there makes it.
+    /// True if an update of a document that is not there makes it.
     pub create: bool,
     /// The object of the fields; empty for a remove.
     pub fields: &'a [u8],
 }
 
-/// What is wrong with an operation, and what to do next.
+/// Problem of an operation, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// It does not begin with a brace.
@@ -75,9 +75,9 @@ pub enum Problem {
     /// The text is not JSON at this place.
     #[error("the text is not JSON: {expected} is missing at byte {at} of the operation")]
     Json {
-        /// What should stand there.
+        /// Expected syntax.
         expected: &'static str,
-        /// Where, counted from the operation's first byte.
+        /// Position, counted from the operation's first byte.
         at: usize,
     },
     /// A key that no operation has.
@@ -86,17 +86,17 @@ pub enum Problem {
     )]
     Key(String),
     /// Two keys that exclude each other, or one twice.
-    #[error("key '{0}' says once more what was said before")]
+    #[error("key '{0}' is a duplicate; write it once")]
     Twice(&'static str),
     /// No document is named.
-    #[error("no document is named; write put, update or remove with an id")]
+    #[error("the document id is missing; write put, update or remove with an id")]
     NoId,
     /// A value of the wrong kind.
     #[error("the value of '{key}' must be {wanted}")]
     Value {
         /// Of which key.
         key: &'static str,
-        /// What it must be.
+        /// Condition on the figure.
         wanted: &'static str,
     },
     /// No fields where some are needed.
@@ -110,7 +110,7 @@ pub enum Problem {
 /// Reads one operation. `text` begins with `{` and ends with the `}` that closes it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub fn parse(text: &[u8]) -> Result<Operation<'_>, Problem> {
     let mut scan = Scan { text, at: 0 };
     let mut found = Found::default();
@@ -137,7 +137,7 @@ pub fn parse(text: &[u8]) -> Result<Operation<'_>, Problem> {
     found.finish()
 }
 
-/// What has been read of an operation.
+/// Parts of an operation that were read so far.
 #[derive(Default)]
 struct Found<'a> {
     kind: Option<Kind>,
@@ -314,13 +314,13 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (text, part) in [
-            ("{}", "no document is named"),
-            ("{\"fields\":{}}", "no document is named"),
+            ("{}", "the document id is missing"),
+            ("{\"fields\":{}}", "the document id is missing"),
             ("{\"put\":\"id:a:b::c\"}", "'put' needs \"fields\""),
             ("{\"put\":\"id:a:b::c\",\"fields\":[]}", "must be an object"),
             ("{\"put\":7,\"fields\":{}}", "'put' must be a string"),
             ("{\"put\":\"c\",\"fields\":{}}", "Scheme missing"),
-            ("{\"put\":\"id:a:b::c\",\"id\":\"id:a:b::c\",\"fields\":{}}", "once more"),
+            ("{\"put\":\"id:a:b::c\",\"id\":\"id:a:b::c\",\"fields\":{}}", "is a duplicate"),
             ("{\"put\":\"id:a:b::c\",\"condtion\":\"x\",\"fields\":{}}", "'condtion' is not known"),
             ("{\"update\":\"id:a:b::c\",\"create\":\"true\",\"fields\":{}}", "true or false"),
             ("{\"put\" \"id:a:b::c\"}", "':' is missing at byte 7"),

@@ -1,4 +1,4 @@
-//! Which operations wait because an earlier one on the same document is not settled yet.
+//! Operations that wait because an earlier one on the same document is not settled yet.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -23,15 +23,15 @@ impl Hasher for AsIs {
     }
 }
 
-/// The end of the line that nobody stands behind.
+/// The end of the line that no one stands behind.
 const NOBODY: u32 = u32::MAX;
 
-/// Lines of operations, one for each document that has any under way. Operations are known by their slots.
+/// Lines of operations, one for each document that has any in flight. Operations are known by their slots.
 #[derive(Default)]
 pub struct Order {
     /// The last of each line.
     last: HashMap<u64, u32, BuildHasherDefault<AsIs>>,
-    /// Who stands behind each slot.
+    /// Operations that wait for each slot.
     behind: Vec<u32>,
 }
 

@@ -68,17 +68,17 @@ impl Pace {
         self.due.pop_front()
     }
 
-    /// Whether an operation is due.
+    /// Returns true if an operation is due.
     pub fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// When the next one will be, ns.
+    /// Time at which the next one will be, ns.
     pub fn upcoming_ns(&self) -> u64 {
         self.upcoming_ns
     }
 
-    /// Whether its time is over and nothing is due any more.
+    /// Returns true if its time is over and nothing is due any more.
     pub fn is_over(&self) -> bool {
         self.over && self.due.is_empty()
     }

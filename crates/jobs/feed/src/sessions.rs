@@ -1,4 +1,4 @@
-//! The feed as the engine's sessions: each client is a place for one operation under way.
+//! The feed as the engine's sessions: each client is a place for one operation in flight.
 
 mod ending;
 
@@ -29,14 +29,14 @@ use std::sync::mpsc::Sender;
 const BEHIND_MAX: u32 = 8192;
 /// Bytes of operations that are held, all shards together; one is held however long it is.
 const HELD_MAX_BYTES: usize = 256 << 20;
-/// How long nothing is looked for in an input that has nothing, ns.
+/// Time that nothing is looked for in an input that has nothing, ns.
 const POLL_NS: u64 = MILLISECOND_NS;
 /// Rounds in a row without anything accepted after which the target is given up, unless more tries are asked for:
 /// about 20 s.
 const ABSENT_ROUNDS_MIN: u32 = 13;
 /// The same where no connection was ever made: about 2 s.
 const NOBODY_ROUNDS: u32 = 8;
-/// What stands for a client without an operation.
+/// Value for a client without an operation.
 const NONE: u32 = u32::MAX;
 
 /// The sessions of one shard.
@@ -46,16 +46,16 @@ pub struct FeedSessions {
     forms: Arc<Vec<FeedForm>>,
     shard: u32,
     held_max_bytes: usize,
-    /// The latest time that is known, ns: nobody tells it when a request is asked for.
+    /// The latest time that is known, ns: no one tells it when a request is asked for.
     now_ns: u64,
     batch: Batch,
-    /// Whether no batch will come any more.
+    /// True if no batch will come any more.
     input_over: bool,
     /// Since when there has been room for an operation, and none was read, ns.
     starved_since_ns: Option<u64>,
     slots: Slots,
     order: Order,
-    /// The operation that each client has under way.
+    /// The operation that each client has in flight.
     of_client: Vec<u32>,
     under_way: u32,
     window: Window,
@@ -63,19 +63,19 @@ pub struct FeedSessions {
     pace: Option<Pace>,
     packer: Packer,
     tally: Tally,
-    /// When the request that was written last was due, ns; 0 where the engine knows.
+    /// Time at which the request that was written last was due, ns; 0 where the engine knows.
     due_ns: u64,
-    /// Why the last reply was refused.
+    /// Reason why the last reply was refused.
     reason: String,
     /// The last words of each status, or of each number below 9 that stands for a lost connection.
     said: BTreeMap<u16, String>,
-    /// When operations whose time is over are looked for next, ns.
+    /// Time at which operations whose time is over are looked for next, ns.
     look_ns: u64,
     /// Takes the tally at the end.
     counted: Sender<Tally>,
 }
 
-/// What an answer, or none, means for its operation.
+/// Meaning of an answer, or of none, for its operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Accepted,
@@ -145,14 +145,14 @@ impl FeedSessions {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
-    /// Whether there is nothing left to do.
+    /// Returns true if there is nothing left to do.
     fn is_over(&self) -> bool {
         let nothing_comes = (self.input_over && self.batch.is_empty())
             || self.pace.as_ref().is_some_and(Pace::is_over);
         self.feed.is_stopped() || (nothing_comes && self.slots.len() == 0)
     }
 
-    /// How many more requests may be sent now.
+    /// Number of more requests that may be sent now.
     fn room(&self) -> u32 {
         if self.now_ns < self.circuit.blocked_until_ns() {
             return 0;
@@ -160,7 +160,7 @@ impl FeedSessions {
         self.circuit.limit(self.window.size()).saturating_sub(self.under_way)
     }
 
-    /// Whether one more operation may be taken from the input.
+    /// Returns true if one more operation may be taken from the input.
     fn may_hold(&self) -> bool {
         let light = self.slots.bytes() < self.held_max_bytes || self.slots.len() == 0;
         light && self.slots.behind() < BEHIND_MAX
@@ -279,7 +279,8 @@ impl FeedSessions {
         let rounds_max = if never_there { NOBODY_ROUNDS } else { retries.max(ABSENT_ROUNDS_MIN) };
         if self.circuit.absent_rounds() > rounds_max {
             let rounds = self.circuit.absent_rounds();
-            let text = format!("the target has taken nothing in {rounds} tries in a row: {why}");
+            let text =
+                format!("the target accepted nothing in {rounds} consecutive attempts: {why}");
             self.feed.stop(text);
         }
         let slot = self.slots.get(number);
@@ -289,7 +290,7 @@ impl FeedSessions {
         let (tries, counted) = (slot.tries, slot.counted);
         let give_up_ns = slot.first_ns.saturating_add(self.feed.settings.timeout_ns);
         if counted > retries && verdict != Verdict::Busy {
-            let reason = format!("{why}; tried {tries} times");
+            let reason = format!("{why}; sent {tries} times");
             return self.settle(number, code, End::Refused(&reason));
         }
         let again_ns = self.circuit.again_at_ns(self.now_ns, self.window.round_trip_ns(), tries);
@@ -308,7 +309,7 @@ impl FeedSessions {
     }
 }
 
-/// What a server says in its reply, as a person wants to read it.
+/// Returns the message of a server from its reply, readable for a person.
 pub(super) fn said(status: u16, body: &[u8]) -> String {
     let pointer = plimsoll_workloads::json_scan::Pointer::parse("/message");
     let message = pointer

@@ -1,4 +1,4 @@
-//! What all shards of a feed share, and whoever watches it.
+//! State shared by all worker threads of a feed and its observers.
 
 use super::batch::Parameters;
 use super::failed::FailedOperations;
@@ -7,7 +7,7 @@ use plimsoll_core::schedule::{Limits, LoadModel};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many operations may be under way.
+/// Number of operations that may be in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InflightChoice {
     /// As many as it takes, at most this many.
@@ -17,7 +17,7 @@ pub enum InflightChoice {
 }
 
 impl InflightChoice {
-    /// The most that may be under way.
+    /// The most that may be in flight.
     #[must_use]
     pub const fn limit(self) -> u32 {
         match self {
@@ -26,29 +26,29 @@ impl InflightChoice {
     }
 }
 
-/// How a feed goes about its work.
+/// The way a feed goes about its work.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many operations may be under way, all shards together.
+    /// Number of operations that may be in flight, all shards together.
     pub inflight: InflightChoice,
-    /// How often an operation is sent again after failures other than 429.
+    /// Number of times that an operation is sent again after failures other than 429.
     pub retries: u32,
-    /// How long an operation may take, with all its repetitions, ns.
+    /// Longest time that an operation may take, with all its repetitions, ns.
     pub timeout_ns: u64,
     /// Statuses beside 2xx that count as accepted.
     pub allowed: Vec<u16>,
     /// Intended starts that do not depend on the answers, and how long there are any; without them, as fast as the
     /// target takes it.
     pub pace: Option<(LoadModel, Limits)>,
-    /// Whether the end of its time is an end as good as that of the input.
+    /// True if the end of its time is an end as good as that of the input.
     pub may_end_early: bool,
-    /// What goes with every operation.
+    /// Parameters of every operation.
     pub parameters: Parameters,
     /// Seed of the pauses and of the pace.
     pub seed: u64,
 }
 
-/// Where a feed stands while it runs.
+/// State of a running feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedNow {
     /// Operations accepted.
@@ -57,11 +57,11 @@ pub struct FeedNow {
     pub refused: u64,
     /// Repetitions.
     pub retries: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub under_way: u64,
     /// Bytes of bodies sent.
     pub body_bytes: u64,
-    /// When one was accepted last, ns; 0 when none was.
+    /// Time at which one was accepted last, ns; 0 when none was.
     pub accepted_at_ns: u64,
 }
 
@@ -77,13 +77,13 @@ pub(super) struct Seen {
     pub accepted_at_ns: AtomicU64,
 }
 
-/// A feed under way.
+/// A feed in flight.
 pub struct Feed {
-    /// How it goes about its work.
+    /// The way it goes about its work.
     pub settings: Settings,
-    /// What is fed.
+    /// Input of the feed.
     pub input: Input,
-    /// What was not accepted.
+    /// Operations that were not accepted.
     pub failed: FailedOperations,
     pub(super) seen: Vec<Seen>,
     pub(super) stopped: AtomicBool,
@@ -91,7 +91,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// A feed of so many shards.
+    /// A feed of this many shards.
     #[must_use]
     pub fn new(settings: Settings, input: Input, failed: FailedOperations, shards: u32) -> Self {
         Self {
@@ -104,25 +104,25 @@ impl Feed {
         }
     }
 
-    /// Ends the feed for a reason that no further try will mend.
+    /// Ends the feed for a reason that no further try will fix.
     pub fn stop(&self, reason: String) {
         lock(&self.trouble).get_or_insert(reason);
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was ended.
+    /// Returns true if it was ended.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Why it was ended early, or the input could not be read to its end.
+    /// Reason why it was ended early, or the input could not be read to its end.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).clone().or_else(|| self.input.trouble())
     }
 
-    /// Where it stands.
+    /// Returns the present state.
     #[must_use]
     pub fn now(&self) -> FeedNow {
         let mut now = FeedNow::default();

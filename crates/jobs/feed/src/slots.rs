@@ -1,4 +1,4 @@
-//! The operations that a shard holds: waiting, under way, or about to be sent again.
+//! The operations that a shard holds: waiting, in flight, or about to be sent again.
 
 use super::batch::Item;
 use std::cmp::Reverse;
@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// A slot's memory beyond this is given back when its operation is settled, bytes.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// Where an operation stands.
+/// Stage of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// The slot is free.
@@ -19,26 +19,26 @@ pub enum Stage {
     Ready,
     /// It was sent.
     UnderWay,
-    /// It was turned away and pauses.
+    /// It was rejected and pauses.
     Paused,
 }
 
 /// An operation that is held.
 #[derive(Debug, Default)]
 pub struct Slot {
-    /// What it is.
+    /// Returns a description for `list` and `info`.
     pub item: Item,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Where it stands.
+    /// Returns the present state.
     pub stage: Stage,
-    /// When its turn came, ns; 0 while that is not known.
+    /// Time at which its turn came, ns; 0 while that is not known.
     pub first_ns: u64,
-    /// When it could be sent this time, ns; 0 where the engine knows.
+    /// Time at which it could be sent this time, ns; 0 where the engine knows.
     pub due_ns: u64,
-    /// How often it was turned away or lost.
+    /// Number of times that it was rejected or lost.
     pub tries: u32,
-    /// How often of these count against its limit.
+    /// Number of times that of these count against its limit.
     pub counted: u32,
     /// The last status, or 0 to 8 for what befell the connection.
     pub last: Option<u16>,
@@ -63,17 +63,17 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// How many are held.
+    /// The number that are held.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// How many bytes they hold.
+    /// Number of bytes that they hold.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many wait behind earlier ones.
+    /// The number that wait behind earlier ones.
     pub fn behind(&self) -> u32 {
         self.behind
     }
@@ -165,13 +165,13 @@ impl Slots {
         all.filter(|(_, slot)| is_old(slot)).map(|(number, _)| number).collect()
     }
 
-    /// How many can be sent now, or more.
+    /// The number that can be sent now, or more.
     pub fn sendable(&self, now_ns: u64) -> usize {
         let due = self.paused.peek().is_some_and(|Reverse((due_ns, _))| *due_ns <= now_ns);
         self.ready.len() + if due { self.paused.len() } else { 0 }
     }
 
-    /// When the first of those that pause can be sent, ns.
+    /// Time at which the first of those that pause can be sent, ns.
     pub fn first_due_ns(&self) -> u64 {
         self.paused.peek().map_or(u64::MAX, |Reverse((due_ns, _))| *due_ns)
     }

@@ -19,14 +19,14 @@ pub struct Source {
     file: Option<File>,
 }
 
-/// What the file began with, and the rest of it.
+/// First bytes of the file, and the rest of it.
 type Whole = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 impl Source {
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors
-    /// When there is no such file, or it may not be read.
+    /// When there is no such file, or it cannot be read.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         if path == Path::new("-") {
             return Ok(Self { path: PathBuf::from("<stdin>"), file: None });
@@ -42,7 +42,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), file: Some(file) })
     }
 
-    /// What messages call it.
+    /// Name of the file in messages.
     #[must_use]
     pub fn name(&self) -> String {
         self.path.display().to_string()

@@ -1,7 +1,7 @@
 //! From bytes as they arrive to the texts of operations.
 //!
 //! The input is a JSON array of operations, or operations one after the other, with or without line ends between
-//! them. What is malformed is given out too, and the reading goes on behind it: at the next line, or at the
+//! them. A malformed operation is given out too, and the reading goes on behind it: at the next line, or at the
 //! next line that begins as operations do.
 
 use super::OPERATION_MAX_BYTES;
@@ -17,14 +17,14 @@ const KEYS: [&[u8]; 7] =
 /// As much as must be seen of a line to know whether it begins as operations do.
 const BEGINNING_BYTES: usize = 32;
 
-/// What stands next in the input.
+/// Next piece of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
     /// Its text.
     pub text: &'a [u8],
     /// The line in which it begins, from 1.
     pub line: u64,
-    /// Why it cannot be an operation; its text has balanced brackets where there is nothing wrong.
+    /// Reason why it cannot be an operation; its text has balanced brackets where there is nothing wrong.
     pub problem: Option<Problem>,
 }
 
@@ -32,7 +32,7 @@ pub struct Piece<'a> {
 #[derive(Debug)]
 pub struct Splitter {
     held: Vec<u8>,
-    /// Where the reading goes on.
+    /// Position at which reading continues.
     at: usize,
     /// The line of that place.
     line: u64,
@@ -58,18 +58,18 @@ impl Default for Splitter {
     }
 }
 
-/// What the look at an unfinished operation came to.
+/// Result of a look at an unfinished operation.
 enum Look {
     /// It is this long.
     Whole(usize),
-    /// It is broken, and the reading goes on after so many bytes.
+    /// It is broken, and the reading goes on after this many bytes.
     Broken(usize, Problem),
     /// More must come.
     More,
 }
 
 impl Splitter {
-    /// Where the next bytes of the input go: append to it.
+    /// Returns the buffer for the next bytes of the input; append to it.
     pub fn space(&mut self) -> &mut Vec<u8> {
         if self.at > 0 {
             self.held.drain(..self.at);
@@ -193,7 +193,7 @@ impl Splitter {
         }
     }
 
-    /// Goes on behind so many bytes; where they are, and in which line they began.
+    /// Goes on behind this many bytes; where they are, and in which line they began.
     fn consume(&mut self, length: usize) -> (Range<usize>, u64) {
         let range = self.at..self.at + length;
         let line = self.line;
@@ -203,7 +203,7 @@ impl Splitter {
     }
 }
 
-/// Whether a line begins as operations do: `{"put"` and the like, not indented.
+/// Returns true if a line begins as operations do: `{"put"` and the like, not indented.
 fn begins_operation(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"{") else { return false };
     let Some(rest) = rest.trim_ascii_start().strip_prefix(b"\"") else { return false };

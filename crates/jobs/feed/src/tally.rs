@@ -1,4 +1,4 @@
-//! What became of requests and operations, counted by one shard.
+//! Outcomes of requests and operations, counted by one worker thread.
 
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::outcome::Failure;
@@ -37,19 +37,19 @@ pub struct Tally {
     pub body_bytes: u64,
     /// Bytes of bodies received.
     pub reply_bytes: u64,
-    /// Most requests under way.
+    /// Most requests in flight.
     pub most_under_way: u32,
     /// The window at the end.
     pub window: u32,
-    /// How often it was made smaller.
+    /// Number of times that it was made smaller.
     pub shrinks: u64,
-    /// How often the circuit opened.
+    /// Number of times that the circuit opened.
     pub pauses: u64,
     /// For how long the shard that waited longest had room for operations and none had been read, ns.
     pub starved_ns: u64,
-    /// When the first request was sent, ns; 0 when none was.
+    /// Time at which the first request was sent, ns; 0 when none was.
     pub first_ns: u64,
-    /// When the last operation was settled, ns.
+    /// Time at which the last operation was settled, ns.
     pub last_ns: u64,
     /// By status; a few.
     pub codes: Vec<CodeTally>,

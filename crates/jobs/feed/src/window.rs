@@ -1,13 +1,13 @@
-//! How many operations may be under way: found by measuring, or fixed.
+//! Number of operations that may be in flight: found by measuring, or fixed.
 //!
 //! The window doubles while that pays, as TCP's does at its start, and then climbs the hill of throughput in small
 //! steps: a little more for a while, kept if it brought more; a little less for a while, kept if it cost
 //! nothing. A target that says "too much" (429, 503) is believed at once: the window shrinks, once a round
-//! trip however many operations were turned away, and then grows slowly up to where that happened.
+//! trip however many operations were rejected, and then grows slowly up to where that happened.
 
 use plimsoll_core::clock::MILLISECOND_NS;
 
-/// Where an adaptive window begins.
+/// First size of an adaptive window.
 pub const START: u32 = 16;
 /// Shortest time over which throughput is measured, ns.
 const EPOCH_MIN_NS: u64 = 50 * MILLISECOND_NS;
@@ -27,14 +27,14 @@ const MORE: f64 = 1.05;
 const NOT_LESS: f64 = 0.98;
 /// Epochs between two steps.
 const REST_EPOCHS: u32 = 4;
-/// What is left of the window when the target turns operations away.
+/// Factor by which the window shrinks when the target rejects operations.
 const BACK_OFF: f64 = 0.7;
 /// Growth an epoch near the place where that happened.
 const NEAR_GROWTH: f64 = 1.03;
 /// From this share of that place on growth is slow.
 const NEAR: f64 = 0.85;
 
-/// What the window is doing.
+/// Phase of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// It doubles; the throughput of the epoch before, if there was one.
@@ -55,11 +55,11 @@ pub struct Window {
     fixed: bool,
     phase: Phase,
     next_is_up: bool,
-    /// Where operations were last turned away; infinite where they never were.
+    /// Size at which operations were last rejected; infinite if never.
     ceiling: f64,
     epoch_from_ns: u64,
     accepted: u64,
-    /// Whether it was ever full in this epoch: otherwise its size has made no difference.
+    /// True if it was ever full in this epoch: otherwise its size has made no difference.
     was_full: bool,
     shrunk_at_ns: u64,
     shrinks: u64,
@@ -97,13 +97,13 @@ impl Window {
         }
     }
 
-    /// How many may be under way, from 1 to its maximum.
+    /// The number that may be in flight, from 1 to its maximum.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.size as u32
     }
 
-    /// How often it was made smaller because operations were turned away.
+    /// Number of times that it was made smaller because operations were rejected.
     #[must_use]
     pub fn shrinks(&self) -> u64 {
         self.shrinks
@@ -146,7 +146,7 @@ impl Window {
     }
 
     /// The target turned an operation away that was sent then. Whether the window was made smaller for it: only by
-    /// the first of those that were under way together.
+    /// the first of those that were in flight together.
     pub fn turned_away(&mut self, sent_ns: u64, now_ns: u64) -> bool {
         if self.fixed || sent_ns < self.shrunk_at_ns {
             return false;
@@ -168,7 +168,7 @@ impl Window {
         self.size = size.clamp(1.0, self.max);
     }
 
-    /// An epoch in which the window was full brought so many operations a second.
+    /// An epoch in which the window was full brought this many operations a second.
     fn step(&mut self, rate: f64) {
         match self.phase {
             Phase::Start { last } if rate >= last * DOUBLING_PAYS => {
@@ -210,7 +210,7 @@ impl Window {
         }
     }
 
-    /// Grows back to where operations were turned away, slowly near it; beyond it, the climb goes on.
+    /// Grows back to where operations were rejected, slowly near it; beyond it, the climb goes on.
     fn recover(&mut self) {
         if self.size < self.ceiling * NEAR {
             self.resize((self.size * STEP_UP).min(self.ceiling * NEAR));
@@ -240,8 +240,8 @@ mod tests {
     use plimsoll_core::rng::Rng;
     use proptest::prelude::*;
 
-    /// A target with `servers` places that each take `service_ns`; it turns away what comes while `room` are
-    /// inside. Runs for so many seconds and gives back the mean window and rate of the second half.
+    /// A target with `servers` places that each take `service_ns`; it rejects what comes while `room` are
+    /// inside. Runs for this many seconds and gives back the mean window and rate of the second half.
     fn run(window: &mut Window, servers: u32, room: u32, seconds: u64) -> (f64, f64, u64) {
         let service_ns = 2 * MILLISECOND_NS;
         let end_ns = seconds * 1_000_000_000;

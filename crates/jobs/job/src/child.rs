@@ -61,7 +61,7 @@ pub fn spawn_on(command: &mut Command, processors: Option<CpuSet>) -> std::io::R
     child
 }
 
-/// Waits for the end, at most so long; `None` when it has not ended.
+/// Waits for the end, at most this long; `None` when it has not ended.
 pub fn wait_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let until_ns = now_ns().saturating_add(limit.as_nanos().min(u128::from(u64::MAX / 2)) as u64);
     let mut pause = Duration::from_millis(1);
@@ -77,7 +77,7 @@ pub fn wait_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Sends a signal to a process of ours.
+/// Sends a signal to a process of plimsoll.
 pub fn signal(child: &Child, signal: Signal) {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         // It may have ended by itself in the meantime.
@@ -97,16 +97,16 @@ pub fn stop(child: &mut Child, gently: Signal, patience: Duration) {
     }
 }
 
-/// How a command of a job ended.
+/// The way a command of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum End {
     /// By itself, with this exit code; `None` after a death by signal.
     Exit(Option<i32>),
     /// Asked to, since it took longer than its limit.
     TimedOut,
-    /// Asked to, since somebody stopped this process.
+    /// Asked to, since the user stopped this process.
     Stopped,
-    /// By itself; somebody stopped this process in what comes afterwards.
+    /// By itself; the user stopped this process in what comes afterwards.
     StoppedAfter,
 }
 

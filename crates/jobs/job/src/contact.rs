@@ -11,14 +11,14 @@ use std::net::TcpStream;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Pause between two looks at whether somebody stops the program.
+/// Pause between two looks at whether the user stops the program.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Connects once to every target, all of them at the same time, and sends nothing.
 ///
 /// # Errors
-/// The first target that is not there: no address, nothing that listens, or no answer within `limit`. Nobody waits for one
-/// that may come up later. [`signals::Stopped`] when somebody ends the program meanwhile.
+/// The first target that is not there: no address, nothing that listens, or no answer within `limit`. No one waits for one
+/// that may come up later. [`signals::Stopped`] when someone ends the program meanwhile.
 pub fn reach(targets: &[Target], limit: Span) -> Result<()> {
     signals::stop_flag()?;
     let limit = Duration::from_nanos(limit.ns.max(1));

@@ -1,4 +1,4 @@
-//! Targets of plimsoll's own, each in a process of its own so that target and generator can be told apart.
+//! Targets of plimsoll's own, each in a process of its own so that target and generator can be distinguished.
 
 use crate::child::{LOOK_EVERY, plimsoll, spawn_on, stop};
 use crate::signals;
@@ -11,9 +11,9 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a target may take until it answers: the largest graph that fits takes some minutes.
+/// Longest time that a target may take until it answers: the largest graph that fits takes some minutes.
 const READY_WITHIN: Duration = Duration::from_secs(900);
-/// How long it may take to end in order.
+/// Longest time that it may take to shut down cleanly.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running `plimsoll serve ...`. Dropping it stops it.
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Ctrl-C in the terminal does not reach it: it ends when whoever started it is done with it, or dies.
 pub struct Embedded {
     child: Child,
-    /// What its ready line names, such as `http://127.0.0.1:8080`.
+    /// URL of its ready line, such as `http://127.0.0.1:8080`.
     pub url: String,
 }
 
@@ -30,7 +30,7 @@ impl Embedded {
     /// it answers.
     ///
     /// # Errors
-    /// When it does not start, or somebody stops this process first ([`signals::Stopped`]).
+    /// When it does not start, or the user stops this process first ([`signals::Stopped`]).
     pub fn start(arguments: &[String], processors: &[usize]) -> Result<Self> {
         Self::start_telling(arguments, processors, Stdio::inherit())
     }
@@ -71,7 +71,7 @@ impl Embedded {
         self.child.id()
     }
 
-    /// Whether it is still there.
+    /// Returns true if it is still there.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -85,7 +85,7 @@ impl Embedded {
             .split_once("://")
             .and_then(|(_, address)| address.rsplit_once(':'))
             .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)))
-            .with_context(|| format!("'{}' is no address", self.url))
+            .with_context(|| format!("'{}' is not an address", self.url))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::output::{Output, has_lost_a_file, note, print_out, style, with_files, write_json};
+use crate::output::{Output, has_lost_a_file, note, print_out, style, with_files, write_results};
 use crate::prepare::{Prepared, http_of};
 use crate::progress::Progress;
 use anyhow::Result;
@@ -69,7 +69,7 @@ pub fn run_calls<P: Protocol>(
     });
     progress.done();
     let finished = finished?;
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }

@@ -7,6 +7,7 @@ use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Share;
 use plimsoll_core::units::Span;
+use plimsoll_report::naming::{Label, RunName};
 use std::path::PathBuf;
 
 /// How requests of an open model follow each other.
@@ -73,6 +74,18 @@ pub struct OutputFlags {
     /// Write the run record as JSON to FILE; '-' is stdout, instead of the text.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
+    /// Write the result as JUnit XML to FILE, for a build server.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub junit: Option<PathBuf>,
+    /// Write the result as CSV to FILE.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+    /// Name of the run, kept in its record and in the name of its folder.
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub name: Option<RunName>,
+    /// Label of the run, such as commit=3f2a9c1, kept in its record; may be repeated.
+    #[arg(long = "label", value_name = "KEY=VALUE", help_heading = "Output")]
+    pub labels: Vec<Label>,
     /// Folder of run records.
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]
     pub runs: PathBuf,
@@ -91,6 +104,10 @@ impl OutputFlags {
         Output {
             runs: (!self.no_record).then(|| self.runs.clone()),
             json: self.json.clone(),
+            junit: self.junit.clone(),
+            csv: self.csv.clone(),
+            name: self.name.clone(),
+            labels: self.labels.clone(),
             quiet: self.quiet,
         }
     }

@@ -12,7 +12,7 @@ use plimsoll_core::units::Span;
 /// Longest budget.
 const BUDGET_MAX: Span = Span::seconds(24 * 3600);
 
-/// What the user asked for.
+/// TLS options of the user.
 pub struct Wish<'a> {
     /// Limits to hold.
     pub slo: &'a [ClassSlo],
@@ -28,7 +28,7 @@ pub struct Wish<'a> {
     pub start_per_s: f64,
     /// Highest rate to offer, requests per second.
     pub most_per_s: f64,
-    /// How it is sought.
+    /// The way it is sought.
     pub method: Method,
 }
 
@@ -57,7 +57,7 @@ impl Wish<'_> {
         goal.check().map_err(usage)?;
         if self.method.rival().is_some() && self.slo.iter().any(|limit| limit.class.is_some()) {
             return Err(usage(
-                "--slo: other tools' searches know no classes; leave {class=...} out",
+                "--slo: other tools' searches do not support classes; leave {class=...} out",
             ));
         }
         let limits_ns = self.method.limits_ns(&goal, limits_ns)?;
@@ -65,12 +65,12 @@ impl Wish<'_> {
     }
 }
 
-/// How long a request may take where the user named no timeout: what is late by twice the limit is late enough.
+/// Longest time that a request may take where the user named no timeout: what is late by twice the limit is late enough.
 pub fn timeout(goal: &Goal) -> Span {
     Span { ns: (2e9 * goal.limit_s) as u64 + 1_000_000_000 }
 }
 
-/// What the search calls the limits, and each limit's longest response time, ns.
+/// Labels of the limits, and each limit's longest response time, ns.
 fn limits(slo: &[ClassSlo]) -> Result<(Vec<Limit>, Vec<u64>)> {
     if slo.len() > LIMITS_MAX {
         return Err(usage(format!("--slo: at most {LIMITS_MAX} limits at once")));
@@ -81,7 +81,7 @@ fn limits(slo: &[ClassSlo]) -> Result<(Vec<Limit>, Vec<u64>)> {
         let label = limit.to_string();
         let (own, ns) = match limit.slo {
             Slo::Quantile { limit: Span { ns: 0 }, .. } | Slo::Mean(Span { ns: 0 }) => {
-                return Err(usage(format!("--slo {label}: nothing is answered in no time")));
+                return Err(usage(format!("--slo {label}: the time must be above 0")));
             }
             Slo::Quantile { quantile, limit } if quantile < 1.0 => {
                 (Limit::late(&label, 1.0 - quantile), limit.ns)
@@ -97,13 +97,13 @@ fn limits(slo: &[ClassSlo]) -> Result<(Vec<Limit>, Vec<u64>)> {
             }
             Slo::Quantile { .. } | Slo::Max(_) => {
                 return Err(usage(format!(
-                    "--slo {label}: no load can promise that every request is in time; write p99.9={}",
+                    "--slo {label}: a limit on every single request cannot be searched for; write p99.9={}",
                     label.split_once('=').map_or("1s", |(_, limit)| limit)
                 )));
             }
             Slo::Rate(_) => {
                 return Err(usage(
-                    "--slo rate: the rate is what is sought; see --start-rate, --max-rate",
+                    "--slo rate: the rate is the result of the search; see --start-rate, --max-rate",
                 ));
             }
         };

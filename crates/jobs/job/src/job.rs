@@ -18,11 +18,15 @@ pub trait Job: Args {
     fn run(&self, program: &Program) -> Result<u8>;
 }
 
-/// What a job may ask of the program of which it is a part.
+/// Functions of the program that a job may use.
 #[derive(Clone, Copy)]
 pub struct Program {
     /// Says what is wrong with a command line of this program, before it is run.
     pub check_words: fn(&[String]) -> Result<(), String>,
+    /// Returns the parser of the whole program.
+    pub parser: fn() -> clap::Command,
+    /// Runs a command line of this program, and returns its exit code.
+    pub run_words: fn(&[String]) -> Result<u8>,
     /// Says what is wrong with flags of `serve rank`, before one is started with them.
     pub check_ranker: fn(&[String]) -> Result<()>,
 }
@@ -98,7 +102,12 @@ mod tests {
             Some("Count to a number")
         );
         let matches = parser.try_get_matches_from(["count", "--to", "7"]).unwrap();
-        let good = Program { check_words: |_| Ok(()), check_ranker: |_| Ok(()) };
+        let good = Program {
+            check_words: |_| Ok(()),
+            parser: || clap::Command::new("plimsoll"),
+            run_words: |_| Ok(0),
+            check_ranker: |_| Ok(()),
+        };
         assert_eq!(entry.run(&matches, &good).unwrap().unwrap(), 7);
         let bad = Program { check_ranker: |_| anyhow::bail!("no ranker"), ..good };
         assert_eq!(entry.run(&matches, &bad).unwrap().unwrap_err().to_string(), "no ranker");

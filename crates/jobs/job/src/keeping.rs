@@ -4,6 +4,7 @@ use crate::output::{Output, lost_file};
 use crate::prepare::{check_classes, plan_of};
 use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
+use crate::tool;
 use anyhow::Result;
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
@@ -17,7 +18,7 @@ use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
 use plimsoll_record::{
     FailureSample, Generator, JobResults, Judge, Latencies, PhaseRecord, Rates, RunRecord, Sink,
-    SlowRequest, TargetInfo, Tool,
+    SlowRequest, TargetInfo,
 };
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::{FAILURES, RunFolder};
@@ -67,19 +68,19 @@ impl Sink for Named<'_> {
     }
 }
 
-/// What is known of a run before it starts, whatever drives it.
+/// Facts about a run before it starts.
 pub struct About<'a> {
     /// Targets and connections.
     pub plan: &'a ShardPlan,
     /// Names of the classes, by index.
     pub class_names: Vec<String>,
-    /// How many different requests there are, if known.
+    /// Number of different requests, if known.
     pub distinct_requests: Option<u64>,
-    /// What the sessions leave to tell at the end.
+    /// Problems of the sessions, reported at the end.
     pub troubles: Troubles,
 }
 
-/// What whoever drives the engine is given.
+/// Means that a job is given to drive the engine.
 pub struct Keeping<'a> {
     /// Takes the seconds and failures.
     pub sink: &'a mut (dyn Sink + Send),
@@ -87,15 +88,15 @@ pub struct Keeping<'a> {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What it gives back.
+/// Result that the job gives back.
 pub struct JobEnd {
-    /// What was measured.
+    /// Measurements.
     pub end: RunEnd,
-    /// What the job adds to the record.
+    /// Sections that the job adds to the record.
     pub results: JobResults,
     /// The job's own judgement, where a run's usual one does not fit.
     pub verdict: Option<Verdict>,
-    /// What the job has to say of its own results' worth.
+    /// Warnings of the job about its own results.
     pub warnings: Vec<String>,
 }
 
@@ -103,7 +104,7 @@ pub struct JobEnd {
 pub struct Finished {
     /// Its record.
     pub record: RunRecord,
-    /// Where it was kept.
+    /// Folder of the record.
     pub folder: Option<PathBuf>,
 }
 
@@ -120,7 +121,7 @@ pub fn carry_out(
     let stop = signals::stop_flag()?;
     let (plan, names) = (about.plan, &about.class_names);
     check_classes(scenario, names)?;
-    let mut header = header_of(scenario, about);
+    let mut header = header_of(scenario, about, output);
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
     let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
@@ -138,7 +139,7 @@ pub fn carry_out(
     let JobEnd { end, results, verdict, warnings } = ended?;
     notes.extend(warnings);
     if let Some(error) = &end.sink_error {
-        notes.push(format!("the run's journal could not be kept in full: {error}"));
+        notes.push(format!("the run's journal could not be written completely: {error}"));
     }
     notes.extend(about.troubles.take());
     let record = conclude(
@@ -165,7 +166,7 @@ fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
     if let Some(folder) = folder
         && let Err(error) = folder.finish(&record)
     {
-        lost_file(&format!("the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
     Finished { record, folder: kept }
@@ -201,7 +202,7 @@ pub fn without_run(
         distinct_requests: None,
         troubles: Troubles::default(),
     };
-    let mut header = header_of(scenario, &about);
+    let mut header = header_of(scenario, &about, output);
     header.phases.clear();
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
@@ -225,12 +226,12 @@ fn open_folder(
     notes: &mut Vec<String>,
 ) -> Result<Option<RunFolder>> {
     let Some(runs) = output.runs.as_deref() else { return Ok(None) };
-    let folder = RunFolder::create(runs, &scenario.job, wall_us())?;
+    let folder = RunFolder::create_named(runs, &scenario.job, output.naming(), wall_us())?;
     let own = folder.header();
     header.run_id = own.run_id;
     header.started_at = own.started_at;
     if let Err(error) = folder.begin(header) {
-        notes.push(format!("the record could not be kept: {error}"));
+        notes.push(format!("the record could not be written: {error}"));
     }
     Ok(Some(folder))
 }
@@ -243,13 +244,13 @@ fn open_journal(
     match folder.journal(header) {
         Ok(journal) => Some(journal),
         Err(error) => {
-            notes.push(format!("no journal was kept: {error}"));
+            notes.push(format!("the journal could not be written: {error}"));
             None
         }
     }
 }
 
-fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
+fn header_of(scenario: &Scenario, about: &About<'_>, output: &Output) -> RecordHeader {
     let shown = scenario.without_secrets();
     let targets = &about.plan.targets;
     let addresses: Vec<String> = targets
@@ -257,12 +258,10 @@ fn header_of(scenario: &Scenario, about: &About<'_>) -> RecordHeader {
         .flat_map(|target| target.addresses.iter().map(ToString::to_string))
         .collect();
     RecordHeader {
-        tool: Tool {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
-        },
+        tool: tool::own(),
         run_id: String::new(),
         job: scenario.job.clone(),
+        naming: output.naming(),
         started_at: plimsoll_core::clock::format_utc(wall_us()),
         scenario: serde_json::to_value(&shown).unwrap_or_default(),
         target: TargetInfo {
@@ -370,7 +369,7 @@ fn conclude(
     record
 }
 
-/// What the verdict is made from.
+/// Evidence for the verdict.
 fn evidence_of<'a>(
     scenario: &Scenario,
     end: &'a RunEnd,
@@ -408,7 +407,7 @@ fn evidence_of<'a>(
     }
 }
 
-/// What came before the measured stretch, for those who want to see it.
+/// Phase before the measured stretch.
 fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
     let all = warmup.all_classes();
     PhaseRecord {

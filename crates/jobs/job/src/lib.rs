@@ -1,5 +1,5 @@
-//! What jobs are made of: flags with the same words everywhere, a scenario made ready, the way through the engine into
-//! the record, progress on stderr, and the exit code.
+//! Parts of all jobs: flags with the same words everywhere, a scenario made ready, the way through the engine into the
+//! record, progress on stderr, and the exit code.
 //!
 //! A job is a crate of its own beside this one, and a [`job::Job`]. It reads its flags, makes sessions, and gives them to
 //! [`keeping::carry_out`], which keeps the record of whatever drives the engine.
@@ -34,5 +34,7 @@ pub mod signals;
 pub mod sought;
 pub mod temporary;
 pub mod throughput;
+pub mod toml_text;
+pub mod tool;
 pub mod url;
 pub mod usage;

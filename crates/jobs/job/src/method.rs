@@ -1,4 +1,4 @@
-//! How the load line is sought: by plimsoll's own method, or by another tool's for comparison.
+//! The way the load line is sought: by plimsoll's own method, or by another tool's for comparison.
 
 use crate::signals::is_stopped;
 use crate::usage::usage;
@@ -50,7 +50,9 @@ impl Method {
     pub fn limits_ns(self, goal: &Goal, own: Vec<u64>) -> Result<Vec<u64>> {
         let Some(rival) = self.rival() else { return Ok(own) };
         let [limit] = own[..] else {
-            return Err(usage("other tools' searches know one --slo only; leave the others out"));
+            return Err(usage(
+                "other tools' searches support only one --slo; leave the others out",
+            ));
         };
         if !matches!(goal.limits[0].bound, Bound::Late { .. }) || limit == u64::MAX {
             return Err(usage("--slo: other tools' searches need a percentile, such as p95=500ms"));

@@ -1,48 +1,114 @@
-//! Where results go: stdout, files that flags name, and lines on stderr.
+//! Outputs: stdout, files that flags name, and lines on stderr.
 
 use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_record::RunRecord;
 use plimsoll_report::RecordError;
+use plimsoll_report::naming::{Label, Naming, RunName};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where results go, beside stdout.
+/// Outputs besides stdout.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
     /// Folder of run records; `None` keeps none.
     pub runs: Option<PathBuf>,
     /// Also write the record here as JSON; `-` is stdout, instead of the text.
     pub json: Option<PathBuf>,
+    /// Also write the result here as JUnit XML.
+    pub junit: Option<PathBuf>,
+    /// Also write the result here as CSV.
+    pub csv: Option<PathBuf>,
+    /// Name of the run.
+    pub name: Option<RunName>,
+    /// Labels of the run.
+    pub labels: Vec<Label>,
     /// No progress.
     pub quiet: bool,
 }
 
 impl Output {
-    /// Makes sure that record and JSON can be written, before any load: a run whose result is lost was for nothing.
+    /// Returns name and labels as a record keeps them.
+    #[must_use]
+    pub fn naming(&self) -> Naming {
+        let labels = self.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
+        Naming {
+            name: self.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
+            labels: labels.collect(),
+        }
+    }
+
+    /// Returns the files that flags name, each with its flag.
+    fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let all = [("--json", &self.json), ("--junit", &self.junit), ("--csv", &self.csv)];
+        all.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)))
+    }
+
+    /// True if a flag names a file for the result.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        self.files().next().is_some()
+    }
+
+    /// Makes sure that record and files can be written, before any load: a run whose result is lost was for nothing.
     ///
     /// # Errors
-    /// When the folder cannot be made or written, or the file cannot be opened for writing.
+    /// When the folder cannot be made or written, when a file cannot be opened for writing, or when two flags contradict
+    /// each other.
     pub fn check(&self) -> Result<()> {
+        self.check_naming()?;
         if let Some(runs) = &self.runs {
             can_be_written(runs)
                 .map_err(|source| RecordError::Create { path: runs.clone(), source })?;
         }
-        let Some(path) = self.json.as_deref().filter(|path| *path != Path::new("-")) else {
-            return Ok(());
-        };
-        let is_new = !path.exists();
-        let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        opened.map_err(|error| usage(unwritten("--json", path, &error)))?;
-        if is_new {
-            // An empty file would look like a result until there is one.
-            let _ = std::fs::remove_file(path);
+        let mut seen: Vec<(&str, &Path)> = Vec::new();
+        for (flag, path) in self.files() {
+            if path == Path::new("-") {
+                if flag != "--json" {
+                    let form = flag.trim_start_matches('-');
+                    return Err(usage(format!(
+                        "{flag} -: name a file; 'plimsoll report --format {form}' prints it"
+                    )));
+                }
+                continue;
+            }
+            if let Some((other, _)) = seen.iter().find(|(_, known)| *known == path) {
+                return Err(usage(format!(
+                    "{flag} {}: the file of {other}; name another one",
+                    path.display()
+                )));
+            }
+            can_be_opened(path).map_err(|error| usage(unwritten(flag, path, &error)))?;
+            seen.push((flag, path));
         }
         Ok(())
     }
+
+    fn check_naming(&self) -> Result<()> {
+        for (index, label) in self.labels.iter().enumerate() {
+            if self.labels[..index].iter().any(|other| other.key == label.key) {
+                return Err(usage(format!(
+                    "--label {}: this key is given twice; use each key once",
+                    label.key
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tries to open a file for writing, and leaves nothing behind if it was not there.
+fn can_be_opened(path: &Path) -> std::io::Result<()> {
+    let is_new = !path.exists();
+    std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    if is_new {
+        // An empty file would look like a result until there is one.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }
 
 /// Tries a folder, and leaves nothing behind where it was not there.
@@ -60,7 +126,7 @@ fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
     format!("{flag} {}: {error}; check the path", path.display())
 }
 
-/// A line on stderr. Nobody has to read it: a run does not end because its reader is gone.
+/// A line on stderr. No one has to read it: a run does not end because its reader is gone.
 pub fn note(text: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr().lock(), "{text}");
@@ -69,13 +135,19 @@ pub fn note(text: &str) {
 /// Set when a file of the result could not be written, which makes the exit code 1.
 static LOST_A_FILE: AtomicBool = AtomicBool::new(false);
 
-/// Writes the JSON that was asked for and says whether stdout was taken by it.
+/// Writes the files that flags name (JSON, JUnit XML, CSV), and returns true if the JSON has taken stdout.
 ///
-/// If the file cannot be written, the reason goes to stderr, the page is still printed, and the exit code is 1.
+/// If a file cannot be written, the reason goes to stderr, the page is still printed, and the exit code is 1.
 ///
 /// # Errors
 /// When stdout cannot be written.
-pub fn write_json(output: &Output, record: &RunRecord) -> Result<bool> {
+pub fn write_results(output: &Output, record: &RunRecord) -> Result<bool> {
+    if let Some(path) = &output.junit {
+        put_result("--junit", path, &plimsoll_report::junit::render(record));
+    }
+    if let Some(path) = &output.csv {
+        put_result("--csv", path, &plimsoll_report::csv::render(record));
+    }
     match output.json.as_deref() {
         None => Ok(false),
         Some(path) if path == Path::new("-") => {
@@ -112,7 +184,7 @@ pub(crate) fn has_lost_a_file() -> bool {
     LOST_A_FILE.load(Ordering::Relaxed)
 }
 
-/// Puts a whole file in its place or leaves what was there: it is written beside and renamed. What is no regular file,
+/// Puts a whole file in its place or leaves what was there: it is written beside and renamed. A path that is not a regular file,
 /// or lies where no file can be made beside it, is written as it is.
 fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
     // A link stays one: the file that it leads to is replaced.
@@ -139,7 +211,7 @@ fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Writes to stdout. A reader that went away is no error of ours.
+/// Writes to stdout. A reader that went away is no error of plimsoll.
 ///
 /// # Errors
 /// When stdout cannot be written for another reason.
@@ -151,12 +223,12 @@ pub fn print_out(text: &str) -> Result<()> {
     }
 }
 
-/// Whether a terminal of this kind is sent colours: `NO_COLOR` says no, and so does a terminal without them.
+/// Returns true if a terminal of this kind is sent colours: `NO_COLOR` says no, and so does a terminal without them.
 fn may_colour(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
     no_color.is_none() && term.is_none_or(|term| term != "dumb")
 }
 
-/// How text goes to stdout.
+/// The way text goes to stdout.
 #[must_use]
 pub fn style() -> plimsoll_report::text::Style {
     let terminal = std::io::stdout().is_terminal();
@@ -171,7 +243,7 @@ pub fn style() -> plimsoll_report::text::Style {
     }
 }
 
-/// How many columns a terminal has: what `COLUMNS` says, else what the terminal itself says.
+/// Number of columns that a terminal has: what `COLUMNS` says, else what the terminal itself says.
 pub fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let own = || rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
@@ -196,6 +268,30 @@ mod tests {
         assert!(put_file(Path::new("/dev/full"), "text").is_err());
         assert!(put_file(&dir.path().join("no/such/folder"), "text").is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside");
+    }
+
+    #[test]
+    fn flags_that_contradict_each_other_are_rejected_before_a_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
+        let labels = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let wrong = [
+            (Output { csv: Some("-".into()), ..Output::default() }, "--csv -: name a file"),
+            (
+                Output { json: Some(file.clone()), junit: Some(file.clone()), ..Output::default() },
+                "the file of --json",
+            ),
+            (Output { labels: labels(&["a=1", "b=2", "a=1"]), ..Output::default() }, "--label a:"),
+            (Output { junit: Some(dir.path().into()), ..Output::default() }, "--junit "),
+        ];
+        for (output, word) in wrong {
+            let error = output.check().unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+        let good =
+            Output { json: Some(file.clone()), csv: Some("/dev/null".into()), ..Output::default() };
+        good.check().unwrap();
+        assert!(!file.exists(), "nothing is left behind");
     }
 
     #[test]

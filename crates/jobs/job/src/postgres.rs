@@ -7,7 +7,7 @@ mod security;
 pub use address::Address;
 pub use login::{NoLogin, log_in, settle};
 
-/// Whether an address is one of PostgreSQL's.
+/// Returns true if an address is one of PostgreSQL's.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")

@@ -36,15 +36,15 @@ use std::sync::Arc;
 
 /// A run that can start.
 pub struct Prepared {
-    /// What the engine does.
+    /// Plan of the engine.
     pub plan: ShardPlan,
     /// One a shard.
     pub sessions: Vec<Box<dyn Sessions<Http> + Send>>,
     /// Names of the classes, by index.
     pub class_names: Vec<String>,
-    /// How many different requests the source holds, if known.
+    /// Number of different requests that the source holds, if known.
     pub distinct_requests: Option<u64>,
-    /// What the sessions leave to tell at the end.
+    /// Problems of the sessions, reported at the end.
     pub troubles: Troubles,
 }
 
@@ -117,17 +117,17 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
         AdmissionModel::Managed { slots, .. } => Some(slots),
     };
     let wrong = if scenario.requests == Some(0) {
-        "--requests 0 asks for nothing; leave it out or use at least 1"
+        "--requests must be at least 1"
     } else if scenario.connections == Some(0) {
-        "--connections 0 cannot carry a request; use at least 1"
+        "--connections must be at least 1"
     } else if scenario.connection_count() > CLIENTS_MAX {
         "--connections: use a number from 1 to 100,000"
     } else if scenario.duration == Some(Span::default()) {
-        "--duration 0s asks for nothing; use a longer time, such as 10s"
+        "--duration must be above 0, such as 10s"
     } else if slots == Some(0) {
-        "--slots 0 admits nothing; use at least 1"
+        "--slots must be at least 1"
     } else if profile_is_all_warmup(scenario) {
-        "--warmup is as long as the profile: its first part is the warm-up, and nothing would be left to measure"
+        "--warmup is as long as the whole profile, so nothing would be measured; use a shorter one"
     } else if scenario.http2 && !scenario.keepalive {
         "--http2 and --no-keepalive exclude each other: many requests share a connection of HTTP/2"
     } else if scenario.threads == 0 || scenario.threads > 1024 {
@@ -185,7 +185,7 @@ pub fn one_of_each(limits: &[ClassSlo]) -> Result<()> {
         let name = limit.name();
         if let Some(first) = limits[..index].iter().find(|first| first.name() == name) {
             return Err(usage(format!(
-                "--slo {first} and --slo {limit} are both limits of {name}; give one of them"
+                "--slo {first} and --slo {limit} are both limits of {name}; give only one"
             )));
         }
     }
@@ -207,7 +207,7 @@ pub fn check_classes(scenario: &Scenario, classes: &[String]) -> Result<()> {
             && !classes.contains(name)
         {
             return Err(usage(format!(
-                "--slo '{limit}': there is no class '{name}'; known are {}",
+                "--slo '{limit}': there is no class '{name}'; the classes are {}",
                 classes.join(", ")
             )));
         }
@@ -217,7 +217,7 @@ pub fn check_classes(scenario: &Scenario, classes: &[String]) -> Result<()> {
             && !classes.contains(name)
         {
             return Err(usage(format!(
-                "--assert '{assertion}': there is no class '{name}'; known are {}",
+                "--assert '{assertion}': there is no class '{name}'; the classes are {}",
                 classes.join(", ")
             )));
         }
@@ -284,7 +284,9 @@ pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
         return Ok(None);
     }
     if secure < urls.len() {
-        return Err(usage("some targets are https:// and some http://; run them apart"));
+        return Err(usage(
+            "some targets are https:// and some http://; measure them in separate runs",
+        ));
     }
     let tls = Tls::new(&TlsOptions {
         ca_file: scenario.tls.ca_file.clone(),
@@ -310,7 +312,9 @@ fn form_of(scenario: &Scenario, url: &Url) -> Result<Form> {
         .map_err(|e| usage(format!("--header: {e}")))?;
     let method = scenario.default_method();
     if !plimsoll_workloads::header::is_token(method) {
-        return Err(usage(format!("--method '{method}' is no method; write GET, POST, PUT ...")));
+        return Err(usage(format!(
+            "--method '{method}' is not a method; write GET, POST, PUT ..."
+        )));
     }
     Ok(Form::Own {
         form,
@@ -319,7 +323,7 @@ fn form_of(scenario: &Scenario, url: &Url) -> Result<Form> {
     })
 }
 
-/// How hits are counted: by itself where the requests look like searches.
+/// The way hits are counted: by itself where the requests look like searches.
 fn hit_counter(scenario: &Scenario, source: &Source) -> Result<Option<HitCounter>> {
     match scenario.hits.as_str() {
         "off" => Ok(None),

@@ -23,7 +23,7 @@ const GAP: &str = "   ";
 
 /// Says now and then that a run goes on, where stderr is no terminal.
 pub struct Heartbeat {
-    /// When the next line is due, ns; 0 where none ever is.
+    /// Time at which the next line is due, ns; 0 where none ever is.
     due_ns: AtomicU64,
     started_ns: u64,
 }
@@ -90,13 +90,13 @@ impl Pulse {
         Self { now, _end: thread.ok().map(|_| end) }
     }
 
-    /// What the next line says.
+    /// Prints the next line.
     pub fn say(&self, parts: &[String]) {
         parts.clone_into(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// What one second was like, in parts, the most important one first: no times where nothing was answered.
+/// Summary of one second, in parts, the most important one first: no times where nothing was answered.
 pub fn told(second: &Interval, quantile: (&str, f64)) -> Vec<String> {
     let all = second.all_classes();
     let (ok, failed) = (second.ledger.ok, second.ledger.failed.total());
@@ -159,7 +159,7 @@ impl Line {
         Self { bar, room }
     }
 
-    /// Whether nobody sees it.
+    /// Returns true if no one sees it.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.bar.is_hidden()
@@ -213,7 +213,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For a run of this length, or of so many requests, whichever is over first.
+    /// For a run of this length, or of this many requests, whichever is over first.
     #[must_use]
     pub fn new(duration: Span, requests: Option<u64>, quiet: bool) -> Self {
         let seconds = duration.as_seconds().ceil() as u64;
@@ -282,7 +282,7 @@ mod tests {
         assert!(!has_bar(220, None));
     }
 
-    /// What does not fit goes as a whole, and nothing after it comes back.
+    /// Checks that a part which does not fit is left out as a whole, with everything after it.
     #[test]
     fn a_message_is_not_cut_inside_a_part() {
         let parts = ["12,346/s", "p95 12.3 ms", "", "failed 0"].map(str::to_owned);

@@ -1,5 +1,4 @@
-//! What a careful reader should know of a run's requests: why they failed, and when there were too few, or when connections
-//! did not last.
+//! Remarks on a run's requests: why they failed, and when there were too few, or when connections did not last.
 
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::scenario::Scenario;
@@ -25,23 +24,23 @@ fn hint(kind: &str, reason: &str, scenario: &Scenario) -> Option<&'static str> {
     let fbench = scenario.job == "fbench";
     match kind {
         "protocol" if !scenario.http2 && reason.contains("HTTP/1.") => {
-            Some("; a server that speaks nothing but HTTP/2 needs --http2")
+            Some("; for a server that supports only HTTP/2, use --http2")
         }
         "tls" if reason.contains("http://") => None,
         "tls" if reason.contains("ApplicationProtocol") && scenario.http2 => {
-            Some("; perhaps the server does not speak HTTP/2: leave out --http2")
+            Some("; the server does not seem to support HTTP/2: leave out --http2")
         }
         "tls" if reason.contains("ertificate") && fbench => {
-            Some("; -T FILE names the authority to trust")
+            Some("; trust its authority with -T FILE")
         }
         "tls" if reason.contains("ertificate") => Some(
-            "; --cacert FILE names the authority to trust, --sni NAME another name, --insecure accepts any certificate",
+            "; trust its authority with --cacert FILE, check another name with --sni NAME, or accept any certificate with --insecure",
         ),
         _ => None,
     }
 }
 
-/// What is odd about the requests of a run at one load, whatever its verdict.
+/// Remarks on the requests of a run at one load, regardless of its verdict.
 pub fn remarks(scenario: &Scenario, end: &RunEnd) -> Vec<String> {
     let (ledger, counters) = (&end.totals.ledger, &end.totals.counters);
     let mut remarks = Vec::new();
@@ -84,11 +83,11 @@ fn cut(drain_cut: bool, ledger: &Ledger) -> Option<String> {
 pub fn too_little(answers: u64, measured_s: f64) -> Option<String> {
     if answers < ANSWERS_LEAST {
         let answers = counted(answers, "answer");
-        return Some(format!("{answers} are too few to mean anything; ask for a longer run"));
+        return Some(format!("{answers} are too few for a result; use a longer run"));
     }
     (measured_s < STRETCH_LEAST_S).then(|| {
         format!(
-            "the run was over in {}: a machine's first fraction of a second is not its speed; ask for a longer run",
+            "the run took only {}, which is too short to show the target's speed; use a longer run",
             time(measured_s * 1e3)
         )
     })
@@ -102,7 +101,7 @@ mod tests {
     fn a_run_that_was_over_at_once_says_so() {
         assert!(too_little(1, 10.0).unwrap().starts_with("1 answer "));
         assert!(too_little(4, 0.001).unwrap().contains("too few"));
-        assert!(too_little(100_000, 0.07).unwrap().contains("over in 70.0 ms"));
+        assert!(too_little(100_000, 0.07).unwrap().contains("took only 70.0 ms"));
         assert_eq!(too_little(100, 1.0), None);
     }
 
@@ -127,9 +126,9 @@ mod tests {
         let unknown = "invalid peer certificate: UnknownIssuer";
         assert!(told("tls", unknown, &plain).contains("--cacert FILE"));
         let fbench = Scenario { job: "fbench".to_owned(), ..Scenario::default() };
-        assert!(told("tls", unknown, &fbench).ends_with("-T FILE names the authority to trust"));
+        assert!(told("tls", unknown, &fbench).ends_with("trust its authority with -T FILE"));
         let odd = "the reply does not begin with HTTP/1.";
-        assert!(told("protocol", odd, &plain).ends_with("needs --http2"));
+        assert!(told("protocol", odd, &plain).ends_with("use --http2"));
         let two = Scenario { http2: true, ..Scenario::default() };
         assert!(!told("protocol", odd, &two).contains("--http2"));
         assert_eq!(

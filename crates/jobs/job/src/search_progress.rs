@@ -22,7 +22,7 @@ impl SearchProgress {
         Self::lasting(goal.budget_s, goal.budget_s, quiet)
     }
 
-    /// For a whole of so many seconds, of which the search may take `budget_s`.
+    /// For a whole of this many seconds, of which the search may take `budget_s`.
     #[must_use]
     pub fn lasting(seconds: f64, budget_s: f64, quiet: bool) -> Self {
         let line = Line::new(Some(seconds.ceil() as u64), MESSAGE, quiet);
@@ -66,17 +66,17 @@ fn followed(one: &Watched) -> String {
 fn line(event: &Event, budget_s: f64) -> Option<String> {
     let share = |seen: &Measured| {
         let worst = seen.late_share.iter().copied().fold(0.0, f64::max);
-        format!("late {:.1} % of {}", 100.0 * worst, seen.scheduled)
+        format!("{:.1} % of {} late", 100.0 * worst, seen.scheduled)
     };
     let held = |held: bool| if held { "holds" } else { "breaks" };
     Some(match event {
         Event::Phase { phase, at_s } => {
             let name = match phase {
-                Phase::WarmUp => "warm-up: low load until the response time stands still",
-                Phase::Ramp => "ramp: doubling until a limit breaks",
-                Phase::Capacity => "capacity: what it completes when overloaded",
-                Phase::Bracket => "bracket: short looks",
-                Phase::Pilot => "pilot: how bursty is lateness here?",
+                Phase::WarmUp => "warm-up: low load until the response time is stable",
+                Phase::Ramp => "ramp: doubling the rate until a limit is missed",
+                Phase::Capacity => "capacity: completed requests per second under overload",
+                Phase::Bracket => "bracket: short probes on both sides of the line",
+                Phase::Pilot => "pilot: burstiness of late requests",
                 Phase::Focus => "focus: blocks on both sides of the line",
                 Phase::Certify => "certify: a contiguous run below the line",
                 Phase::Watch => "watch: the line over time",

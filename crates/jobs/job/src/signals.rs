@@ -10,13 +10,13 @@ use std::sync::{Arc, OnceLock};
 /// Exit code of a second Ctrl-C, as shells count a death by SIGINT.
 const KILLED: i32 = 130;
 
-/// One flag for the whole process: a command of several runs must not go on with the next one.
+/// One flag for the whole process: a command of several runs must not continue with the next one.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Somebody ended the program before it measured anything: exit code 3, like a run that was cut.
+/// Someone ended the program before it measured anything: exit code 3, like a run that was cut.
 #[derive(Debug)]
 pub struct Stopped {
-    /// What was going on, as in "stopped while the server started".
+    /// Activity during which it stopped, as in "stopped while the server started".
     pub during: String,
 }
 
@@ -53,7 +53,7 @@ pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(STOP.get_or_init(|| stop).clone())
 }
 
-/// Whether a signal has come.
+/// Returns true if a signal has come.
 pub fn is_stopped() -> bool {
     STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }

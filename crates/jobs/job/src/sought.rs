@@ -23,7 +23,7 @@ pub struct Quest<'a> {
     pub method: Method,
     /// Arrivals of requests, calls or users.
     pub arrivals: Arrivals,
-    /// Which of them.
+    /// Requests or users.
     pub arriving: Arriving,
     /// True if the line is followed.
     pub watches: bool,
@@ -62,26 +62,26 @@ impl Quest<'_> {
     }
 }
 
-/// Says how much of the search was measured anew.
+/// The warning about periods of the search that were measured again.
 fn repeated(parts: u32) -> Option<String> {
     (parts > 0).then(|| {
         format!(
-            "the generator was late in {parts} part{} of the search, which {} measured once more: this machine \
-             stands still now and then, or has too little to do this",
+            "the generator was late in {parts} period{} of the search, which {} measured again: this machine \
+             has stalls, or too little CPU for this rate",
             if parts == 1 { "" } else { "s" },
             if parts == 1 { "was" } else { "were" },
         )
     })
 }
 
-/// Says so when a fixed number of connections was nearly all in use at the line, which then may be theirs. By
+/// The warning that nearly all of a fixed number of connections were in use at the line, so that they may be the limit. By
 /// Little's law the rate times the mean response time is the number of requests in flight or waiting.
 fn held_by_connections(at_line: &Measured, places: u32) -> Option<String> {
     let busy = at_line.rate_per_s * at_line.response_mean_s;
     (busy >= PLACES_BUSY * f64::from(places)).then(|| {
         format!(
-            "{busy:.1} requests were in flight or waiting at the line, and the connections carry {places}: the line may be \
-             theirs; use more --connections, or for HTTP leave them out"
+            "{busy:.1} requests were in flight or waiting at the line, and only {places} fit on the connections, which may be \
+             the limit; use more --connections, or for HTTP leave the flag out"
         )
     })
 }

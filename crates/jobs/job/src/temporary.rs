@@ -18,7 +18,10 @@ pub fn temporary_folder(kind: &str) -> Result<TempDir> {
         .tempdir()
         .with_context(|| {
             let folder = std::env::temp_dir();
-            format!("no folder can be made in {}; name another one by TMPDIR", folder.display())
+            format!(
+                "no folder can be created in {}; set TMPDIR to another folder",
+                folder.display()
+            )
         })
 }
 

@@ -1,4 +1,4 @@
-//! Whether the speed of a feed or a visit is the target's.
+//! Check that the speed of a feed or a visit is the target's.
 
 use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge_rate};
 use plimsoll_engine::run::RunEnd;
@@ -9,17 +9,17 @@ use plimsoll_report::text::number::{lasting, percent};
 const LIMITED: f64 = 0.2;
 /// Share from which on it is worth a sentence.
 const NOTICEABLE: f64 = 0.1;
-/// A copy that is over sooner tells nobody's speed, and shares of its time say nothing, s.
+/// A copy that is over sooner tells no one's speed, and shares of its time say nothing, s.
 const SHORTEST_S: f64 = 0.5;
 
 /// Time for which a job stood still for what is on this side of the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// How long, s.
+    /// Duration of the waiting, s.
     pub waited_s: f64,
     /// Length of the whole, s.
     pub of_s: f64,
-    /// What was waited for.
+    /// Reason for the waiting.
     pub reason: &'static str,
 }
 
@@ -30,7 +30,7 @@ impl Waiting {
 
     fn words(&self) -> String {
         format!(
-            "{}: nothing else was done for {} of {} ({}), and the target may be faster",
+            "{}: plimsoll was busy with this for {} of {} ({}), so the target may be faster",
             self.reason,
             lasting(self.waited_s),
             lasting(self.of_s),
@@ -39,7 +39,7 @@ impl Waiting {
     }
 }
 
-/// The verdict of a job that is complete, held against what plimsoll itself took; any other verdict says more.
+/// The verdict of a job that is complete, compared with what plimsoll itself took; any other verdict says more.
 #[must_use]
 pub fn judge(of_job: Verdict, end: &RunEnd, waiting: Option<Waiting>) -> Verdict {
     let totals = &end.totals;
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn waiting_on_this_side_is_told_by_its_share() {
         let judged = |waited_s, of_s| {
-            let reason = "the output took documents more slowly than they came";
+            let reason = "the output was slower than the documents arrived";
             with_waiting(Verdict::default(), Some(Waiting { waited_s, of_s, reason }))
         };
         let free = judged(0.05, 1.0);

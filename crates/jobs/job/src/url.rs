@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// An `http://` or `https://` address, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Host, port and whether TLS is spoken.
+    /// Host, port and whether TLS is used.
     pub authority: Authority,
     /// Path and query, beginning with `/`.
     pub target: String,
@@ -22,7 +22,7 @@ impl Url {
         let Some((scheme, rest)) = text.split_once("://") else {
             if text.starts_with("unix:") || text.starts_with('/') {
                 return Err(usage(format!(
-                    "'{text}': sockets of this machine are not supported; write http://HOST:PORT/"
+                    "'{text}': Unix sockets are not supported; write http://HOST:PORT/"
                 )));
             }
             return Err(usage(format!("'{text}' has no scheme; write http://{text}")));
@@ -32,12 +32,12 @@ impl Url {
             "https" => true,
             "postgres" | "postgresql" => {
                 return Err(usage(format!(
-                    "'{scheme}://': only plimsoll load, seek and search ask SQL, and not together with HTTP; write http:// or https://"
+                    "'{scheme}://': SQL is supported only by plimsoll load, seek and search, and not together with HTTP; write http:// or https://"
                 )));
             }
             other => {
                 return Err(usage(format!(
-                    "'{text}': scheme '{other}' is not known; write http://, https:// or postgres://"
+                    "'{text}': unknown scheme '{other}'; write http://, https:// or postgres://"
                 )));
             }
         };

@@ -3,7 +3,7 @@
 use plimsoll_report::plain::printable;
 use std::fmt;
 
-/// What is wrong, where, and what to do next, in one line.
+/// Error of usage: what is wrong, where, and what to do next, in one line.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -37,7 +37,7 @@ pub fn unreachable(text: impl Into<String>) -> anyhow::Error {
     Unreachable(text.into()).into()
 }
 
-/// One line for an error and its causes; a cause that is told already is not told twice.
+/// One line for an error and its causes; a cause that is reported already is not repeated.
 #[must_use]
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
@@ -50,7 +50,7 @@ pub fn one_line(error: &anyhow::Error) -> String {
     bounded(printable(&line))
 }
 
-/// A line of a length that somebody reads: a value that was given may be a whole file by mistake, and what is wrong with it
+/// A line of a length that someone reads: a value that was given may be a whole file by mistake, and what is wrong with it
 /// stands behind it.
 #[must_use]
 pub fn bounded(line: String) -> String {

@@ -18,10 +18,11 @@ use plimsoll_job::contact::reach;
 use plimsoll_job::execute::code;
 use plimsoll_job::exit;
 use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
-use plimsoll_job::output::{Output, print_out, style, write_json};
+use plimsoll_job::output::{Output, print_out, style, write_results};
 use plimsoll_job::prepare::{Prepared, http_of, prepare};
 use plimsoll_job::progress::Progress;
 use plimsoll_job::signals;
+use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::{FeedResult, MixPart, MixResult};
@@ -31,16 +32,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// When the whole ends.
+/// End of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Until {
-    /// When both have come to their own ends.
+    /// After both loads have ended.
     #[default]
     Both,
-    /// When the queries' time is over; what is not fed by then is left.
+    /// After the duration of the queries; the rest of the input is not fed.
     Queries,
-    /// When everything is fed.
+    /// After the whole input was fed.
     Feed,
 }
 
@@ -60,7 +61,7 @@ fn name() -> String {
     "mix".to_owned()
 }
 
-/// Whether the text is a mix: it has a table of the feed's.
+/// Returns true if the text is a mix: it has a table of the feed's.
 pub fn is_mix(text: &str) -> bool {
     text.parse::<toml::Table>().is_ok_and(|table| table.get("feed").is_some_and(|f| f.is_table()))
 }
@@ -71,10 +72,12 @@ pub fn is_mix(text: &str) -> bool {
 /// Wrong usage, or a program failure.
 pub fn run(path: &Path, text: &str, output: &Output, dry_run: bool) -> Result<u8> {
     let shown = path.display();
-    let mut mix: Mix = toml::from_str(text).map_err(|error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        usage(format!("{shown}:{line}: {}", error.message().replace('\n', " ")))
-    })?;
+    let name = shown.to_string();
+    let text = toml_text::expanded(text, &name).map_err(usage)?;
+    let mut mix: Mix = toml_text::read(&text, &name).map_err(usage)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    mix.queries = mix.queries.with_paths_from(folder);
+    mix.feed = mix.feed.with_paths_from(folder);
     mix.queries.job.clone_from(&mix.job);
     if dry_run {
         let mut shown = mix.clone();
@@ -86,7 +89,7 @@ pub fn run(path: &Path, text: &str, output: &Output, dry_run: bool) -> Result<u8
     run_mix(&mix, output).with_context(|| shown.to_string())
 }
 
-/// What the seconds of the queries are added up to.
+/// Sums over the seconds of the queries.
 #[derive(Default)]
 struct Parts {
     while_feeding: Sum,
@@ -140,8 +143,10 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         let told =
             MixResult { while_feeding: parts.while_feeding.told(), without: parts.without.told() };
         if parts.while_feeding.seconds < 1.0 {
-            warnings
-                .push("the feed took less than a second: it tells nothing of queries".to_owned());
+            warnings.push(
+                "the feed took less than a second, too short to measure queries beside it"
+                    .to_owned(),
+            );
         }
         let verdict = combined(&result, &end);
         let results = JobResults::of(told).with(result);
@@ -149,7 +154,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
     });
     progress.done();
     let finished = finished?;
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }
@@ -216,7 +221,9 @@ fn both(
     feed_over.store(true, Ordering::Relaxed);
     // It only waits; there is nothing to learn from it.
     let _ = watch.join();
-    let feed_end = feed_end.map_err(|_| anyhow::anyhow!("the feed died; this is a defect"))?;
+    let feed_end = feed_end.map_err(|_| {
+        anyhow::anyhow!("the feed ended with a defect in plimsoll; please report it")
+    })?;
     feed_end?;
     // The process's time is that of both together: none of it can be told to be the feed's.
     let tally = Tally::of_shards(&counted);

@@ -1,4 +1,4 @@
-//! `plimsoll rank`: FeedSim's runner against the ranking server, with a search that can be believed.
+//! `plimsoll rank`: FeedSim's runner and a search for the load line of the ranking server.
 
 mod instances;
 mod runs;
@@ -23,7 +23,7 @@ use plimsoll_job::goal::Wish;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
 use plimsoll_job::method::{Method, result, search_as, verdict_of};
-use plimsoll_job::output::{print_out, put_result, style, with_files, write_json};
+use plimsoll_job::output::{print_out, put_result, style, with_files, write_results};
 use plimsoll_job::prepare::plan_of;
 use plimsoll_job::search_progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
@@ -40,23 +40,23 @@ Examples:
     plimsoll rank --preset mini --budget 4m -d 60
   FeedSim's own sizes, its limit and its fixed rates:
     plimsoll rank --preset feedsim -q 20,40,60 -d 300 -w 120
-  Two instances on processors of their own, stepping together:
+  Two instances on separate processors, at the same rate:
     plimsoll rank -n 2
 
-Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Sizes of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
-    /// Two processors, about 60 MB, about 13 ms of CPU a request.
+    /// Two processors, about 60 MB, about 13 ms of CPU per request.
     Mini,
-    /// FeedSim's own.
+    /// FeedSim's own sizes.
     Feedsim,
 }
 
-/// Run FeedSim's ranking benchmark: start the server, find the rate that holds the limit, check it.
+/// Run FeedSim's ranking benchmark: start the server, find the highest rate that meets the limit, verify it.
 #[derive(Args, Debug)]
-// As in FeedSim's script the last one given counts: a job's own flags can be given anew in its extra_args.
+// As in FeedSim's script the last one given counts: a job's extra_args can override its flags.
 #[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
 pub struct RankArgs {
     /// Threads of each server that take requests through their stages (FeedSim's thrift threads).
@@ -68,11 +68,11 @@ pub struct RankArgs {
     /// Threads of each server that build and serialise stories.
     #[arg(short = 's', long, value_name = "N", help_heading = "FeedSim's flags")]
     srv_io_threads: Option<usize>,
-    /// Choose the generator's threads by the rate: one for every four requests a second, and at most a fifth of
+    /// Set the generator's threads by the rate: one per 4 requests per second, and at most a fifth of
     /// the processors.
     #[arg(short = 'a', long, help_heading = "FeedSim's flags")]
     auto_driver_threads: bool,
-    /// Fixed rates instead of a search, requests per second to each instance, one after the other: 20,40,60.
+    /// Fixed rates instead of a search, in requests per second to each instance, such as 20,40,60.
     #[arg(
         short = 'q',
         long,
@@ -81,7 +81,7 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     qps: Vec<f64>,
-    /// Seconds of each fixed rate, and of the last run of a search; that one lasts at least 32 limits, and 2 to 8 s by the budget.
+    /// Duration of each fixed rate, and of the final run of a search, seconds; the final run lasts at least 32 times the limit, and 2 to 8 s depending on the budget.
     #[arg(
         short = 'd',
         long,
@@ -90,7 +90,7 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     seconds: u32,
-    /// Seconds of load before the first fixed rate is measured.
+    /// Warm-up before the first fixed rate, seconds; requests are sent but not counted.
     #[arg(
         short = 'w',
         long,
@@ -99,7 +99,7 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     warmup: u32,
-    /// Port of the first server, the next ones follow; 0 is any.
+    /// Port of the first server, followed by those of the others; 0 takes any free ones.
     #[arg(
         short = 'p',
         long,
@@ -108,40 +108,50 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     port: u16,
-    /// File for FeedSim's table of 15 columns; by default feedsim_results.txt, and none with --no-record.
+    /// File for FeedSim's table of 15 columns [default: feedsim_results.txt; none with --no-record].
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "FeedSim's flags")]
     out: Option<PathBuf>,
-    /// Functions called in each request's instruction walk.
+    /// Functions called in the instruction walk of each request.
     #[arg(short = 'i', long, value_name = "N", help_heading = "FeedSim's flags")]
     icache: Option<u64>,
-    /// Servers, each on processors of its own; by default one for every 100 logical processors.
+    /// Servers, each on separate processors [default: one per 100 logical processors].
     #[arg(short = 'n', long, value_name = "N", help_heading = "FeedSim's flags")]
     instances: Option<usize>,
 
     /// Sizes of the server.
     #[arg(long, value_enum, default_value = "mini", help_heading = "Server")]
     preset: Preset,
-    /// The graph has 2^N nodes.
+    /// Size of the graph: 2^N nodes.
     #[arg(long, value_name = "N", help_heading = "Server")]
     scale: Option<u32>,
-    /// Servers that run already, rank://HOST:PORT; nothing is started then. May be repeated.
+    /// Running server, rank://HOST:PORT, instead of one that plimsoll starts; may be repeated.
     #[arg(long, value_name = "URL", help_heading = "Server")]
     target: Vec<String>,
 
-    /// A limit to hold; by default p95=500ms, and p95=150ms with the mini preset. May be repeated.
-    #[arg(long, value_name = "LIMIT", help_heading = "Search")]
+    /// Limit on the result; may be repeated [default: p95=500ms; with --preset mini p95=150ms].
+    #[arg(long, value_name = "LIMIT", help_heading = "Search for the load line")]
     slo: Vec<Slo>,
-    /// Time for the search.
-    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Search")]
+    /// Total time for the search.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5m",
+        help_heading = "Search for the load line"
+    )]
     budget: Span,
-    /// The interval is narrow enough when it reaches no further than this to either side.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
+    /// Half-width of the interval at which the search may end.
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "5%",
+        help_heading = "Search for the load line"
+    )]
     width: String,
-    /// Search as another tool does, for comparison.
-    #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search")]
+    /// Search method; those of other tools are for comparison.
+    #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search for the load line")]
     method: Method,
     /// Seed of every random choice.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Search")]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Search for the load line")]
     seed: u64,
     #[command(flatten)]
     output: OutputFlags,
@@ -169,7 +179,7 @@ impl RankArgs {
         Ok(())
     }
 
-    /// What is sought, and the longest response time of each limit, ns.
+    /// The goal of the search, and the longest response time of each limit, ns.
     fn goal(&self) -> Result<(Goal, Vec<u64>)> {
         let wish = Wish {
             slo: &self.slo(),
@@ -184,7 +194,7 @@ impl RankArgs {
         wish.goal()
     }
 
-    /// Returns how long the whole takes, s.
+    /// Returns the duration of the whole job, s.
     fn whole_s(&self, goal: &Goal) -> f64 {
         match self.qps.len() {
             0 => goal.budget_s + f64::from(self.seconds),
@@ -230,7 +240,7 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
     let (goal, limits_ns) = args.goal()?;
     let output = args.output.output();
     output.check()?;
-    // From here on Ctrl-C ends the benchmark in order, its servers included.
+    // From here on Ctrl-C shuts down the benchmark and its servers cleanly.
     plimsoll_job::signals::stop_flag()?;
     let instances = match Instances::start(args) {
         Ok(instances) => instances,
@@ -281,8 +291,9 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
         let (mut job, verdict) =
             measure(&mut plant, (args, &goal), about.class_names.len(), &progress, &mut rows);
         progress.done();
-        let end =
-            plant.finish()?.ok_or_else(|| usage("--budget: too short for a single request"))?;
+        let end = plant
+            .finish()?
+            .ok_or_else(|| usage("--budget is too short for a single request; use a longer one"))?;
         let verdict = runs::verdict(verdict, &rows, &end, &goal, !args.qps.is_empty());
         job.put(runs::record(&rows, instances.urls.len()));
         Ok(JobEnd { end, results: job, verdict: Some(verdict), warnings: Vec::new() })
@@ -312,14 +323,14 @@ fn measure(
     if let Some(rival) = args.method.rival() {
         let (found, verdict, rate_per_s) = search_as(rival, plant, goal);
         if rate_per_s > 0.0 && !is_stopped() {
-            // The original reports its last run whatever it shows, and so does its imitation.
+            // The original always reports its last run, and so does its imitation.
             *rows = vec![runs::measure(plant, rate_per_s, 0.0, f64::from(args.seconds), goal)];
         }
         return (found, verdict);
     }
     let mut observe = |event: &_| progress.event(event);
     let found = seek(plant, goal, &mut observe);
-    // A short search may know the line and have had no time to certify a rate: then its lower end is tried.
+    // A short search may know the line but have no time to certify a rate: the lower end of its interval is tried.
     let certified = found.certified.as_ref().map(|run| run.rate_per_s);
     let rate_per_s = certified.or(found.interval_per_s.map(|(low, _)| low));
     if let Some(rate_per_s) = rate_per_s.filter(|_| !is_stopped()) {
@@ -332,7 +343,7 @@ fn measure(
 }
 
 fn print(finished: &Finished, output: &plimsoll_job::output::Output) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }

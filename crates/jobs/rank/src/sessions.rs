@@ -18,7 +18,7 @@ pub fn payload(seed: u64) -> Arc<Vec<u8>> {
     Arc::new((0..PAYLOAD_BYTES).map(|_| SIGNS[rng.below(62) as usize]).collect())
 }
 
-/// The sessions of one shard. Each target is a class of its own, so that instances can be told apart.
+/// The sessions of one shard. Each target is a class of its own, so that instances can be distinguished.
 pub struct RankSessions {
     payload: Arc<Vec<u8>>,
     classes: u16,
@@ -64,9 +64,9 @@ impl Sessions<Rank> for RankSessions {
     fn explain(&self, _: &Submission, reply: &Reply<'_>) -> (String, String) {
         let why = match reply.header.kind {
             KIND_RANK => "the reply is empty",
-            KIND_REFUSED => "the server refused the request: too many are under way",
+            KIND_REFUSED => "the server rejected the request: too many are in flight",
             KIND_FAILED => "the server could not rank",
-            _ => "the reply is of a kind that nobody knows",
+            _ => "the reply has an unknown kind",
         };
         let shown = format!("kind {}, {} bytes", reply.header.kind, reply.header.payload_bytes);
         (why.to_owned(), shown)

@@ -10,7 +10,7 @@ use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use plimsoll_workloads::render::{HttpForm, RenderedSet, RequestParts};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// What came back to one request.
+/// Reply to one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The status; 0 where nothing came.
@@ -19,12 +19,12 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// From sending to the last byte, ns.
     pub service_ns: u64,
-    /// Why nothing came.
+    /// Reason why nothing came.
     pub lost: Option<Failure>,
 }
 
 impl Answer {
-    /// Whether the status is one of success.
+    /// Returns true if the status is one of success.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)

@@ -9,7 +9,7 @@ use super::query::{Query, parse};
 use plimsoll_workloads::corpus::Synthetic;
 use std::fmt::Write as _;
 
-/// How often a user asks a query in a row, as in the comparison that this grew out of.
+/// Number of times that a user asks a query in a row, as in the comparison that this grew out of.
 const REPEAT: u32 = 10;
 
 /// The words that the ten queries are made of.

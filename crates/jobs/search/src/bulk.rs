@@ -1,6 +1,6 @@
-//! Loading a text through an engine's own bulk interface: every document acknowledged, or told as failed.
+//! Ingesting a text through an engine's own bulk interface: every document acknowledged, or reported as failed.
 //!
-//! The text is NDJSON as this program writes it (`id` first), which becomes a bulk body by copying. What is turned
+//! The text is NDJSON as this program writes it (`id` first), which becomes a bulk body by copying. A document that is turned
 //! away with 429 is sent again after a pause that doubles; a request whose connection broke is sent again too, since
 //! writing a document under its id twice is as good as once.
 
@@ -22,20 +22,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use copy::CopySessions;
 
-/// A bulk body is ended when it has reached so many bytes ...
+/// A bulk body is ended when it has reached this many bytes ...
 pub const BATCH_BYTES: usize = 1 << 20;
-/// ... or so many documents.
+/// ... or this many documents.
 pub const BATCH_DOCUMENTS: usize = 1000;
 /// First pause after 429, ns; each next one is twice as long.
 const PAUSE_NS: u64 = 50 * MILLISECOND_NS;
 /// Longest pause, ns.
 const PAUSE_MAX_NS: u64 = 2_000 * MILLISECOND_NS;
-/// Times that a body is turned away with 429 before its documents count as failed: about a minute.
+/// Times that a body is rejected with 429 before its documents count as failed: about a minute.
 const TURNED_AWAY_MAX: u32 = 35;
 /// Times that a request is sent again after its connection broke.
 const BROKEN_MAX: u32 = 3;
 
-/// What a load has done so far; read by others while it goes on.
+/// Progress of ingesting; read by other threads during it.
 #[derive(Debug, Default)]
 pub struct LoadTally {
     /// Documents acknowledged.
@@ -44,9 +44,9 @@ pub struct LoadTally {
     pub bytes: AtomicU64,
     /// Documents that failed for good.
     pub failed: AtomicU64,
-    /// Documents that were turned away and sent again, and requests whose connection broke.
+    /// Documents that were rejected and sent again, and requests whose connection broke.
     pub retried: AtomicU64,
-    /// When the first request was sent and the last one acknowledged, ns.
+    /// Time at which the first request was sent and the last one acknowledged, ns.
     pub span_ns: Mutex<(u64, u64)>,
     /// The first failure, in the engine's words.
     pub trouble: Mutex<Option<String>>,
@@ -82,11 +82,11 @@ impl LoadTally {
     }
 }
 
-/// A body under way, one a client.
+/// A body in flight, one a client.
 #[derive(Default)]
 struct Batch {
     body: Vec<u8>,
-    /// Where each document's lines begin in the body.
+    /// Beginnings of each document's lines in the body.
     starts: Vec<usize>,
     /// The path, where each document has its own.
     path: String,
@@ -303,7 +303,7 @@ fn item_error(body: &[u8]) -> &[u8] {
     memchr::memmem::find(body, b"\"error\":{").map_or(body, |at| &body[at..])
 }
 
-/// Whether a bulk reply says that all went well, without a look at its items.
+/// Returns true if a bulk reply says that all went well, without a look at its items.
 fn no_errors(body: &[u8]) -> bool {
     let head = &body[..body.len().min(200)];
     memchr::memmem::find(head, b"\"errors\":false").is_some()
@@ -384,7 +384,7 @@ impl<R: BufRead> Sessions<Http> for BulkSessions<R> {
         batch.broken += 1;
         if batch.broken > BROKEN_MAX {
             self.tally.failed.fetch_add(batch.starts.len() as u64, Ordering::Relaxed);
-            self.tally.note(|| format!("{} while loading", failure.name()));
+            self.tally.note(|| format!("{} while ingesting", failure.name()));
             self.give_up.store(true, Ordering::Relaxed);
             self.over = true;
             batch.clear();

@@ -8,20 +8,20 @@ use plimsoll_core::search::statistics::{Gain, implied_ms, interval, mean};
 use plimsoll_core::verdict::{Evidence, Health, generator_limit};
 use plimsoll_record::search::{Cell, CellKey, QueryCell, Repeat};
 
-/// What one repeat left behind.
+/// Result of one repeat.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// What the engine recorded after the warm-up.
+    /// Measurements of the engine after the warm-up.
     pub totals: Interval,
-    /// What it recorded before.
+    /// Measurements of the warm-up.
     pub warmup: Option<Interval>,
-    /// What the users counted.
+    /// Counts of the users.
     pub tally: Tally,
     /// From the first request to the last reply, s.
     pub elapsed_s: f64,
-    /// How much of that was warming up, s.
+    /// Part of that time that was warm-up, s.
     pub warming_s: f64,
-    /// CPU time of the server, s, where it can be told.
+    /// CPU time of the server, s, where it can be known.
     pub server_cpu_s: Option<f64>,
     /// CPU time of this program, s.
     pub generator_cpu_s: f64,
@@ -29,29 +29,29 @@ pub struct Measured {
     pub health: Health,
     /// The first failure: its kind, and what the engine said.
     pub first_failure: Option<String>,
-    /// Why it was given up before its end.
+    /// Reason why it was given up before its end.
     pub given_up: Option<String>,
 }
 
-/// What is known of a cell beside its repeats.
+/// Facts about a cell besides its repeats.
 #[derive(Clone, Debug, Default)]
 pub struct CellAbout {
-    /// Which.
+    /// The phase.
     pub key: CellKey,
     /// Names of the queries.
     pub queries: Vec<String>,
     /// For each of them why it was not asked, if so.
     pub refused: Vec<Option<String>>,
-    /// What to do about that.
+    /// Action for refused queries.
     pub on_refused: OnRefused,
-    /// What the rate counts.
+    /// Window that the rate counts.
     pub window: Window,
-    /// What users wait between an answer and the next request, ms, on average; none where their number and their rate
-    /// imply no mean, since they come and go or keep a pace.
+    /// Mean think time of users, ms; none where their number and their rate imply no mean, since they come and go or
+    /// keep a pace.
     pub think_ms: Option<f64>,
-    /// What the reader must know beside the number.
+    /// Marks that a reader must see beside the number.
     pub marks: Vec<String>,
-    /// Whether requests are filled with rows.
+    /// True if requests are filled with rows.
     pub filled: bool,
 }
 
@@ -90,7 +90,7 @@ fn window_ns(about: &CellAbout, one: &Measured) -> u64 {
     }
 }
 
-/// What the second half of a repeat's window gained over the first.
+/// Speed-up of the second half of a repeat's window over the first.
 fn gained(about: &CellAbout, one: &Measured) -> Option<Gain> {
     one.tally.parts.gain(window_ns(about, one))
 }
@@ -184,7 +184,7 @@ fn count_failed(repeats: &[Measured], kind: Failure) -> u64 {
         .sum()
 }
 
-/// Why a cell has no number in the table.
+/// Reason why a cell has no number in the table.
 fn why_withheld(about: &CellAbout, repeats: &[Measured]) -> Option<String> {
     let refused: Vec<(&String, &String)> = about
         .queries
@@ -225,7 +225,7 @@ fn why_withheld(about: &CellAbout, repeats: &[Measured]) -> Option<String> {
         && repeats.iter().any(|one| one.tally.rows_used_up)
     {
         return Some(
-            "the rows were used up before the window's end; use more of them, or order = \"circular\""
+            "the rows were used up before the end of the window; use more rows, or order = \"circular\""
                 .to_owned(),
         );
     }
@@ -234,12 +234,12 @@ fn why_withheld(about: &CellAbout, repeats: &[Measured]) -> Option<String> {
             let window_s = length_ns as f64 / 1e9;
             format!("no request ended in the window of {window_s} s; use a longer --duration")
         }
-        Window::FirstDone => "no user came to the end of the list".to_owned(),
+        Window::FirstDone => "no user finished the list".to_owned(),
         Window::ToEnd(_) => "no request succeeded".to_owned(),
     })
 }
 
-/// What the numbers themselves tell the reader to be careful with.
+/// Marks that follow from the numbers themselves.
 fn own_marks(about: &CellAbout, repeats: &[Measured], cell: &Cell) -> Vec<String> {
     let mut marks = Vec::new();
     let listed = about.queries.len();

@@ -1,4 +1,4 @@
-//! `plimsoll search`: engines over users, corpus sizes, shards and queries.
+//! `plimsoll search`: compares engines over users, corpus sizes, shards and queries.
 
 mod alone;
 mod at_rest;
@@ -29,7 +29,7 @@ use plimsoll_core::units::Span;
 use plimsoll_job::exit;
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{note, print_out, style, with_files, write_json};
+use plimsoll_job::output::{note, print_out, style, with_files, write_results};
 use plimsoll_job::requests::RowsFlags;
 use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
@@ -38,98 +38,98 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  An engine of yours, ten queries, 1 to 20 users, two sizes of text:
+  Your own engine, ten queries, 1 to 20 users, two sizes of text:
     plimsoll search --engine mine=http://127.0.0.1:9200 --sizes 10MB,50MB
-  The embedded engines against OpenSearch (plimsoll install opensearch), as a table each:
+  The embedded engines and OpenSearch (plimsoll install opensearch), with a table for each:
     plimsoll search --engine index --engine automaton --engine opensearch --sizes 64MB --groups 2x5,4x1
-  Everything in a file; killed in the middle, the same command goes on where it was:
+  Everything in a file; after an interruption the same command resumes the matrix:
     plimsoll search matrix.toml
-  What would be asked, in the languages of the engines, without asking it:
+  Print the requests in the language of each engine, without sending them:
     plimsoll search matrix.toml --show
-  The built-in queries, to change them and hand them back with --queries:
+  The built-in queries, to edit and pass to --queries:
     plimsoll search --print-queries > mine.toml
-  A printed table (markdown) as a record, to lay beside one of your own:
+  Import a printed table (Markdown) as a record, and compare it with your own:
     plimsoll search --import table.md && plimsoll compare runs/OLD runs/NEW
 
-A cell is the successful requests per second in the steady window; '-' with its reason where any request failed.
+A cell shows the successful requests per second in the steady window, or '-' and the reason if any request failed.
 Exit codes: 0 measured, 2 an assertion was missed, 3 stopped before its end, 4 no cell has a number, 64 wrong usage.";
 
-/// Compare search engines over users, corpus sizes, shards and queries: the whole matrix, honest to the last cell.
+/// Compare search engines over users, corpus sizes, shards and queries.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct SearchArgs {
-    /// The matrix as TOML; flags go before what it says.
+    /// Matrix file (TOML); flags override it.
     #[arg(value_name = "FILE.toml")]
     file: Option<PathBuf>,
 
-    /// index, automaton, scan, vespa-api, opensearch, elasticsearch, postgresql, NAME=KIND, NAME=URL, or NAME=URL,DIALECT.
+    /// Engine: index, automaton, scan, vespa-api, opensearch, elasticsearch, postgresql, NAME=KIND, NAME=URL, or NAME=URL,DIALECT; may be repeated.
     #[arg(long, value_name = "ENGINE", help_heading = "Matrix")]
     engine: Vec<String>,
-    /// Text: synthetic (its answers are known), bundled, debian, or ndjson:FILE.
+    /// Text to search: synthetic (with known answers), bundled, debian, or ndjson:FILE.
     #[arg(long, value_name = "SOURCE", help_heading = "Matrix")]
     corpus: Option<String>,
-    /// Sizes of the text, such as 64MB,320MB; 'all' takes all of a text that is not synthetic.
+    /// Sizes of the text, such as 64MB,320MB; 'all' for a whole text that is not synthetic.
     #[arg(long, value_name = "SIZES", value_delimiter = ',', help_heading = "Matrix")]
     sizes: Vec<String>,
-    /// Shards of the index.
+    /// Numbers of shards of the index.
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     shards: Vec<u32>,
     /// Edit distances.
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     distance: Vec<u8>,
-    /// Distances and shards together, instead of all of them with all: 2x5,4x5,4x1.
+    /// Pairs of distance and shards, such as 2x5,4x5,4x1, instead of every combination.
     #[arg(long, value_name = "DxS", value_delimiter = ',', help_heading = "Matrix")]
     groups: Vec<String>,
-    /// Users at a time, each waiting for its answer [default: 1,5,10,20].
+    /// Numbers of concurrent users (closed model) [default: 1,5,10,20].
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     users: Vec<u32>,
-    /// List of queries; without it ten of our own for the text.
+    /// List of queries (TOML) [default: ten built-in queries for the text].
     #[arg(long, value_name = "FILE", help_heading = "Matrix")]
     queries: Option<PathBuf>,
-    /// Hits that each query asks for, instead of its own number (1000).
+    /// Hits to request, instead of each query's own number (1000).
     #[arg(long, value_name = "N", help_heading = "Matrix")]
     hits: Option<u32>,
 
-    /// In which order a user asks [default: interleaved].
+    /// Order of each user's queries [default: interleaved].
     #[arg(long, value_enum, help_heading = "Cells")]
     order: Option<OrderFlag>,
-    /// Length of the steady window [default: 10s].
+    /// Duration of the steady window [default: 10s].
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     duration: Option<Span>,
-    /// Load of the same kind before each window [default: 2s].
+    /// Warm-up before each window; requests are sent but not counted [default: 2s].
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     warmup: Option<Span>,
-    /// Instead of a duration: every user asks the whole list so often; the window ends when the first is done.
+    /// Times that each user sends the whole list, instead of --duration; the window ends when the first user has finished.
     #[arg(long, value_name = "N", help_heading = "Cells")]
     passes: Option<u32>,
     /// Repeats of each cell, for an interval [default: 1].
     #[arg(long, value_name = "N", help_heading = "Cells")]
     repeat: Option<u32>,
-    /// Longest time of a request; a cell with a slower one is withheld [default: 60s].
+    /// Longest time of a request; a cell with a slower request is withheld [default: 60s].
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     timeout: Option<Span>,
-    /// What users wait between an answer and their next request: '2s', 'uniform 1s 3s', 'exponential 2s', 'normal 2s
+    /// Think time between an answer and the user's next request: '2s', 'uniform 1s 3s', 'exponential 2s', 'normal 2s
     /// 500ms'.
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     think: Option<Pause>,
     /// Time from one intended start of a user to its next; a late user catches up.
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     pace: Option<Span>,
-    /// How users come, instead of all at once, with {users} for the cell's number: 'ramp {users} during 10s', 'constant
-    /// {users}/s during 1m randomized' ... (docs/users.md). Each asks the list --passes times and leaves.
+    /// Arrival of users, instead of all at once; {users} is the cell's number: 'ramp {users} during 10s', 'constant
+    /// {users}/s during 1m randomized' ... (docs/users.md). Each user sends the list --passes times and leaves.
     #[arg(long, value_name = "STEPS", help_heading = "Cells")]
     profile: Option<String>,
     #[command(flatten)]
     rows: RowsFlags,
-    /// What a reply must be beside what the engine's language says: hits>=1, time<500ms, '/json/pointer>=1'; may be
+    /// Check of each reply, besides that of the engine's language: hits>=1, time<500ms, '/json/pointer>=1'; may be
     /// repeated.
     #[arg(long, value_name = "CHECK", help_heading = "Cells")]
     check: Vec<String>,
-    /// What every cell must be, or exit code 2: 'global p95 < 500ms', 'each failed.count is 0', 'class "one word" rate >
+    /// Assertion on every cell; exit code 2 if it fails: 'global p95 < 500ms', 'each failed.count is 0', 'class "one word" rate >
     /// 10/s'; may be repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Cells")]
     assertions: Vec<Assertion>,
-    /// Count cells whose engine refuses some queries by the others, and mark them, instead of withholding them.
+    /// If an engine rejects some queries, report the rate of the others, marked, instead of withholding the cell.
     #[arg(long, help_heading = "Cells")]
     skip_refused: bool,
     /// A header of every request, 'Name: value'; may be repeated.
@@ -138,32 +138,32 @@ pub struct SearchArgs {
     /// Seed of texts and orders.
     #[arg(long, value_name = "N", help_heading = "Cells")]
     seed: Option<u64>,
-    /// Connections that load the text.
+    /// Connections that ingest the text.
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Cells",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     loaders: u32,
-    /// Leave the indexes in engines at an address, and use those that are there.
+    /// Keep the indexes in engines given by URL, and reuse existing ones.
     #[arg(long, help_heading = "Cells")]
     keep_indexes: bool,
 
-    /// Go on with this unfinished matrix; without DIR an unfinished one of the same kind under --runs is found by
-    /// itself.
-    #[arg(long, value_name = "DIR", help_heading = "Going on")]
+    /// Unfinished matrix to resume [default: an unfinished matrix under --runs with the same
+    /// settings].
+    #[arg(long, value_name = "DIR", help_heading = "Resume")]
     resume: Option<PathBuf>,
-    /// Begin anew even where an unfinished one could be gone on with.
-    #[arg(long, conflicts_with = "resume", help_heading = "Going on")]
+    /// Start a new matrix even if an unfinished one could be resumed.
+    #[arg(long, conflicts_with = "resume", help_heading = "Resume")]
     fresh: bool,
-    /// Folder of texts, each made once.
-    #[arg(long, value_name = "DIR", default_value = ".plimsoll/search", help_heading = "Going on")]
+    /// Folder of generated texts, reused by later runs.
+    #[arg(long, value_name = "DIR", default_value = ".plimsoll/search", help_heading = "Resume")]
     data: PathBuf,
 
-    /// Print what each engine would be asked, and ask nothing.
+    /// Print the requests for each engine without sending them.
     #[arg(long, help_heading = "Instead of measuring")]
     show: bool,
     /// Print the list of queries as TOML.
     #[arg(long, help_heading = "Instead of measuring")]
     print_queries: bool,
-    /// Keep a printed table as a record.
+    /// Import a printed table (Markdown) as a run record.
     #[arg(long, value_name = "FILE.md", help_heading = "Instead of measuring")]
     import: Option<PathBuf>,
 
@@ -173,11 +173,11 @@ pub struct SearchArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OrderFlag {
-    /// Each query its number of times, then the next: all users ask the same at the same time.
+    /// Each query its number of times, then the next; all users send the same query at the same time.
     Block,
-    /// Round and round, each user from another place of the list.
+    /// One query after the other in a circle; each user begins at another position of the list.
     Interleaved,
-    /// An order of each user's own, another one each time.
+    /// A random order for each user and each pass.
     Shuffle,
 }
 
@@ -218,7 +218,7 @@ fn run(args: &SearchArgs) -> Result<u8> {
 }
 
 fn print(record: &RunRecord, folder: Option<&Path>, args: &SearchArgs) -> Result<()> {
-    if !write_json(&args.output.output(), record)? {
+    if !write_results(&args.output.output(), record)? {
         print_out(&plimsoll_report::text::render(record, folder, &style()))?;
     }
     Ok(())
@@ -229,7 +229,7 @@ fn wrong(error: crate::SearchError) -> anyhow::Error {
 }
 
 impl SearchArgs {
-    /// The matrix that flags and file ask for.
+    /// The matrix of the file and the flags.
     fn spec(&self) -> Result<MatrixSpec> {
         let mut file = match &self.file {
             None => MatrixFile::default(),
@@ -251,7 +251,7 @@ impl SearchArgs {
         })
     }
 
-    /// Flags go before what the file says; lists as a whole.
+    /// Overrides the file's values with the flags; a list replaces the whole list.
     fn put_into(&self, file: &mut MatrixFile) {
         fn list<T: Clone>(flag: &[T], field: &mut Vec<T>) -> bool {
             if !flag.is_empty() {
@@ -270,7 +270,7 @@ impl SearchArgs {
         list(&self.users, &mut file.users);
         list(&self.check, &mut file.checks);
         list(&self.assertions, &mut file.assertions);
-        // Groups, and distances with shards, are two ways to say the same.
+        // `groups` replaces `distances` and `shards`, and the other way round.
         if list(&self.groups, &mut file.groups) {
             file.shards.clear();
             file.distances.clear();
@@ -319,7 +319,7 @@ fn queries(file: &MatrixFile) -> Result<String> {
     }
     let words = match file.corpus.as_deref().unwrap_or("synthetic") {
         "synthetic" => {
-            // The planted words follow from the seed alone, whatever the size.
+            // The planted words depend on the seed only, not on the size.
             let size = synthetic::Size::Documents(synthetic::DOCUMENTS_MIN);
             let options = SyntheticOptions::new(file.seed.unwrap_or(1), size);
             let corpus = Corpus::open(&Source::Synthetic(options), &CorpusOptions::default())?;
@@ -330,12 +330,12 @@ fn queries(file: &MatrixFile) -> Result<String> {
         other => text::own_text(other).map(|_| None)?,
     };
     let words = words.ok_or_else(|| {
-        usage("a text of your own needs a list of queries: --queries FILE (plimsoll search --print-queries shows one)")
+        usage("--corpus: your own text needs a list of queries; use --queries FILE (plimsoll search --print-queries prints an example)")
     })?;
     Ok(ten_as_toml(&words))
 }
 
-/// What each engine would be asked.
+/// The requests for each engine, as text.
 fn shown_queries(spec: &MatrixSpec) -> Result<String> {
     let list = spec.list().map_err(wrong)?;
     let mut text = String::new();

@@ -32,8 +32,6 @@ pub mod sessions;
 pub mod spec;
 pub mod truth;
 
-mod toml_text;
-
 pub use command::SearchArgs;
 
 /// Wrong input of a matrix: what is wrong, where, and what to do next, in one line.

@@ -1,5 +1,5 @@
-//! What an engine makes of an edit distance: words planted at known distances in an index of their own, and which
-//! of them come back.
+//! Probe of an edit distance: words planted at known distances in an index of their own, and which of them come
+//! back.
 //!
 //! An engine may answer 200 to a distance of 4 and search 2; only its hits tell.
 
@@ -14,9 +14,9 @@ const PLANTED: u8 = DISTANCE_MAX + 1;
 /// The word that is asked for. Its letters all differ from the ones put in, and none of its neighbours are alike, so
 /// that no planted word is nearer than it should be.
 const WORD: &str = "lighthousekeysandrope";
-/// Where letters are replaced, in this order: never two side by side.
+/// Positions at which letters are replaced, in this order: never two side by side.
 const PLACES: [usize; PLANTED as usize] = [6, 2, 10, 4, 8, 14, 16, 18, 0];
-/// What they are replaced with.
+/// Replacement letters.
 const LETTERS: [char; PLANTED as usize] = ['x', 'q', 'z', 'w', 'v', 'x', 'q', 'z', 'w'];
 /// The category of all documents of the probe.
 const CATEGORY: &str = "plimsollprobe";

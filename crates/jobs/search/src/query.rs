@@ -28,7 +28,7 @@ pub const FIELDS: [(&str, FieldKind); 5] = [
     ("score", FieldKind::Number),
 ];
 
-/// How a field is indexed.
+/// The way a field is indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// Words, in lower case.
@@ -39,7 +39,7 @@ pub enum FieldKind {
     Number,
 }
 
-/// What a field is; those that this program does not know count as text.
+/// Returns the kind of a field; unknown fields count as text.
 #[must_use]
 pub fn field_kind(name: &str) -> FieldKind {
     FIELDS.iter().find(|(field, _)| *field == name).map_or(FieldKind::Text, |(_, kind)| *kind)
@@ -50,18 +50,18 @@ pub fn field_kind(name: &str) -> FieldKind {
 pub struct Query {
     /// Its name, unique in the list.
     pub name: String,
-    /// What must hold for a document.
+    /// Condition on a document.
     pub clause: Clause,
-    /// How often a user asks it before the next one (`block`), or before the list comes round.
+    /// Number of times that a user asks it before the next one (`block`), or before the list comes round.
     pub repeat: u32,
     /// Hits to return.
     pub size: u32,
 }
 
-/// How many edits a word may be away.
+/// Number of edits that a word may be away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distance {
-    /// So many, whatever the cell.
+    /// This many, whatever the cell.
     Fixed(u8),
     /// As many as the cell says.
     OfCell,
@@ -81,7 +81,7 @@ impl Distance {
 /// A bound of a range.
 pub type Bound = Option<serde_json::Number>;
 
-/// What must hold for a document.
+/// Condition on a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Clause {
     /// A word of the field is within a distance of this one.
@@ -90,7 +90,7 @@ pub enum Clause {
         field: String,
         /// One word, in lower case for text fields.
         word: String,
-        /// How far.
+        /// Edit distance.
         distance: Distance,
     },
     /// All (`and`) or some of the words are in the field, each within a distance.
@@ -99,9 +99,9 @@ pub enum Clause {
         field: String,
         /// The words.
         text: String,
-        /// Whether all must be there.
+        /// True if all must be there.
         all: bool,
-        /// How far.
+        /// Edit distance.
         distance: Distance,
     },
     /// The words stand side by side in this order.
@@ -110,7 +110,7 @@ pub enum Clause {
         field: String,
         /// The words.
         text: String,
-        /// How far each word may be; most engines know phrases of exact words only.
+        /// Edit distance of each word; most engines know phrases of exact words only.
         distance: Distance,
     },
     /// The field is this value, or has this word.
@@ -160,7 +160,7 @@ pub enum Clause {
         should: Vec<Clause>,
         /// None of these holds.
         must_not: Vec<Clause>,
-        /// How many of `should`; unless said, 1 where there is no `must`, else 0.
+        /// Smallest number of `should` clauses that must match; unless said, 1 where there is no `must`, else 0.
         minimum: u32,
     },
     /// A text for each dialect, as its user wrote it; `{distance}` in it is the cell's distance.
@@ -236,7 +236,7 @@ impl Clause {
         all
     }
 
-    /// Whether the cell's distance changes what is asked.
+    /// Returns true if the cell's distance changes what is asked.
     #[must_use]
     pub fn is_fuzzy(&self) -> bool {
         match self {
@@ -265,7 +265,7 @@ pub fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands before, in and after the first `{{name}}` or `{{{name}}}` of a text.
+/// Returns the text before, in and after the first `{{name}}` or `{{{name}}}`.
 fn first_place(text: &str) -> Option<(&str, &str, &str)> {
     let from = text.find("{{")?;
     let braces = if text[from..].starts_with("{{{") { "}}}" } else { "}}" };

@@ -52,7 +52,7 @@ struct Walk {
     list: Vec<u16>,
     at: usize,
     passes: u32,
-    /// Where every pass has an order of its own.
+    /// Generator for an order per pass.
     rng: Option<Rng>,
 }
 
@@ -101,20 +101,20 @@ impl Walk {
         Some(query)
     }
 
-    /// Whether everything was asked.
+    /// Returns true if everything was asked.
     fn is_over(&self, passes_max: Option<u32>) -> bool {
         passes_max.is_some_and(|most| self.passes + 1 == most && self.at == self.list.len())
     }
 }
 
-/// What a cell counts beside the engine's own histograms.
+/// Counts of a cell besides the engine's own histograms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// When the first request was due, ns; 0 before one has ended.
+    /// Time at which the first request was due, ns; 0 before one has ended.
     pub start_ns: u64,
-    /// When the first user had asked everything, ns; 0 while none has.
+    /// Time at which the first user had asked everything, ns; 0 while none has.
     pub first_over_ns: u64,
-    /// When the last reply came, ns.
+    /// Time at which the last reply came, ns.
     pub last_ns: u64,
     /// Successful requests that ended in the steady window.
     pub window_ok: u64,
@@ -122,31 +122,31 @@ pub struct Tally {
     pub window_sum_ns: u128,
     /// Those of the window by parts of it; nothing where users come and go.
     pub parts: Parts,
-    /// Whether the rows that requests are filled with were used up.
+    /// True if the rows that requests are filled with were used up.
     pub rows_used_up: bool,
     /// One a query of the list.
     pub queries: Vec<QueryTally>,
 }
 
-/// What a cell counts of one query.
+/// Counts of one query in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueryTally {
     /// Requests that succeeded.
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Fewest hits told.
+    /// Fewest hits reported.
     pub hits_min: Option<u64>,
-    /// Most hits told.
+    /// Most hits reported.
     pub hits_max: Option<u64>,
 }
 
-/// Which answers a cell's rate counts.
+/// Answers that a cell's rate counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Window {
     /// Those that come in this stretch of time.
     Fixed {
-        /// It begins so long after the first request was due, ns.
+        /// It begins this long after the first request was due, ns.
         warmup_ns: u64,
         /// Its length, ns.
         length_ns: u64,
@@ -154,7 +154,7 @@ pub enum Window {
     /// Those that come before the first user has asked everything.
     #[default]
     FirstDone,
-    /// All; it ends with the last of them, and lasts at least so long, ns.
+    /// All; it ends with the last of them, and lasts at least this long, ns.
     ToEnd(u64),
 }
 
@@ -173,32 +173,32 @@ impl Window {
     }
 }
 
-/// How users find their next query.
+/// The way users find their next query.
 #[derive(Clone, Debug)]
 pub enum Course {
-    /// So many users, each with a place in the list that stays its own.
+    /// This many users, each with a place in the list that stays its own.
     Walks {
-        /// How often each of them asks the list; without it, until the run's end.
+        /// Number of times that each of them asks the list; without it, until the run's end.
         passes: Option<u32>,
     },
     /// Users who come and go, known by their number.
     Script(Script),
 }
 
-/// What the users of a cell do.
+/// Plan of the users of a cell.
 #[derive(Clone)]
 pub struct CellPlan {
-    /// How often each request is in a pass.
+    /// Number of times that each request is in a pass.
     pub repeats: Vec<u32>,
-    /// How many queries the list has, those that this engine is not asked included.
+    /// Number of queries that the list has, those that this engine is not asked included.
     pub queries: usize,
     /// In which order.
     pub order: Order,
-    /// How many users.
+    /// Number of users.
     pub users: u32,
-    /// How they find their next query.
+    /// The way they find their next query.
     pub course: Course,
-    /// What is counted.
+    /// Window that is counted.
     pub window: Window,
     /// Seed of the order.
     pub seed: u64,
@@ -222,7 +222,7 @@ impl Outbox {
     }
 }
 
-/// Requests lost in a row, without one success between them, after which a cell is given up: so many for each user.
+/// Requests lost in a row, without one success between them, after which a cell is given up: this many for each user.
 const LOST_EACH: u64 = 3;
 
 /// The users of a cell, all on one thread, whatever they speak.
@@ -230,7 +230,7 @@ struct Users {
     plan: CellPlan,
     walks: Vec<Walk>,
     turn: UserTurn,
-    /// Users of whom each place's last request was, in models of users.
+    /// Users of each place's last request, in models of users.
     last: Vec<bool>,
     tally: Tally,
     outbox: Outbox,
@@ -257,7 +257,7 @@ impl Users {
         }
     }
 
-    /// Which request a client asks next; none after its last one.
+    /// Request that a client asks next; none after its last one.
     fn next(&mut self, client: u32) -> Option<usize> {
         match &self.plan.course {
             Course::Walks { passes } => {

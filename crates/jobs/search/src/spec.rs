@@ -8,6 +8,7 @@ use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::scenario::RowsScenario;
 use plimsoll_core::schedule::{Pause, ProfileError, UserProfile};
 use plimsoll_core::units::{Size, Span};
+use plimsoll_job::toml_text;
 use plimsoll_record::search::{Group, size_label};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ const USERS_MAX: u32 = 100_000;
 /// Most shards of an index.
 const SHARDS_MAX: u32 = 1024;
 
-/// What to do with cells whose engine refuses some of the queries.
+/// Action for cells whose engine refuses some of the queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnRefused {
@@ -32,7 +33,7 @@ pub enum OnRefused {
     Skip,
 }
 
-/// Where an engine is.
+/// Location of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
@@ -49,7 +50,7 @@ pub struct EngineSpec {
     pub name: String,
     /// Its language.
     pub dialect: Dialect,
-    /// Where it is.
+    /// Returns its path.
     pub place: Place,
 }
 
@@ -72,30 +73,30 @@ pub struct MatrixSpec {
     pub duration: Span,
     /// Load of the same kind before it.
     pub warmup: Span,
-    /// Instead of a duration: each user asks the list so often.
+    /// Instead of a duration: each user asks the list this often.
     pub passes: Option<u32>,
     /// Repeats of each cell.
     pub repeat: u32,
     /// Longest time of a request.
     pub timeout: Span,
-    /// What users wait between an answer and the next request.
+    /// Think time between an answer and the next request.
     pub think: Pause,
     /// Time from one intended start of a user to its next; 0: none.
     #[serde(default)]
     pub pace: Span,
-    /// How users come, instead of all at once; `{users}` in it is the cell's number.
+    /// The way users come, instead of all at once; `{users}` in it is the cell's number.
     #[serde(default)]
     pub profile: Option<String>,
     /// Rows whose values requests are filled with.
     #[serde(default)]
     pub rows: Option<RowsScenario>,
-    /// What replies must be to be successes, beside what each dialect says.
+    /// Checks of replies besides those of each dialect.
     #[serde(default)]
     pub checks: Vec<String>,
-    /// What each cell must be.
+    /// Assertions on each cell.
     #[serde(default)]
     pub assertions: Vec<Assertion>,
-    /// What to do with refused queries.
+    /// Action for refused queries.
     pub refused: OnRefused,
     /// Hits that each query asks for, where that is not the query's own number.
     pub hits: Option<u32>,
@@ -173,7 +174,8 @@ const KINDS: [(&str, &[&str], Dialect); 7] = [
 /// # Errors
 /// Wrong TOML or an unknown field, with its line.
 pub fn read(text: &str, shown: &str) -> Result<MatrixFile, SearchError> {
-    super::toml_text::read(text, shown)
+    let text = toml_text::expanded(text, shown).map_err(SearchError)?;
+    toml_text::read(&text, shown).map_err(SearchError)
 }
 
 /// Reads an engine as flags have it: `index`, `NAME=KIND`, `NAME=URL` or `NAME=URL,DIALECT`.
@@ -248,7 +250,9 @@ fn parse_group(text: &str) -> Result<Group, SearchError> {
         Some(Group { distance: distance.trim().parse().ok()?, shards: shards.trim().parse().ok()? })
     });
     group.ok_or_else(|| {
-        SearchError::new(format!("group '{text}': write DISTANCExSHARDS, such as 2x5"))
+        SearchError::new(format!(
+            "groups: '{text}' is not a pair; write DISTANCExSHARDS, such as 2x5"
+        ))
     })
 }
 
@@ -361,13 +365,13 @@ impl MatrixSpec {
         } else if cells.iter().any(|length| *length > LIST_MAX) {
             "at most 64 engines, sizes, groups and numbers of users each"
         } else if cells.iter().product::<usize>() > CELLS_MAX {
-            "more than 10,000 cells; make it several matrices"
+            "more than 10,000 cells; divide it into several matrices"
         } else if !differ(self.engines.iter().map(|engine| &engine.name)) {
             "two engines have the same name; write NAME=KIND or NAME=URL to tell them apart"
         } else if !differ(&self.sizes) {
             "sizes: one comes twice"
         } else if !differ(self.sizes.iter().map(|&bytes| size_label(Size { bytes }))) {
-            "sizes: two of them have the same name in the tables; choose some that are farther apart"
+            "sizes: two of them have the same name in the tables; choose sizes that are farther apart"
         } else if !differ(groups) {
             "groups: one comes twice"
         } else if !differ(&self.users) {
@@ -392,7 +396,7 @@ impl MatrixSpec {
         Err(SearchError::new(wrong))
     }
 
-    /// Whether everything that belongs to users, rows, checks and assertions can be.
+    /// Checks the combination of users, rows, checks and assertions.
     fn check_load(&self) -> Result<(), SearchError> {
         let names: Vec<String> = self.list()?.into_iter().map(|query| query.name).collect();
         for users in &self.users {
@@ -420,7 +424,7 @@ impl MatrixSpec {
         Ok(())
     }
 
-    /// How the users of a cell come; none where all of them are there from the first moment.
+    /// The way the users of a cell come; none where all of them are there from the first moment.
     ///
     /// # Errors
     /// When the profile cannot be read.
@@ -440,7 +444,7 @@ impl MatrixSpec {
         })
     }
 
-    /// What differs from another matrix, one short sentence each; empty when the two are the same.
+    /// The differences from another matrix, one short sentence each; empty if the two are the same.
     #[must_use]
     pub fn differences(&self, before: &MatrixSpec) -> Vec<String> {
         let value = |spec: &MatrixSpec| serde_json::to_value(spec).unwrap_or_default();
@@ -450,7 +454,7 @@ impl MatrixSpec {
             .iter()
             .filter(|(name, value)| before.get(name.as_str()) != Some(value))
             .map(|(name, value)| match name.as_str() {
-                "queries" => "the queries are others".to_owned(),
+                "queries" => "the queries differ".to_owned(),
                 "files" => "a file that it reads has changed".to_owned(),
                 _ => {
                     let was = before.get(name.as_str()).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a query must find in a synthetic text, counted from what was planted and not from the text itself.
+//! True results of a query on a synthetic text, counted from the planted words and not from the text itself.
 
 use super::query::{Clause, Query, words};
 use plimsoll_workloads::corpus::Synthetic;
@@ -6,7 +6,7 @@ use plimsoll_workloads::corpus::synthetic::{DISTANCES, Manifest, Planted};
 use plimsoll_workloads::edit_distance::edit_distance;
 use serde_json::Value;
 
-/// How many documents a query finds within a cell's distance; none where the text's truth does not say, as for
+/// Number of documents that a query finds within a cell's distance; none where the text's truth does not say, as for
 /// words that were not planted.
 #[must_use]
 pub fn expected(corpus: &Synthetic, query: &Query, distance: u8) -> Option<u64> {

@@ -19,7 +19,7 @@ use plimsoll_job::goal::{Wish, timeout};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::method::Method;
-use plimsoll_job::output::{Output, print_out, style, write_json};
+use plimsoll_job::output::{Output, print_out, style, write_results};
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
 use plimsoll_load::volt;
@@ -277,7 +277,7 @@ fn run(args: &SeekArgs) -> Result<u8> {
 }
 
 fn print(finished: &Finished, output: &Output) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }

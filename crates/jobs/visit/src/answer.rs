@@ -1,4 +1,4 @@
-//! What the reply to a small request says before a visit begins.
+//! Meaning of the reply to a small request before a visit.
 
 use super::form::VisitForm;
 use super::item::Item;

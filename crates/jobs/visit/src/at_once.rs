@@ -1,4 +1,4 @@
-//! How many slices ask at once, where that is found by measuring.
+//! Number of slices that ask at once, where that is found by measuring.
 //!
 //! The corpus is cut into the most slices that may be worth it, and few of them begin. More join as long as that brings
 //! more; everything that is read to find that out is part of the visit, and nothing is read twice.
@@ -87,7 +87,7 @@ impl Climb {
 mod tests {
     use super::*;
 
-    /// Looks every millisecond at a target that sends so many bytes a second to so many slices.
+    /// Looks every millisecond at a target that sends this many bytes a second to this many slices.
     fn climb(rate: impl Fn(u32) -> f64, limited: bool) -> (u32, Vec<u32>) {
         let mut climb = Climb::new(vec![1, 4, 16, 32]);
         let (mut slices, mut bytes) = (1, 0.0);

@@ -1,4 +1,4 @@
-//! `plimsoll visit`: a whole corpus, in parallel slices, counted to the last document.
+//! `plimsoll visit`: reads a whole corpus in parallel slices and counts each document.
 
 mod carry;
 mod cells;
@@ -21,7 +21,7 @@ use plimsoll_job::execute::code;
 use plimsoll_job::flags::{OutputFlags, TlsFlags};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{Finished, without_run};
-use plimsoll_job::output::{Output, note, print_out, style, write_json};
+use plimsoll_job::output::{Output, note, print_out, style, write_results};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
@@ -36,39 +36,39 @@ const EXAMPLES: &str = "\
 Examples:
   Everything, over two containers, into one packed file:
     plimsoll visit http://127.0.0.1:8080 http://127.0.0.1:8081 --cluster music --out music.ndjson.zst
-  A part of it, so that `vespa feed` can read it back, and that goes on after an interruption:
+  A selection, in the form that `vespa feed` reads; the same command resumes it after an interruption:
     plimsoll visit http://127.0.0.1:8080 --cluster music --selection 'music.year > 2000' \\
       --format vespa-feed --out music.json --resume music.state
-  What slices, streaming and concurrency are worth here:
+  Compare slices, streaming and concurrency on this target:
     plimsoll visit http://127.0.0.1:8080 --cluster music --measure
 
-Exit codes: 0 complete, 3 something is missing (it is named), or plimsoll was what limited the speed, 4 the target
+Exit codes: 0 complete, 3 something is missing (it is named), or plimsoll limited the speed, 4 the target
 failed, 64 wrong usage.";
 
-/// Numbers of slices for each container that ask at once, one after the other, where the best is looked for.
+/// Numbers of slices per container that are tried, in this order, to find the best.
 const SLICES_EACH: [u32; 4] = [1, 4, 16, 32];
 /// The most slices of a visit.
 const SLICES_MAX: u32 = 4096;
-/// Documents after which a streamed reply may end, on servers that heed it: so much may come again after a failure.
+/// Documents after which a streamed reply may end, on servers that support it: this many may be repeated after a failure.
 const WANTED_STREAMED: u32 = 100_000;
 /// Documents of a chunked reply.
 const WANTED_CHUNKED: u32 = 1024;
-/// How much longer than the server a request waits.
+/// Time that a request waits beyond the server's own timeout.
 const PATIENCE: Span = Span::seconds(15);
 
-/// What the documents are wanted as.
+/// Form of the documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatFlag {
-    /// {"id":...,"fields":...} a line, as `vespa visit` prints them.
+    /// One {"id":...,"fields":...} per line, as `vespa visit` prints them.
     Documents,
-    /// {"put":...,"fields":...} a line, as `vespa feed` reads them.
+    /// One {"put":...,"fields":...} per line, as `vespa feed` reads them.
     VespaFeed,
 }
 
-/// How files are packed.
+/// Compression of output files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CompressFlag {
-    /// Not at all.
+    /// No compression.
     None,
     /// gzip.
     Gzip,
@@ -76,86 +76,86 @@ enum CompressFlag {
     Zstd,
 }
 
-/// Read a whole corpus from Vespa or `plimsoll serve search`: all slices at once, over all containers.
+/// Read a whole corpus from Vespa or `plimsoll serve search`, in parallel slices over all containers.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct VisitArgs {
-    /// http:// or https:// addresses of the containers; a path such as /document/v1/ns/type/docid visits below it.
+    /// http:// or https:// addresses of the containers; a path such as /document/v1/ns/type/docid restricts the visit.
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
-    /// Content cluster. By default the only one that the target has; where there are several, they are listed.
-    #[arg(long, value_name = "NAME", help_heading = "What")]
+    /// Content cluster [default: the only one of the target; if it has several, they are listed].
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     cluster: Option<String>,
-    /// Which documents, in Vespa's document selection language.
-    #[arg(long, value_name = "EXPRESSION", help_heading = "What")]
+    /// Selection of documents, in Vespa's document selection language [default: all].
+    #[arg(long, value_name = "EXPRESSION", help_heading = "Selection")]
     selection: Option<String>,
-    /// Which fields: `type:field,field`, `[all]`, `[document]` or `[id]`.
-    #[arg(long, value_name = "FIELDS", help_heading = "What")]
+    /// Fields to read: `type:field,field`, `[all]`, `[document]` or `[id]`.
+    #[arg(long, value_name = "FIELDS", help_heading = "Selection")]
     field_set: Option<String>,
-    /// Only what was written at this time or later: seconds since 1970, or 2026-11-22T12:00:00+02:00.
-    #[arg(long, value_name = "TIME", help_heading = "What")]
+    /// Only documents written at this time or later: seconds since 1970, or 2026-11-22T12:00:00+02:00.
+    #[arg(long, value_name = "TIME", help_heading = "Selection")]
     from: Option<String>,
-    /// Only what was written before this time.
-    #[arg(long, value_name = "TIME", help_heading = "What")]
+    /// Only documents written before this time.
+    #[arg(long, value_name = "TIME", help_heading = "Selection")]
     to: Option<String>,
-    /// Also the ids of removed documents.
-    #[arg(long, help_heading = "What")]
+    /// Include the ids of removed documents.
+    #[arg(long, help_heading = "Selection")]
     include_removes: bool,
-    /// Bucket space, default or global; both, one after the other, unless the path names a document type.
-    #[arg(long, value_name = "SPACE", help_heading = "What")]
+    /// Bucket space: default or global [default: both, one after the other, unless the path names a document type].
+    #[arg(long, value_name = "SPACE", help_heading = "Selection")]
     bucket_space: Vec<String>,
 
-    /// Slices, each a chain of requests of its own; auto: 32 a container, as many of them at once as bring more.
-    #[arg(long, value_name = "N|auto", default_value = "auto", help_heading = "How")]
+    /// Slices, each with its own chain of requests; auto: 32 per container, of which as many run at once as increase throughput.
+    #[arg(long, value_name = "N|auto", default_value = "auto", help_heading = "Requests")]
     slices: String,
-    /// Only this slice of --slices N, from 0: several processes or machines share a visit.
-    #[arg(long, value_name = "I", help_heading = "How")]
+    /// Read only this slice of --slices N, counted from 0, to divide a visit among processes or machines.
+    #[arg(long, value_name = "I", help_heading = "Requests")]
     slice_id: Option<u32>,
-    /// Ask for replies packed with gzip: fewer bytes on the network, more CPU time on both sides.
-    #[arg(long, help_heading = "How")]
+    /// Request replies compressed with gzip: fewer bytes on the network, more CPU time on both sides.
+    #[arg(long, help_heading = "Requests")]
     gzip: bool,
-    /// Ask for one chunk after the other instead of a stream.
-    #[arg(long, help_heading = "How")]
+    /// Request one chunk after the other instead of a stream.
+    #[arg(long, help_heading = "Requests")]
     chunked: bool,
-    /// Buckets that the server visits at once for each request; by default its own choice.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Buckets that the server visits at once for each request [default: the server's choice].
+    #[arg(long, value_name = "N", help_heading = "Requests")]
     concurrency: Option<u32>,
-    /// Documents after which a reply ends; by default 1024 when chunked, and 100,000 of those that stream.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Documents after which a reply ends [default: 1024 with --chunked, otherwise 100,000].
+    #[arg(long, value_name = "N", help_heading = "Requests")]
     wanted: Option<u32>,
-    /// How long the server may work on one reply.
-    #[arg(long, value_name = "TIME", default_value = "20s", help_heading = "How")]
+    /// Longest time that the server may work on one reply.
+    #[arg(long, value_name = "TIME", default_value = "20s", help_heading = "Requests")]
     request_timeout: Span,
-    /// Failures in a row after which a slice is given up; pauses between them grow from 0.2 s to 10 s.
-    #[arg(long, value_name = "N", default_value_t = 15, help_heading = "How")]
+    /// Consecutive failures after which a slice is given up; the backoff between them grows from 0.2 s to 10 s.
+    #[arg(long, value_name = "N", default_value_t = 15, help_heading = "Requests")]
     retries: u32,
-    /// Threads; each takes its share of the slices.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How")]
+    /// Worker threads; each serves a share of the slices.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
     threads: u32,
     /// A header of every request, 'Name: value'; may be repeated.
-    #[arg(long, value_name = "LINE", help_heading = "How")]
+    #[arg(long, value_name = "LINE", help_heading = "Requests")]
     header: Vec<String>,
 
-    /// File of the documents; - is stdout. Packed if it ends in .gz or .zst.
+    /// Output file of the documents; '-' is stdout; compressed if it ends in .gz or .zst.
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Documents")]
     out: PathBuf,
-    /// Folder with a file for each slice, instead of --out.
+    /// Output folder with one file per slice, instead of --out.
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Documents")]
     out_dir: Option<PathBuf>,
-    /// How files are packed; by default as their name says.
+    /// Compression of output files [default: by the ending of the name].
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Documents")]
     compress: Option<CompressFlag>,
-    /// What a line is.
+    /// Form of each line.
     #[arg(long, value_enum, default_value = "documents", help_heading = "Documents")]
     format: FormatFlag,
-    /// File that remembers how far the visit has come; when it is there, the visit goes on from it.
+    /// File that records the progress of the visit; if it exists, the visit resumes from it.
     #[arg(long, value_name = "FILE", help_heading = "Documents")]
     resume: Option<PathBuf>,
-    /// Write no documents; measure slices x streaming x concurrency instead, some seconds each.
+    /// Measure combinations of slices, streaming and concurrency for some seconds each; write no documents.
     #[arg(long, conflicts_with_all = ["out", "out_dir", "resume"], help_heading = "Documents")]
     measure: bool,
-    /// How long each way is measured.
+    /// Time for each combination of --measure.
     #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "Documents")]
     measure_for: Span,
 
@@ -205,7 +205,7 @@ impl VisitArgs {
             job: "visit".to_owned(),
             targets: self.urls.clone(),
             headers: self.header.clone(),
-            // A visit ends when it is through; every wait in it has a limit of its own.
+            // A visit ends when all slices are finished; each wait in it has its own limit.
             duration: Some(Span::seconds(365 * 86_400)),
             threads: self.threads,
             timeout: Span { ns: self.request_timeout.ns + PATIENCE.ns },
@@ -227,13 +227,13 @@ impl VisitArgs {
         }
         Ok(match (&self.bucket_space[..], path) {
             ([], ROOT) => vec!["default".to_owned(), "global".to_owned()],
-            // The document type tells where it is.
+            // The document type determines the bucket space.
             ([], _) => vec![String::new()],
             (named, _) => named.to_vec(),
         })
     }
 
-    /// The number of slices, if it was given.
+    /// The number of slices, unless it is `auto`.
     fn slices(&self) -> Result<Option<u32>> {
         if self.slices == "auto" {
             return Ok(None);
@@ -262,11 +262,13 @@ impl VisitArgs {
         }
     }
 
-    /// Refuses what cannot be had together.
+    /// Rejects flags that exclude each other.
     fn check(&self) -> Result<()> {
         match (self.slice_id, self.slices()?) {
             (Some(_), _) if self.measure => {
-                return Err(usage("--slice-id: --measure reads all slices; leave one of them out"));
+                return Err(usage(
+                    "--slice-id cannot be used with --measure, which reads all slices",
+                ));
             }
             (Some(_), None) => return Err(usage("--slice-id needs --slices N")),
             (Some(id), Some(slices)) if id >= slices => {
@@ -280,13 +282,19 @@ impl VisitArgs {
         let (destination, _) = self.destination();
         let to_stdout = destination == Destination::Stdout && !self.measure;
         if to_stdout && self.output.json.as_deref() == Some(Path::new("-")) {
-            return Err(usage("the documents and --json - both want stdout; give --out FILE"));
+            return Err(usage(
+                "the documents and --json - cannot both go to stdout; use --out FILE",
+            ));
         }
         if to_stdout && self.resume.is_some() {
-            return Err(usage("--resume: what went to stdout cannot be gone on with; give --out"));
+            return Err(usage(
+                "--resume cannot resume output that was written to stdout; use --out",
+            ));
         }
         if to_stdout && self.compress.is_some_and(|how| how != CompressFlag::None) {
-            return Err(usage("--compress packs files; give --out, or pipe stdout into a packer"));
+            return Err(usage(
+                "--compress applies to files; use --out, or pipe stdout into gzip or zstd",
+            ));
         }
         Ok(())
     }
@@ -313,8 +321,8 @@ fn run(args: &VisitArgs) -> Result<u8> {
     let pinned = pins_buckets(&task.form);
     if fixed.is_some_and(|slices| slices > 1) && pinned {
         return Err(usage(
-            "--slices: this selection names its buckets, and Vespa gives every slice all of it \
-             then; use --slices 1",
+            "--slices: this selection names its buckets, so Vespa would return all of it for each slice; \
+             use --slices 1",
         ));
     }
     let to_stdout = args.destination().0 == Destination::Stdout && !args.measure;
@@ -375,9 +383,9 @@ fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Re
     without_run(&task.scenario, output, Verdict::new(kind, vec![why]), results)
 }
 
-/// Prints the result; on stderr where stdout has the documents.
+/// Prints the result; to stderr if the documents go to stdout.
 fn show(finished: &Finished, output: &Output, documents_on_stdout: bool) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         let text = plimsoll_report::text::render(&finished.record, folder, &style());
         match documents_on_stdout {
@@ -389,7 +397,7 @@ fn show(finished: &Finished, output: &Output, documents_on_stdout: bool) -> Resu
     Ok(code(finished))
 }
 
-/// A flag that is set after so long, or when the user wants the end.
+/// A flag that is set after this time, or when the user stops the run.
 fn alarm(after: Span) -> Result<(Arc<AtomicBool>, std::thread::JoinHandle<()>)> {
     let rings = Arc::new(AtomicBool::new(false));
     let own = rings.clone();

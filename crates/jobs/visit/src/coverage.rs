@@ -1,4 +1,4 @@
-//! What of an interrupted visit's output its tokens do not cover.
+//! Part of an interrupted visit's output that its tokens do not cover.
 
 use super::ids::{IdSet, number_of};
 use super::slice::SliceProgress;
@@ -13,9 +13,9 @@ pub struct Coverage<'a> {
     tokens: Vec<Option<ProgressToken>>,
     /// Used bits of the buckets, where the tokens are Vespa's and count all buckets.
     bits: Option<u8>,
-    /// What may come again, by slice.
+    /// Documents that may come again, by slice.
     pub uncovered: Vec<IdSet>,
-    /// What may come again in any slice.
+    /// Documents that may come again in any slice.
     pub unknown: IdSet,
 }
 

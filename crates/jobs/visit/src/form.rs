@@ -1,4 +1,4 @@
-//! What is visited, and how a server is asked for it.
+//! Selection of a visit, and the form of its requests.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use plimsoll_workloads::render::{HttpForm, RequestParts};
@@ -12,9 +12,9 @@ pub struct VisitForm {
     pub path: String,
     /// The content cluster, if it must be named.
     pub cluster: Option<String>,
-    /// Which documents; all where it is none.
+    /// Selection of documents; all if `None`.
     pub selection: Option<String>,
-    /// Which of their fields.
+    /// Fields of the documents.
     pub field_set: Option<String>,
     /// Only what was written at this time or later, us since 1970.
     pub from_us: Option<u64>,
@@ -32,13 +32,13 @@ pub struct VisitForm {
     /// True if replies must be packed.
     #[serde(default)]
     pub gzip: bool,
-    /// Whether replies shall stream.
+    /// True if replies must stream.
     pub stream: bool,
     /// Buckets visited at once for each request, where it is said.
     pub concurrency: Option<u32>,
-    /// Documents after which a reply shall end, where it is said.
+    /// Documents after which a reply must end, where it is said.
     pub wanted: Option<u32>,
-    /// How long the server may work on one reply, s.
+    /// Longest time that the server may work on one reply, s.
     pub timeout_s: u32,
 }
 

@@ -1,18 +1,18 @@
-//! How long to let more of a reply gather before it is read.
+//! Time to let more of a reply gather before it is read.
 //!
 //! A server that sends its documents in pieces of a few kilobytes costs a wake-up and a read for each. Once a reply has
-//! begun, nobody waits for one of its pieces: a short nap makes few large reads of many small ones.
+//! begun, no one waits for one of its pieces: a short pause makes few large reads of many small ones.
 
-/// The nap to begin with, ns.
+/// The pause to begin with, ns.
 const NAP_MIN_NS: u64 = 50_000;
 /// The longest, ns: how much later the end of a reply may be seen.
 const NAP_MAX_NS: u64 = 800_000;
-/// Reads of fewer bytes are small: the next nap is longer.
+/// Reads of fewer bytes are small: the next pause is longer.
 const SMALL_BYTES: usize = 16 << 10;
-/// Reads of more bytes may be all that fits into one: the next nap is shorter, so that the sender never waits.
+/// Reads of more bytes may be all that fits into one: the next pause is shorter, so that the sender never waits.
 const LARGE_BYTES: usize = 40 << 10;
 
-/// The length of the next nap, from what the reads have brought.
+/// The length of the next pause, from what the reads have brought.
 #[derive(Debug, Default)]
 pub struct Gather {
     nap_ns: u64,
@@ -56,7 +56,7 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// Reads of a sender of so many bytes a second, in pieces, each after a nap; the mean bytes of a read.
+    /// Reads of a sender of this many bytes a second, in pieces, each after a pause; the mean bytes of a read.
     fn reads(bytes_per_s: f64, piece: usize) -> usize {
         let (mut gather, mut now_ns, mut all, mut count) = (Gather::default(), 0u64, 0, 0);
         for round in 0..2000 {

@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Longest document or line, bytes. Vespa's own limit on a document is 100 MiB.
 pub const ITEM_BYTES_MAX: usize = 128 << 20;
 
-/// Why a reply cannot be read.
+/// Reason why a reply cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReplyError {
     /// The bytes are no reply to a visit.
@@ -26,7 +26,7 @@ pub enum ReplyError {
     Truncated,
 }
 
-/// What a document's entry says of it.
+/// Kind of a document's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// It is there.
@@ -40,35 +40,35 @@ pub enum Entry {
 pub enum Item<'a> {
     /// A document, or the trace of one that was removed.
     Document {
-        /// Which of both.
+        /// Kind of the entry.
         entry: Entry,
         /// Its id.
         id: Cow<'a, str>,
         /// Its id as it came: a JSON string with its quotes.
         id_json: Cow<'a, [u8]>,
-        /// What follows the id up to the end of the object: `,"fields":{...}}`, or `}`.
+        /// Text from the end of the id to the end of the object: `,"fields":{...}}`, or `}`.
         rest: Cow<'a, [u8]>,
     },
-    /// How far the visit has come.
+    /// Progress of the visit.
     Progress {
-        /// Where to go on; none when it is at its end, or failed.
+        /// Continuation token; `None` at its end, or after a failure.
         token: Option<String>,
-        /// In the space of buckets, 0 to 100, where it was told.
+        /// In the space of buckets, 0 to 100, where it was reported.
         percent: Option<f64>,
     },
     /// The path that an object says it answers.
     Path(String),
     /// The array of documents begins.
     Documents,
-    /// How many documents the server says it has sent in this object.
+    /// Number of documents that the server says it has sent in this object.
     Count(u64),
-    /// How many documents the server says it has sent in these lines; only the last progress follows.
+    /// Number of documents that the server says it has sent in these lines; only the last progress follows.
     Closing(u64),
-    /// What the server has to say.
+    /// Message of the server.
     Message {
         /// Its words.
         text: String,
-        /// Whether the visit has failed.
+        /// True if the visit has failed.
         is_error: bool,
     },
 }
@@ -118,9 +118,9 @@ pub(super) fn document(object: &[u8]) -> Result<Item<'_>, ReplyError> {
     Ok(Item::Document { entry, id, id_json, rest: rest.into() })
 }
 
-/// What a JSON string says.
+/// Value of a JSON string.
 fn text(json: &[u8]) -> Result<Cow<'_, str>, ReplyError> {
-    let wrong = || form("an id is no text", json);
+    let wrong = || form("an id is not a text", json);
     let inner = json.strip_prefix(b"\"").and_then(|json| json.strip_suffix(b"\""));
     let inner = inner.ok_or_else(wrong)?;
     if memchr::memchr(b'\\', inner).is_none() {

@@ -34,7 +34,7 @@ pub struct Output {
 
 impl Output {
     /// Opens the destinations of `slices` slices. `keep_bytes` says how much of each file is kept when the visit
-    /// was interrupted; without it files begin anew.
+    /// was interrupted; without it files begin again.
     ///
     /// # Errors
     /// The path that cannot be written, and why.
@@ -74,13 +74,13 @@ impl Output {
         Ok(Self { output, destinations, paths, packing, format, digest })
     }
 
-    /// How documents are written.
+    /// The way documents are written.
     #[must_use]
     pub fn format(&self) -> DocumentFormat {
         self.format
     }
 
-    /// How files are packed.
+    /// The way files are packed.
     #[must_use]
     pub fn packing(&self) -> Packing {
         self.packing
@@ -111,7 +111,7 @@ impl Output {
         self.output.may_ask()
     }
 
-    /// Returns whether so much waits that nothing more should be received.
+    /// Returns true if too much waits to receive more.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.output.is_full()

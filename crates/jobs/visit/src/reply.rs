@@ -37,7 +37,7 @@ pub struct ReplyReader {
     place: Place,
     /// Bytes that are not used up.
     held: Vec<u8>,
-    /// How far the search for the end of the current document or line has come.
+    /// State of the search for the end of the current document or line.
     end: ContainerEnd,
     line_scanned: usize,
 }
@@ -131,7 +131,7 @@ impl ReplyReader {
             Place::Key => self.member(bytes, each),
             Place::Documents => self.element(bytes, each),
             Place::Done if bytes.iter().all(u8::is_ascii_whitespace) => Ok(None),
-            Place::Done => Err(form("there are bytes behind its end", bytes)),
+            Place::Done => Err(form("there are bytes after its end", bytes)),
         }
     }
 
@@ -231,7 +231,7 @@ impl ReplyReader {
             }
             (b"\"documentCount\"", value) => {
                 let count =
-                    value.as_u64().ok_or_else(|| form("documentCount is no count", bytes))?;
+                    value.as_u64().ok_or_else(|| form("documentCount is not a count", bytes))?;
                 each(Item::Count(count));
             }
             (b"\"message\"", value) => {

@@ -16,7 +16,7 @@ use plimsoll_workloads::render::HttpForm;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// How often a slice that waits for its turn looks whether it has come, ns.
+/// Interval at which a slice that waits for its turn looks whether it has come, ns.
 const LOOK_NS: u64 = 5 * MILLISECOND_NS;
 /// Longest refusal that is unpacked, bytes.
 const REFUSAL_MAX_BYTES: usize = 64 << 10;
@@ -29,7 +29,7 @@ pub struct VisitSessions {
     /// The shard's number, and how many there are: client i is slice `i * shards + shard`.
     shard: (u32, u32),
     lines: Lines,
-    /// Why the last reply was refused.
+    /// Reason why the last reply was refused.
     reason: String,
     /// The latest time that is known, ns.
     now_ns: u64,

@@ -19,16 +19,16 @@ const PAUSE_MIN_NS: u64 = 200 * MILLISECOND_NS;
 /// Longest pause, ns.
 const PAUSE_MAX_NS: u64 = 10 * SECOND_NS;
 
-/// What is known of a slice, as it is kept for a resume.
+/// State of a slice, as it is kept for a resume.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SliceProgress {
     /// Index of the bucket space it is in.
     pub space: usize,
-    /// Where it goes on; none at the beginning of a space.
+    /// Continuation token; `None` at the beginning of a bucket space.
     pub token: Option<String>,
-    /// Whether it is through.
+    /// True if it is through.
     pub done: bool,
-    /// How far it has come in its bucket space, 0 to 100.
+    /// Progress in its bucket space, 0 to 100.
     pub percent: f64,
     /// Documents written.
     pub documents: u64,
@@ -38,7 +38,7 @@ pub struct SliceProgress {
     pub duplicates: u64,
     /// Entries in replies that came to their end.
     pub received: u64,
-    /// What these replies said they held.
+    /// Number of documents that these replies announced.
     pub claimed: u64,
     /// Replies whose claim was another than what they held.
     pub inconsistent: u64,
@@ -53,7 +53,7 @@ pub struct SliceProgress {
     pub since: u64,
 }
 
-/// Where a slice's time goes, ns.
+/// Account of a slice's time, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceTimes {
     /// Between the end of a reply and the next request.
@@ -72,12 +72,12 @@ struct Lost {
     first: Waits,
 }
 
-/// What the reply at hand has brought so far.
+/// Contents of the current reply so far.
 #[derive(Default)]
 struct Reply {
     entries: u64,
     claimed: Option<u64>,
-    /// The last progress it told: where to go on, or that nothing is left.
+    /// The last progress it reported: where to go on, or that nothing is left.
     last: Option<Option<String>>,
     message: Option<String>,
     broken: Option<ReplyError>,
@@ -88,7 +88,7 @@ struct Reply {
     has_documents: bool,
 }
 
-/// What came of a reply.
+/// Result of a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is whole.
@@ -102,15 +102,15 @@ pub enum Verdict {
 /// A slice at work.
 #[derive(Default)]
 pub struct Slice {
-    /// What is kept of it.
+    /// State that is kept of it.
     pub progress: SliceProgress,
-    /// Where its time went.
+    /// Account of its time.
     pub times: SliceTimes,
-    /// Why it was given up.
+    /// Reason why it was given up.
     pub given_up: Option<String>,
     /// Failures since it last came forward.
     pub failures: u32,
-    /// When it may ask again after a failure, ns.
+    /// Time at which it may ask again after a failure, ns.
     pub retry_at_ns: Option<u64>,
     /// In which form the server answers, once it has.
     pub form: Option<ReplyForm>,
@@ -122,14 +122,14 @@ pub struct Slice {
     unpacked: Unpacked,
     reply: Reply,
     lost: Lost,
-    /// What came with the reply at hand.
+    /// Documents of the current reply.
     current: IdSet,
-    /// What came with replies that failed, or before a resume, and not again since: no token covers it.
+    /// Documents of replies that failed, or before a resume, and not again since: no token covers it.
     uncovered: IdSet,
     last_ended_ns: u64,
 }
 
-/// What a slice needs to know of the visit.
+/// Facts about the visit that a slice needs.
 pub struct Surroundings<'a> {
     /// The visit's form.
     pub form: &'a VisitForm,
@@ -137,11 +137,11 @@ pub struct Surroundings<'a> {
     pub id_front: Option<&'a str>,
     /// Time lost to the output so far.
     pub waits: Waits,
-    /// What an interrupted visit had written and may come again in whatever slice.
+    /// Documents of an interrupted visit that may come again in any slice.
     pub earlier: &'a IdSet,
-    /// How lines are written.
+    /// The way lines are written.
     pub format: DocumentFormat,
-    /// How long the slice's file was when the visit was last saved.
+    /// Time that the slice's file was when the visit was last saved.
     pub saved_bytes: u64,
 }
 
@@ -165,7 +165,7 @@ impl Slice {
     }
 
     /// The first byte of the reply has come; how long it took, ns, where that is known: what came while nothing was
-    /// received has waited for nobody knows how long.
+    /// received has waited for no one knows how long.
     pub fn first(&mut self, times: Times, waits: Waits) -> Option<u64> {
         let wait_ns = times.done_ns.saturating_sub(times.sent_ns);
         self.reply.first_ns = times.done_ns;
@@ -205,7 +205,7 @@ impl Slice {
             Item::Documents => self.reply.has_documents = true,
             Item::Document { entry, id, id_json, rest } => {
                 if around.id_front.is_some_and(|front| !id.starts_with(front)) {
-                    let other = form("a document is not of the path that was asked for", &id_json);
+                    let other = form("a document does not belong to the requested path", &id_json);
                     self.reply.broken.get_or_insert(other);
                     return;
                 }
@@ -302,8 +302,8 @@ impl Slice {
         let is_object = self.reader.form() == Some(ReplyForm::Object);
         if is_object && !(self.reply.names_path && self.reply.has_documents) {
             let what = match (self.reply.names_path, self.reply.has_documents) {
-                (false, false) => "it has neither the 'pathId' that was asked for nor 'documents'",
-                (false, true) => "it does not have the 'pathId' that was asked for",
+                (false, false) => "it has neither the requested 'pathId' nor 'documents'",
+                (false, true) => "it does not have the requested 'pathId'",
                 _ => "it has no 'documents'",
             };
             return Verdict::Again(Failure::Check, format!("{NOT_A_VISIT}: {what}"));
@@ -315,7 +315,7 @@ impl Slice {
     fn whole(&mut self, around: &Surroundings<'_>) -> Verdict {
         let last = self.reply.last.take();
         if last.is_none() && self.reader.form() == Some(ReplyForm::Lines) {
-            let text = "the reply ends without telling how far it has come: it was cut";
+            let text = "the reply has no continuation token or end: it was cut";
             return Verdict::Again(Failure::Short, text.to_owned());
         }
         let progress = &mut self.progress;
@@ -371,7 +371,7 @@ impl Slice {
 /// Name of a 200 reply that is not the reply to a visit.
 pub(super) const NOT_A_VISIT: &str = "HTTP 200, but the reply is not that of a visit";
 
-/// What a status other than 200 means for the visit.
+/// Meaning of a status other than 200 for the visit.
 pub(super) fn refused(status: u16, body: &[u8]) -> Verdict {
     let said = serde_json::from_slice::<serde_json::Value>(body)
         .ok()

@@ -1,4 +1,4 @@
-//! What is kept of a visit, so that it can go on after an interruption.
+//! State of a visit, kept so that it can resume after an interruption.
 
 use super::VisitError;
 use super::form::VisitForm;

@@ -42,7 +42,7 @@ impl Unpacked {
 }
 
 fn broken(error: &std::io::Error) -> ReplyError {
-    ReplyError::Form(format!("it is packed, and cannot be unpacked: {error}"))
+    ReplyError::Form(format!("it is compressed, and cannot be decompressed: {error}"))
 }
 
 #[cfg(test)]

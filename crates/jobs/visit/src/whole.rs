@@ -19,15 +19,15 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
-/// Why a visit cannot begin or go on.
+/// Reason why a visit cannot begin or go on.
 #[derive(Debug, Error)]
 pub enum VisitError {
     /// A file cannot be used.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The phase.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// The resume file belongs to something else.
@@ -37,10 +37,10 @@ pub enum VisitError {
     OtherVisit {
         /// The resume file.
         path: PathBuf,
-        /// What differs.
+        /// Setting that differs.
         what: String,
     },
-    /// What the documents or the state are written to takes nothing.
+    /// The output for documents or state accepts nothing.
     #[error("{0}")]
     Output(String),
 }
@@ -48,11 +48,11 @@ pub enum VisitError {
 /// A slice that did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unfinished {
-    /// Which slice.
+    /// Index of the slice.
     pub slice: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Where it would go on.
+    /// Continuation token.
     pub token: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct VisitTotals {
     pub duplicates: u64,
     /// Entries in replies that came to their end.
     pub received: u64,
-    /// What these replies said they held.
+    /// Number of documents that these replies announced.
     pub claimed: u64,
     /// Replies whose claim was another than what they held.
     pub inconsistent: u64,
@@ -83,16 +83,16 @@ pub struct VisitTotals {
     pub slices_done: u32,
     /// Slices.
     pub slices: u32,
-    /// Where the slices' time went.
+    /// Account of the slices' time.
     pub times: SliceTimes,
     /// In which form the server answers.
     pub form: Option<ReplyForm>,
-    /// What did not come to its end.
+    /// Unfinished slices.
     pub unfinished: Vec<Unfinished>,
 }
 
 impl VisitTotals {
-    /// Whether everything that was asked for has come, as far as the server's own counts can tell.
+    /// Returns true if everything that was asked for has come, as far as the server's own counts can tell.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.unfinished.is_empty()
@@ -102,18 +102,18 @@ impl VisitTotals {
     }
 }
 
-/// How documents are written.
+/// The way documents are written.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Where to.
+    /// Address of the server.
     pub destination: Destination,
     /// Format of a line.
     pub format: DocumentFormat,
-    /// How files are packed.
+    /// The way files are packed.
     pub packing: Packing,
 }
 
-/// A visit under way; shared by the sessions of all shards and whoever shows its progress.
+/// A visit in flight; shared by the sessions of all shards and whoever shows its progress.
 pub struct Visit {
     form: VisitForm,
     id_front: Option<String>,
@@ -123,17 +123,17 @@ pub struct Visit {
     earlier: IdSet,
     /// Digest of what an interrupted visit had written.
     earlier_digest: IdDigest,
-    /// How long each file was when the visit was last saved.
+    /// Time that each file was when the visit was last saved.
     saved_bytes: Arc<Vec<AtomicU64>>,
-    /// Whether a saving is not through yet.
+    /// True if a saving is not through yet.
     is_saving: Arc<AtomicBool>,
-    /// How many were begun, and which was the last that came to its end.
+    /// The number that were begun, and which was the last that came to its end.
     savings: AtomicU64,
     last_saving: Arc<Mutex<u64>>,
     pub(super) failures_max: u32,
     stopped: AtomicBool,
     trouble: Mutex<Option<String>>,
-    /// How many slices may ask at once, and how many do.
+    /// Number of slices that may ask at once, and how many do.
     at_once: AtomicU32,
     asking: AtomicU32,
     climb: Mutex<Option<Climb>>,
@@ -237,7 +237,7 @@ impl Visit {
         }
     }
 
-    /// How many slices may ask at once, and what was measured to find that out; none where all may.
+    /// Number of slices that may ask at once, and what was measured to find that out; none where all may.
     #[must_use]
     pub fn climbed(&self) -> Option<(u32, Vec<Step>)> {
         let climb = lock(&self.climb);
@@ -254,7 +254,7 @@ impl Visit {
         }
     }
 
-    /// Whether one more slice may ask now; if so, it is counted.
+    /// Returns true if one more slice may ask now; if so, it is counted.
     pub(super) fn admit(&self) -> bool {
         let may = |asking: u32| (asking < self.at_once.load(Ordering::Relaxed)).then(|| asking + 1);
         self.asking.fetch_update(Ordering::Relaxed, Ordering::Relaxed, may).is_ok()
@@ -265,7 +265,7 @@ impl Visit {
         self.asking.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many more slices may ask, or how many less as a negative number.
+    /// Number of more slices that may ask, or how many less as a negative number.
     pub(super) fn room(&self) -> i64 {
         let at_once = self.at_once.load(Ordering::Relaxed);
         i64::from(at_once) - i64::from(self.asking.load(Ordering::Relaxed))
@@ -281,12 +281,12 @@ impl Visit {
         if self.bytes.load(Ordering::Relaxed) == 0 && before + 1 >= targets {
             let least_s = self.form.timeout_s;
             self.stop(format!(
-                "the target answers nothing: not a byte of a document came, though it was asked to answer within {least_s} s"
+                "the target does not answer: no document arrived within the requested {least_s} s"
             ));
         }
     }
 
-    /// How many slices a saved visit has.
+    /// Number of slices that a saved visit has.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -300,7 +300,7 @@ impl Visit {
         self.output.paths()
     }
 
-    /// What is asked.
+    /// Returns the form of its requests.
     #[must_use]
     pub fn form(&self) -> &VisitForm {
         &self.form
@@ -322,13 +322,13 @@ impl Visit {
         }
     }
 
-    /// Ends the visit for a reason that no other try will mend.
+    /// Ends the visit for a reason that no other try will fix.
     pub fn stop(&self, reason: String) {
         lock(&self.trouble).get_or_insert(reason);
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was ended for such a reason, or its output takes nothing any more.
+    /// Returns true if it was ended for such a reason, or its output takes nothing any more.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         if let Some(error) = self.output.error() {
@@ -337,7 +337,7 @@ impl Visit {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Has everything written out, and how to go on from here to `path`, whole or not at all. What comes of it is
+    /// Has everything written out, and how to go on from here to `path`, whole or not at all. The result is
     /// sent when it is done; nothing is waited for.
     fn begin_saving(&self, path: &Path) -> Receiver<Result<(), VisitError>> {
         let (tell, told) = channel();
@@ -422,7 +422,7 @@ impl Visit {
         };
         self.output.wait(&told, goes_on).unwrap_or_else(|| {
             let bytes = self.output.unwritten_bytes();
-            let text = format!("{bytes} bytes of documents were not taken by the output");
+            let text = format!("the output did not accept {bytes} bytes of documents");
             Err(VisitError::Output(text))
         })
     }
@@ -437,13 +437,13 @@ impl Visit {
         self.output.waits()
     }
 
-    /// Why the visit as a whole was ended early.
+    /// Reason why the visit as a whole was ended early.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).clone()
     }
 
-    /// Where all slices stand together.
+    /// Returns the sums over all slices.
     #[must_use]
     pub fn totals(&self) -> VisitTotals {
         let mut totals = VisitTotals { slices: self.slices.len() as u32, ..Default::default() };

@@ -1,4 +1,5 @@
-//! Who votes for whom: telephone numbers and contestants, each a pure function of the seed and of the vote's number.
+//! Votes of telephones for contestants: telephone numbers and contestants, each a pure function of the seed and of
+//! the vote's number.
 
 use super::names::{ContestantsError, check_contestants};
 use plimsoll_core::rng::{Rng, derive_seed, splitmix64};
@@ -6,13 +7,13 @@ use plimsoll_core::voter::KeyRange;
 use plimsoll_core::voter::areas::{AREA_CODE_COUNT, AREA_CODES};
 use thiserror::Error;
 
-/// The contestant whom nobody knows.
+/// An unknown contestant.
 pub const UNKNOWN_CONTESTANT: i32 = 999;
 /// Telephone numbers of one area code.
 pub const NUMBERS_PER_CODE: u64 = 10_000_000;
 /// Share of the area codes whose people lean to the first contestant.
 const LEAD: f64 = 0.3;
-/// How often a fan votes, on average, for each vote that counts.
+/// Number of times that a fan votes, on average, for each vote that counts.
 const FERVOUR: u64 = 3;
 
 /// A game that cannot be played.
@@ -22,12 +23,12 @@ pub enum BallotError {
     #[error(transparent)]
     Contestants(#[from] ContestantsError),
     /// A share that is none.
-    #[error("a share of votes lies between 0 and 1, not at {0}")]
+    #[error("the share of votes must be between 0 and 1, not {0}")]
     Share(f64),
-    /// More clients than can be told apart.
+    /// More clients than can be distinguished.
     #[error("key range {index} of {of}: there are 1 to 1,000,000 ranges, numbered from 0")]
     Range {
-        /// Which.
+        /// The phase.
         index: u32,
         /// Of how many.
         of: u32,
@@ -41,9 +42,9 @@ pub struct Game {
     pub seed: u64,
     /// Contestants, 1 to 12.
     pub contestants: u32,
-    /// How often a telephone may vote.
+    /// Number of times that a telephone may vote.
     pub max_votes: u32,
-    /// Share of votes for nobody the database knows.
+    /// Share of votes for no one the database knows.
     pub strays: f64,
     /// Share of votes by fans, who vote more often than they may.
     pub fans: f64,
@@ -69,7 +70,7 @@ impl Default for Game {
 pub struct Ballot {
     /// The caller: area code and seven digits.
     pub phone: i64,
-    /// For whom.
+    /// The contestant.
     pub contestant: i32,
 }
 
@@ -77,7 +78,7 @@ pub struct Ballot {
 ///
 /// An area code is drawn evenly from 305. Half of its people vote as their region leans, the others evenly: of the
 /// codes, three in ten lean to the first contestant, which gives it the lead. Fans share one telephone for a stretch
-/// of votes so long that it is used three times as often as it may be.
+/// of votes, until it is used three times as often as it may be.
 #[derive(Clone, Debug)]
 pub struct Ballots {
     game: Game,
@@ -156,7 +157,7 @@ impl Ballots {
     }
 }
 
-/// To whom the people of each area code lean.
+/// Favourite contestant of each area code.
 fn leaning(seed: u64, contestants: u32) -> Box<[u8; AREA_CODE_COUNT]> {
     let mut rng = Rng::new(derive_seed(seed, "leaning"));
     let count = f64::from(contestants);

@@ -24,7 +24,7 @@ use plimsoll_job::execute::code;
 use plimsoll_job::exit::of_record;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{Output, print_out, style, with_files, write_json};
+use plimsoll_job::output::{Output, print_out, style, with_files, write_results};
 use plimsoll_job::prepare::check_classes;
 use plimsoll_job::usage::usage;
 pub use seeking::Search;
@@ -56,9 +56,16 @@ pub struct VoterArgs {
     flags: BenchFlags,
 }
 
+const HELLO_EXAMPLES: &str = "\
+Examples:
+  plimsoll's own database:       plimsoll hello
+  A cluster, by 50 workers:      plimsoll hello volt://db1,db2:21212 --workers 50
+
+The flags are those of plimsoll voter; the preset is HSD.";
+
 /// Run the hello world benchmark: reads of one row.
 #[derive(Args, Debug)]
-#[command(after_help = "The flags are those of plimsoll voter; the preset is HSD.")]
+#[command(after_help = HELLO_EXAMPLES)]
 pub struct HelloArgs {
     #[command(flatten)]
     flags: BenchFlags,
@@ -163,14 +170,14 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     };
     if flags.gate {
         // Whoever started this process tells what came of it.
-        write_json(&output, &finished.record)?;
+        write_results(&output, &finished.record)?;
         return Ok(with_files(of_record(&finished.record)));
     }
     print(&finished, &output)
 }
 
 fn print(finished: &Finished, output: &Output) -> Result<u8> {
-    if !write_json(output, &finished.record)? {
+    if !write_results(output, &finished.record)? {
         let folder = finished.folder.as_deref();
         print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
     }

@@ -1,4 +1,4 @@
-//! What the sessions of all protocols have in common: whose turn it is, and how answers are counted.
+//! Common parts of the sessions of all protocols: whose turn it is, and how answers are counted.
 
 use super::ballots::Ballot;
 use super::shared::{Seen, Voting, add, raise};
@@ -13,12 +13,12 @@ use plimsoll_wire::{Submission, Turn, UNTIL_CALLED};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// What a database says of a vote.
+/// Answer of a database to a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It is written; or a row is right, where nobody votes.
+    /// It is written; or a row is right, where no one votes.
     Accepted,
-    /// Nobody knows that contestant.
+    /// No one knows that contestant.
     Contestant,
     /// That telephone has voted as often as it may.
     Limit,
@@ -36,7 +36,7 @@ impl Answer {
     }
 }
 
-/// The books of one shard.
+/// The ledger of one shard.
 #[derive(Debug)]
 pub(super) struct Desk {
     voting: Arc<Voting>,
@@ -86,12 +86,12 @@ impl Desk {
         &self.voting.seen[self.shard as usize]
     }
 
-    /// Which of all votes are this shard's.
+    /// Returns this shard's slice of all votes.
     pub(super) const fn slice(&self) -> Slice {
         self.slice
     }
 
-    /// Whose turn it is: the number of the next call, or why there is none now.
+    /// Returns the number of the next call, or the reason for none now.
     #[inline]
     pub(super) fn turn(&mut self) -> Turn {
         if self.voting.is_stopped() {
@@ -121,12 +121,12 @@ impl Desk {
         self.voting.ballots.ballot(item)
     }
 
-    /// How often a telephone may vote.
+    /// Number of times that a telephone may vote.
     pub(super) fn max_votes(&self) -> i64 {
         i64::from(self.voting.settings.game.max_votes)
     }
 
-    /// How many clients that rest may go on.
+    /// Number of clients that that rest may go on.
     pub(super) fn called(&self) -> u32 {
         if self.voting.is_stopped() {
             return u32::MAX;
@@ -134,7 +134,7 @@ impl Desk {
         self.tuner.as_ref().map_or(0, |tuner| tuner.allowed().saturating_sub(self.under_way))
     }
 
-    /// Whether a call that was rolled back is sent once more, after so many times; if so, it is counted.
+    /// Returns true if a call that was rolled back is sent once more, after this many times; if so, it is counted.
     pub(super) fn again(&mut self, tries: u8) -> bool {
         let again = tries < self.voting.settings.retries && !self.voting.is_stopped();
         if again {
@@ -179,7 +179,7 @@ impl Desk {
         self.failed(times)
     }
 
-    /// Nobody knows whether the call was done.
+    /// No one knows whether the call was done.
     pub(super) fn unknown(&mut self, times: Times) -> Outcome {
         self.tally.unknown += 1;
         add(&self.seen().unknown, 1);
@@ -227,7 +227,7 @@ impl Desk {
     }
 }
 
-/// What is told of a call that never left, by how it failed.
+/// Text for a call that was never sent, by its failure.
 const fn undone_text(failure: Failure) -> &'static str {
     match failure {
         Failure::Connect => "not sent: no connection",

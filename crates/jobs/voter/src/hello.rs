@@ -44,7 +44,7 @@ pub fn hello_table() -> String {
     )
 }
 
-/// What connections to PostgreSQL have to prepare.
+/// Statements that connections to PostgreSQL prepare.
 ///
 /// # Errors
 /// None of these texts; the type says so because any text might.
@@ -52,7 +52,7 @@ pub fn hello_statements() -> Result<Vec<Statement>, RequestError> {
     Ok(vec![Statement::new("SELECT hello, world FROM helloworld WHERE dialect = $1")?])
 }
 
-/// Which row is asked for.
+/// Row that is asked for.
 const fn greeting(item: u64) -> (&'static str, &'static str, &'static str) {
     GREETINGS[(item % GREETINGS.len() as u64) as usize]
 }
@@ -78,7 +78,7 @@ impl VoltHello {
     }
 }
 
-/// Whether a reply holds the row that was asked for, and no other.
+/// Returns true if a reply holds the row that was asked for, and no other.
 fn is_right(item: u64, reply: &Response<'_>) -> bool {
     let (_, hello, world) = greeting(item);
     let Some(table) = reply.table(0).filter(|_| reply.is_success()) else { return false };
@@ -89,8 +89,8 @@ fn is_right(item: u64, reply: &Response<'_>) -> bool {
     }
 }
 
-/// What is told of a reply with another row.
-const WRONG_ROW: &str = "not the row that was asked for";
+/// Error for a reply with another row.
+const WRONG_ROW: &str = "not the requested row";
 
 impl Sessions<Volt> for VoltHello {
     fn next(&mut self, _: u32, _: u32, request: &mut plimsoll_wire::volt::Request) -> Turn {

@@ -1,4 +1,4 @@
-//! The voter benchmark: who calls whom, what is asked, and what the answers mean.
+//! The voter benchmark: calls, votes, and the meaning of the answers.
 //!
 //! [`Ballots`] makes the votes, each a pure function of the seed and its number. A shard's sessions ([`VoltVotes`],
 //! [`PostgresVotes`], and for the smaller benchmark [`VoltHello`] and [`PostgresHello`]) send them and count the
@@ -6,8 +6,8 @@
 //! is found by [`Tuner`].
 //!
 //! A vote that the database turns down (an unknown contestant, a telephone that has voted too often) is an answer, and
-//! a success in the ledger; the tally tells them apart. Of a call without a definite answer nobody knows whether it was
-//! done: it is counted as unknown, so that the rows can be held against the answers exactly
+//! a success in the ledger; the tally tells them apart. Of a call without a definite answer no one knows whether it was
+//! done: it is counted as unknown, so that the rows can be compared with the answers exactly
 //! ([`WriteCheck`](plimsoll_core::voter::WriteCheck)).
 //!
 //! ```

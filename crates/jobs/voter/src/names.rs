@@ -20,7 +20,7 @@ pub const CONTESTANTS: [&str; 12] = [
 
 /// A number of contestants that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("there are 1 to 12 contestants, not {0}")]
+#[error("the number of contestants must be 1 to 12, not {0}")]
 pub struct ContestantsError(pub u32);
 
 /// Checks a number of contestants.
@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(check_contestants(12), Ok(12));
         assert_eq!(
             check_contestants(13).unwrap_err().to_string(),
-            "there are 1 to 12 contestants, not 13"
+            "the number of contestants must be 1 to 12, not 13"
         );
         assert!(check_contestants(0).is_err());
     }

@@ -17,23 +17,23 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use thiserror::Error;
 
-/// How often a vote is repeated by default that PostgreSQL rolled back for others' sake.
+/// Number of times that a vote is repeated by default that PostgreSQL rolled back for others' sake.
 pub const RETRIES_MAX: u8 = 10;
 /// Digits of the longest number, with its sign.
 const DIGITS_MAX: usize = 20;
 
-/// How a vote is one transaction.
+/// The way a vote is one transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SqlWay {
     /// By one call of the function `vote`.
     #[default]
     Function,
-    /// By three selects and an insert, sent together: the insert looks at the rules itself, since nobody waits for the
+    /// By three selects and an insert, sent together: the insert looks at the rules itself, since no one waits for the
     /// selects.
     Statements,
 }
 
-/// How much transactions see of each other.
+/// Isolation level of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// PostgreSQL's own default.
@@ -47,7 +47,7 @@ pub enum Isolation {
 
 /// A word that is none of those there are.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is none of {words}")]
+#[error("'{text}' is not one of {words}")]
 pub struct WordError {
     text: String,
     words: &'static str,
@@ -112,8 +112,8 @@ pub fn postgres_schema() -> String {
     sql
 }
 
-/// What `Initialize` does, in one request of the simple protocol: puts these contestants in where there are none, and
-/// says in its only row how many there are.
+/// Statement that does the work of `Initialize` in one request of the simple protocol: puts these contestants in
+/// where there are none, and says in its only row how many there are.
 #[must_use]
 pub fn contestants_sql(names: &[String]) -> String {
     // As a text with escapes, which means the same whatever `standard_conforming_strings` says.
@@ -138,7 +138,7 @@ pub const fn results_sql() -> &'static str {
      FROM votes v JOIN contestants c USING (contestant_number) GROUP BY 1, 2 ORDER BY 3 DESC, 2) r"
 }
 
-/// What connections have to prepare for votes of this kind, in the order in which [`PostgresVotes`] names them.
+/// Statements that connections prepare for votes of this kind, in the order in which [`PostgresVotes`] names them.
 ///
 /// # Errors
 /// None of these texts; the type says so because any text might.
@@ -216,7 +216,7 @@ impl PostgresVotes {
         Self { desk: Desk::new(voting, shard, shards, counted), way }
     }
 
-    /// What the database says of a vote; `None` when it says something else.
+    /// Answer of the database to a vote; `None` if it is unknown.
     fn answer(&self, reply: &Reply<'_>) -> Option<Answer> {
         if reply.error.is_some() || reply.transaction != Transaction::None {
             return None;
@@ -325,15 +325,11 @@ fn is_turned_away(code: &[u8]) -> bool {
     code.starts_with(b"28") || matches!(code, b"3D000" | b"53300" | b"57P03")
 }
 
-/// Why a reply is no answer, and how it looked.
+/// Reason why a reply is no answer, and how it looked.
 pub(super) fn told(reply: &Reply<'_>) -> (String, String) {
     let (reason, text) = explained(reply);
     let good = reply.error.is_none() && reply.transaction == Transaction::None;
-    if good {
-        ("success with another result than was asked for".to_owned(), text)
-    } else {
-        (reason, text)
-    }
+    if good { ("success, but with an unexpected result".to_owned(), text) } else { (reason, text) }
 }
 
 /// A number in decimal digits, without asking the allocator.
@@ -385,7 +381,7 @@ mod tests {
         assert_eq!("statements".parse(), Ok(SqlWay::Statements));
         assert_eq!("serializable".parse(), Ok(Isolation::Serializable));
         let told = "snapshot".parse::<Isolation>().unwrap_err().to_string();
-        assert_eq!(told, "'snapshot' is none of read-committed, repeatable-read, serializable");
+        assert_eq!(told, "'snapshot' is not one of read-committed, repeatable-read, serializable");
         assert!("both".parse::<SqlWay>().is_err());
     }
 

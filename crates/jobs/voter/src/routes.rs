@@ -1,7 +1,7 @@
-//! Which host a vote is sent to, where a cluster has several: the one that leads the vote's partition.
+//! Host that a vote is sent to, where a cluster has several: the one that leads the vote's partition.
 //!
 //! A vote is any telephone, and the engine says which host has room for one. So a host is given a vote of its own: votes that
-//! belong elsewhere are set aside until their host is asked for one. Whoever is sent the wrong vote passes it on inside the
+//! belong elsewhere are set aside until their host is asked for one. A host that is sent the wrong vote passes it on inside the
 //! cluster, which only takes longer; so what cannot be set aside is sent where there is room.
 
 use super::ballots::Ballot;
@@ -25,7 +25,7 @@ pub struct Routes {
 
 impl Routes {
     /// For targets that lead to these hosts, by their numbers in the cluster; nothing where they are all one host, which
-    /// owns every vote that it is sent or knows whom to give it to.
+    /// owns every vote that it is sent or knows its host.
     #[must_use]
     pub fn new(topology: Topology, hosts: Vec<i32>) -> Option<Self> {
         let several = hosts.iter().any(|host| *host != hosts[0]);

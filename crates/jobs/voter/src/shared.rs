@@ -1,4 +1,4 @@
-//! What all shards of a benchmark share, and whoever watches it.
+//! State shared by all worker threads of a benchmark and its observers.
 
 use super::ballots::{BallotError, Ballots, Game};
 use super::tally::VoterTally;
@@ -8,36 +8,36 @@ use plimsoll_record::voter::TuneResult;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How a benchmark goes about its work.
+/// The way a benchmark goes about its work.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The rules of the game.
     pub game: Game,
-    /// The limit to be kept by having as many calls under way as it allows, where that is wanted; else as many as the
+    /// The limit to be kept by having as many calls in flight as it allows, where that is wanted; else as many as the
     /// load model says.
     pub tune: Option<TuneGoal>,
-    /// The most calls under way of all shards together, where a limit is to be kept: the clients of the load model.
+    /// The most calls in flight of all shards together, where a limit is to be kept: the clients of the load model.
     pub under_way_max: u32,
     /// Fixed number of calls in flight, of all shards together, to check whether the limit holds; none if the number adapts.
     pub held: Option<u32>,
-    /// How often a vote that the database rolled back for others' sake is sent once more.
+    /// Number of times that a vote that the database rolled back for others' sake is sent once more.
     pub retries: u8,
 }
 
-/// Where a benchmark stands while it runs.
+/// State of a running benchmark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VotingNow {
     /// Calls sent, each once however often it was repeated.
     pub sent: u64,
     /// Votes acknowledged.
     pub accepted: u64,
-    /// Votes for nobody the database knows.
+    /// Votes for no one the database knows.
     pub rejected_contestant: u64,
     /// Votes from telephones that had voted as often as they may.
     pub rejected_limit: u64,
     /// Calls that failed, those included whose outcome is unknown.
     pub failed: u64,
-    /// Calls of which nobody knows whether they were done.
+    /// Calls of which no one knows whether they were done.
     pub unknown: u64,
     /// Repetitions.
     pub retries: u64,
@@ -49,7 +49,7 @@ pub struct VotingNow {
     pub server_sum_ms: u64,
     /// The longest of them since the last look, ms.
     pub server_max_ms: u64,
-    /// Calls allowed under way where a limit is to be kept; 0 elsewhere.
+    /// Calls allowed in flight where a limit is to be kept; 0 elsewhere.
     pub allowed: u64,
 }
 
@@ -111,21 +111,21 @@ pub(super) fn raise(most: &AtomicU64, value: u64) {
     }
 }
 
-/// A benchmark under way.
+/// A benchmark in flight.
 #[derive(Debug)]
 pub struct Voting {
-    /// How it goes about its work.
+    /// The way it goes about its work.
     pub settings: Settings,
     pub(super) ballots: Ballots,
     pub(super) seen: Vec<Seen>,
-    /// When the first call was made, ns; the greatest number before.
+    /// Time at which the first call was made, ns; the greatest number before.
     first_ns: AtomicU64,
     stopped: AtomicBool,
     trouble: Mutex<Option<String>>,
 }
 
 impl Voting {
-    /// A benchmark of so many shards.
+    /// A benchmark of this many shards.
     ///
     /// # Errors
     /// A game that cannot be played.
@@ -140,32 +140,32 @@ impl Voting {
         })
     }
 
-    /// Ends the benchmark early, for a reason that no further call will mend.
+    /// Ends the benchmark early, for a reason that no further call will fix.
     pub fn stop(&self, reason: String) {
         lock(&self.trouble).get_or_insert(reason);
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was ended early.
+    /// Returns true if it was ended early.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Why it was ended early.
+    /// Reason why it was ended early.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).clone()
     }
 
-    /// When the first call was made, ns on the clock that measures.
+    /// Time at which the first call was made, ns on the clock that measures.
     #[must_use]
     pub fn first_call_ns(&self) -> Option<u64> {
         Some(self.first_ns.load(Ordering::Relaxed)).filter(|&at_ns| at_ns < u64::MAX)
     }
 
-    /// Where it stands; the longest times begin anew with each look. Only one may look.
+    /// Returns the present state; the longest times restart with each look. Only one may look.
     #[must_use]
     pub fn look(&self) -> VotingNow {
         let mut now = VotingNow::default();
@@ -189,7 +189,7 @@ impl Voting {
         now
     }
 
-    /// What the load that keeps a limit came to, by the tally of all shards; `None` where there was none to keep.
+    /// Result of the tuned load, by the tally of all shards; `None` where there was none to keep.
     #[must_use]
     pub fn tuned(&self, tally: &VoterTally) -> Option<TuneResult> {
         let goal = self.settings.tune.as_ref()?;

@@ -1,4 +1,4 @@
-//! What a shard's calls came to.
+//! Outcomes of a shard's calls.
 
 use super::trace::Trace;
 use plimsoll_core::histogram::Histogram;
@@ -6,11 +6,11 @@ use plimsoll_record::voter::{Rejected, ServerTimes, VoterResult};
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
-/// Different failures that are told by their texts.
+/// Different failures that are reported by their texts.
 const ERRORS_MAX: usize = 20;
-/// How much of a text is kept, bytes.
+/// Part of a text that is kept, bytes.
 const ERROR_BYTES_MAX: usize = 160;
-/// What all others are called.
+/// Name of all other errors.
 const OTHERS: &str = "other errors";
 
 /// Counts of calls by how they ended, all of them, those of a warm-up too: their rows are in the database.
@@ -18,19 +18,19 @@ const OTHERS: &str = "other errors";
 pub struct VoterTally {
     /// Calls sent.
     pub sent: u64,
-    /// Votes acknowledged; right rows, where nobody votes.
+    /// Votes acknowledged; right rows, where no one votes.
     pub accepted: u64,
-    /// Votes turned down.
+    /// Votes rejected.
     pub rejected: Rejected,
-    /// Calls of which nobody knows whether they were done.
+    /// Calls of which no one knows whether they were done.
     pub unknown: u64,
     /// Calls that were surely not done, by what was said.
     pub errors: BTreeMap<String, u64>,
     /// Calls sent once more after the database had rolled them back.
     pub retries: u64,
-    /// What servers say that their answers took, ns.
+    /// Times that servers reported for their answers, ns.
     pub server: Histogram,
-    /// How the load went that keeps a limit.
+    /// The way the load went that keeps a limit.
     pub trace: Trace,
 }
 

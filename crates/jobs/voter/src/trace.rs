@@ -1,10 +1,10 @@
-//! How a load went that adapts itself, in memory that does not grow with its length.
+//! The way a load went that adapts itself, in memory that does not grow with its length.
 
 use super::tune::TuneGoal;
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_record::voter::{TunePoint, TuneResult};
 
-/// The shortest stretch that is told apart, ns.
+/// The shortest stretch that is distinguished, ns.
 pub(super) const WINDOW_NS: u64 = 100 * MILLISECOND_NS;
 /// Stretches that are kept; when there would be more, two become one.
 const STRETCHES_MAX: usize = 1200;
@@ -14,7 +14,7 @@ const STRETCHES_MAX: usize = 1200;
 struct Stretch {
     calls: u64,
     late: u64,
-    /// Allowed under way at its end.
+    /// Allowed in flight at its end.
     allowed: u32,
     /// Shards that had gone back at least once.
     settled: u32,
@@ -60,7 +60,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Counts a call that ended at `now_ns`, while so many were allowed; `settled` says whether the shard has gone
+    /// Counts a call that ended at `now_ns`, while this many were allowed; `settled` says whether the shard has gone
     /// back at least once.
     pub fn ended(&mut self, now_ns: u64, late: bool, allowed: u32, settled: bool) {
         let stretch = self.stretch(now_ns);
@@ -144,8 +144,8 @@ impl Trace {
         self.stretches.iter().fold((0, 0), add)
     }
 
-    /// What the load came to: the median over whole stretches in which every shard had settled and the limit held. Before
-    /// the first retreat nobody knows how far it would have gone; where there was none, the later half counts, since
+    /// Result of the load: the median over whole stretches in which every shard had settled and the limit held. Before
+    /// the first retreat no one knows how far it would have gone; where there was none, the later half counts, since
     /// the load grew as far as it was allowed to.
     #[must_use]
     pub fn result(&self, goal: &TuneGoal) -> TuneResult {

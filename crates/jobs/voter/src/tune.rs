@@ -1,11 +1,11 @@
-//! How many calls may be under way so that their times keep a limit: more while it is kept, fewer when it is not.
+//! Number of calls that may be in flight so that their times keep a limit: more while it is kept, fewer when it is not.
 //!
 //! The rule comes from that of VoltDB's clients up to version 5, which looked at the mean of the last five and of the last
 //! 25 windows of 100 ms: while both are below the limit, a tenth more (at least five); when both are above it, a tenth
 //! less; when only the recent ones are, one less; when only they are not, one more. Here a window is late when more calls
 //! than the percentile allows came after the limit, and windows are added up by their calls, so that nothing is averaged.
 //! A tenth less is due as soon as the recent windows are late and the last one alone is too: with the tail of a
-//! distribution it is soon far too late. What was seen before such a retreat says nothing of the load after it, and is
+//! distribution it is soon far too late. Values from before such a retreat say nothing of the load after it, and is
 //! forgotten; and where the limit lies is known by then, so that from then on it is only a hundredth more.
 
 use super::trace::WINDOW_NS;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Calls allowed under way at the beginning, all shards together.
+/// Calls allowed in flight at the beginning, all shards together.
 const START: u32 = 20;
 /// Windows that are remembered.
 const MEDIUM: usize = 25;
@@ -25,20 +25,20 @@ const RECENT: usize = 5;
 const STEP_SHARE: f64 = 0.1;
 /// and after the first step back, this part upwards,
 const CLIMB_SHARE: f64 = 0.01;
-/// and at least so many, all shards together.
+/// and at least this many, all shards together.
 const STEP_MIN: u32 = 5;
-/// A window is extended until it holds so many calls that could come late,
+/// A window is extended until it holds enough calls that could come late,
 const LATE_LEAST: f64 = 4.0;
 /// but not beyond this, ns.
 const WINDOW_MAX_NS: u64 = SECOND_NS;
 
-/// Whose time is held against the limit.
+/// Latency that is compared with the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TunedLatency {
     /// Ours: from the intended start to the last byte.
     #[default]
     Client,
-    /// What the server reports with its replies, in whole milliseconds.
+    /// Time that the server reports with its replies, in whole milliseconds.
     Server,
 }
 
@@ -60,7 +60,7 @@ pub struct TuneGoal {
     pub quantile: f64,
     /// The time, ns.
     pub limit_ns: u64,
-    /// Whose time.
+    /// Latency that is compared with the limit.
     pub latency: TunedLatency,
     text: String,
 }
@@ -73,7 +73,7 @@ pub enum TuneGoalError {
     Limit(#[from] SloError),
     /// It is not about a percentile.
     #[error(
-        "'{0}' cannot be tuned to; write a percentile below p100 and its limit, for example p99=10ms"
+        "'{0}' is not a tuning limit; write a percentile below p100 and its limit, for example p99=10ms"
     )]
     Percentile(String),
 }
@@ -95,7 +95,7 @@ impl FromStr for TuneGoal {
 }
 
 impl TuneGoal {
-    /// The same for the time of somebody else.
+    /// The same for the time of another client.
     #[must_use]
     pub fn of(mut self, latency: TunedLatency) -> Self {
         self.latency = latency;
@@ -108,7 +108,7 @@ impl TuneGoal {
         &self.text
     }
 
-    /// Whether so many late calls of so many keep it.
+    /// Returns true if this many late calls of this many keep it.
     #[must_use]
     pub fn is_held(&self, late: u64, calls: u64) -> bool {
         late as f64 <= (1.0 - self.quantile) * calls as f64 + 1e-9
@@ -121,7 +121,7 @@ struct WindowOfCalls {
     late: u64,
 }
 
-/// How many calls one shard may have under way.
+/// Number of calls that one shard may have in flight.
 #[derive(Clone, Debug)]
 pub struct Tuner {
     goal: TuneGoal,
@@ -133,7 +133,7 @@ pub struct Tuner {
     past: VecDeque<WindowOfCalls>,
     current: WindowOfCalls,
     from_ns: u64,
-    /// Whether all that is allowed was ever under way in the window: otherwise the number made no difference.
+    /// True if all that is allowed was ever in flight in the window: otherwise the number made no difference.
     was_full: bool,
     retreats: u64,
     /// True if the number stays what it is.
@@ -141,7 +141,7 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// One of so many shards that together have at most `max` calls under way.
+    /// One of several shards that together have at most `max` calls in flight.
     #[must_use]
     pub fn new(goal: TuneGoal, max: u32, shards: u32) -> Self {
         let share = |all: u32| (f64::from(all) / f64::from(shards.max(1))).max(1.0);
@@ -161,7 +161,7 @@ impl Tuner {
         }
     }
 
-    /// The same with a number that stays: so many of all `shards` shards, of which this is `shard`.
+    /// The same with a number that stays: this many of all `shards` shards, of which this is `shard`.
     #[must_use]
     pub fn held(mut self, under_way: u32, shard: u32, shards: u32) -> Self {
         let shards = shards.max(1);
@@ -170,13 +170,13 @@ impl Tuner {
         self
     }
 
-    /// How many calls may be under way now, at least 1.
+    /// Number of calls that may be in flight now, at least 1.
     #[must_use]
     pub fn allowed(&self) -> u32 {
         self.allowed as u32
     }
 
-    /// How often it has gone back.
+    /// Number of times that it has gone back.
     #[must_use]
     pub fn retreats(&self) -> u64 {
         self.retreats
@@ -188,7 +188,7 @@ impl Tuner {
         &self.goal
     }
 
-    /// All that is allowed is under way, and somebody waits.
+    /// All that is allowed is in flight, and the user waits.
     pub fn full(&mut self) {
         self.was_full = true;
     }
@@ -239,7 +239,7 @@ impl Tuner {
         }
     }
 
-    /// Whether the last `windows` windows together missed the limit.
+    /// Returns true if the last `windows` windows together missed the limit.
     fn is_late(&self, windows: usize) -> bool {
         let (mut calls, mut late) = (0, 0);
         for window in self.past.iter().rev().take(windows) {

@@ -39,7 +39,7 @@ impl VoltVotes {
     }
 }
 
-/// A call of `Vote`, rendered but for who votes for whom.
+/// A call of `Vote`, rendered except for the telephone and the contestant.
 #[derive(Debug)]
 struct Form {
     blank: Request,
@@ -204,7 +204,7 @@ mod tests {
         let all = told(&columns, &[row("B", 2, 9), row("A", 1, 3)]).unwrap();
         let read: Vec<_> = all.iter().map(|c| (c.name.as_str(), c.number, c.votes)).collect();
         assert_eq!(read, [("B", 2, 9), ("A", 1, 3)]);
-        assert_eq!(told(&columns, &[]), Some(Vec::new()), "nobody has voted yet");
+        assert_eq!(told(&columns, &[]), Some(Vec::new()), "no votes yet");
         assert_eq!(told(&columns, &[row("A", 1, -3)]), None);
         let other = [("NAME", Kind::String), columns[1], columns[2]];
         assert_eq!(told(&other, &[row("A", 1, 3)]), None);

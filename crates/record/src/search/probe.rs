@@ -1,8 +1,8 @@
-//! What became of words planted at known distances.
+//! Fate of words planted at known distances.
 
 use serde::{Deserialize, Serialize};
 
-/// What an engine makes of an edit distance: words planted at known distances, and which came back.
+/// Probe of an edit distance: words planted at known distances, and those that the engine found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probe {
@@ -10,15 +10,15 @@ pub struct Probe {
     pub engine: String,
     /// One entry a distance asked.
     pub asked: Vec<ProbeAnswer>,
-    /// Whether two neighbouring letters that change places are one edit (Damerau) and not two.
+    /// True if two neighbouring letters that change places are one edit (Damerau) and not two.
     pub swap_is_one: Option<bool>,
-    /// Whether the word was found inside a longer one.
+    /// True if the word was found inside a longer one.
     pub inside: Option<bool>,
-    /// Why nothing could be learnt, if so.
+    /// Reason why nothing could be learnt, if so.
     pub trouble: Option<String>,
 }
 
-/// What came back for one distance.
+/// Words found for one distance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeAnswer {
@@ -49,7 +49,7 @@ impl Probe {
         answer.refused.as_deref()
     }
 
-    /// What a cell of this distance is marked with.
+    /// Mark of a cell with this distance.
     #[must_use]
     pub fn mark(&self, distance: u8) -> Option<String> {
         if let Some(reached) = self.clamped_to(distance) {

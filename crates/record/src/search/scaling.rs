@@ -1,4 +1,4 @@
-//! How the rate of a column grows with its users.
+//! The way the rate of a column grows with its users.
 
 use super::Cell;
 
@@ -12,14 +12,14 @@ pub struct Scaling {
     pub knee_users: Option<f64>,
     /// The highest rate, per second.
     pub highest_per_s: Option<f64>,
-    /// Whether the highest rate of all is at the most users that have one, so that there may be more.
+    /// True if the highest rate of all is at the most users that have one, so that there may be more.
     pub still_growing: bool,
 }
 
 /// A rate that is no more than this above an earlier one has not grown.
 const GROWTH: f64 = 1.05;
 
-/// How a column's rate grows with its users. `cells` are those of one column, fewest users first.
+/// The way a column's rate grows with its users. `cells` are those of one column, fewest users first.
 #[must_use]
 pub fn scaling(cells: &[&Cell]) -> Scaling {
     let rates: Vec<(u32, f64)> = cells

@@ -18,11 +18,11 @@ pub struct SearchComparison {
     pub columns: Vec<[Option<String>; 2]>,
     /// The rows of all tables.
     pub rows: Vec<Row>,
-    /// How columns grow with users.
+    /// The way columns grow with users.
     pub growth: Vec<Growth>,
     /// Cells that are in both matrices.
     pub ratios: Vec<Ratio>,
-    /// What one was asked otherwise than the other, a short sentence each: their numbers differ by that too.
+    /// Differences between the settings of the two, a short sentence each: their numbers differ by that too.
     pub differences: Vec<String>,
 }
 
@@ -41,13 +41,13 @@ pub struct Row {
     pub users: u32,
     /// A rate a column; none where it was withheld or not measured.
     pub ok_per_s: Vec<Option<f64>>,
-    /// Which of them were withheld.
+    /// Flags of withheld cells.
     pub withheld: Vec<bool>,
-    /// What a reader must know beside each number.
+    /// Marks beside each number.
     pub marks: Vec<Vec<String>>,
 }
 
-/// How a column grows.
+/// The way a column grows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Growth {
     /// `A` or `B`.
@@ -64,7 +64,7 @@ pub struct Growth {
     pub speedup: Option<(u32, f64)>,
     /// The knee, users.
     pub knee_users: Option<f64>,
-    /// Whether the highest rate is at the most users, so that the knee may lie beyond.
+    /// True if the highest rate is at the most users, so that the knee may lie beyond.
     pub still_growing: bool,
 }
 
@@ -87,19 +87,19 @@ pub struct Ratio {
     pub b_per_s: f64,
     /// B over A.
     pub ratio: f64,
-    /// Whether the intervals of both lie apart; none where one has none.
+    /// True if the intervals of both lie apart; none where one has none.
     pub apart: Option<bool>,
-    /// What a reader must know beside A's number and B's.
+    /// Marks beside A's number and B's.
     pub marks: [Vec<String>; 2],
 }
 
-/// What of a matrix's scenario its numbers depend on, beside what their own rows and columns say.
+/// Settings of a matrix on which its numbers depend, besides those of their rows and columns.
 const ASKED: [&str; 14] = [
     "corpus", "seed", "order", "duration", "warmup", "passes", "timeout", "think", "pace",
     "profile", "rows", "checks", "hits", "queries",
 ];
 
-/// What B was asked otherwise than A, by their scenarios; nothing where one of them was not measured here.
+/// Differences between the settings of A and B; nothing where one of them was not measured here.
 pub(super) fn differences(a: &Value, b: &Value) -> Vec<String> {
     let measured = |scenario: &Value| scenario.get("queries").is_some();
     if !measured(a) || !measured(b) {
@@ -114,7 +114,7 @@ pub(super) fn differences(a: &Value, b: &Value) -> Vec<String> {
         let of = |scenario: &Value| scenario.get(*name).cloned().unwrap_or_default();
         let (a, b) = (of(a), of(b));
         (a != b).then(|| match *name {
-            "queries" => "the queries are others".to_owned(),
+            "queries" => "the queries differ".to_owned(),
             name => format!("{name} {} and {}", shown(&a), shown(&b)),
         })
     };
@@ -187,7 +187,7 @@ fn ratio(a: &Cell, b: &Cell) -> Option<Ratio> {
     })
 }
 
-/// What stands below a table, and is pointed to from its cells.
+/// Notes below a table, with references from its cells.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -281,7 +281,7 @@ impl SearchComparison {
         let mut text = String::new();
         if !self.differences.is_empty() {
             let told = printable(&self.differences.join("; "));
-            text += &format!("A and B were not asked the same: {told}\n\n");
+            text += &format!("A and B were measured with different settings: {told}\n\n");
         }
         let mut groups: Vec<(u8, u32)> = Vec::new();
         for row in &self.rows {
@@ -335,7 +335,7 @@ impl SearchComparison {
 
     fn ratio_lines(&self) -> String {
         if self.ratios.is_empty() {
-            return "No cell is in both: other engines, sizes, distances, shards or users.\n"
+            return "The two records have no cell in common: engines, sizes, distances, shards or users differ.\n"
                 .to_owned();
         }
         let mut text = String::from("The same cells in both, B over A\n");
@@ -392,7 +392,7 @@ mod tests {
             text.contains("B  index, 64MB: X(5)/X(1) = 3.00, knee at 3.0 users; still growing"),
             "{text}"
         );
-        assert!(text.contains("No cell is in both"), "{text}");
+        assert!(text.contains("no cell in common"), "{text}");
     }
 
     #[test]
@@ -405,13 +405,12 @@ mod tests {
         let own = scenario("block", "a");
         assert!(differences(&own, &own).is_empty());
         let other = differences(&own, &scenario("shuffle", "b"));
-        assert_eq!(other, ["order block and shuffle", "the queries are others"]);
+        assert_eq!(other, ["order block and shuffle", "the queries differ"]);
         let printed = serde_json::json!({ "import": "old.md" });
         assert!(differences(&printed, &own).is_empty(), "of a printed table nothing is known");
         let sizes = matrix("index", "1MB | 2MB", "| 1 | 10 | 5 |");
         let both = SearchComparison { differences: other, ..compare(&sizes, &sizes) };
-        let told =
-            "A and B were not asked the same: order block and shuffle; the queries are others\n";
+        let told = "A and B were measured with different settings: order block and shuffle; the queries differ\n";
         assert!(both.render().starts_with(told), "{}", both.render());
     }
 

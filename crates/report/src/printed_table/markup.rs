@@ -1,4 +1,4 @@
-//! What markdown puts around texts and numbers.
+//! Markup around texts and numbers in Markdown.
 
 /// A text without the emphasis or the link that is all around it.
 pub fn plain(text: &str) -> &str {
@@ -26,7 +26,7 @@ pub fn without_markup(text: &str) -> String {
     left.replace(['*', '`'], "")
 }
 
-/// Whether a cell was withheld: a hyphen, or one of the dashes that editors make of it.
+/// Returns true if a cell was withheld: a hyphen, or one of the dashes that editors make of it.
 pub fn is_dash(text: &str) -> bool {
     matches!(text, "-" | "\u{2013}" | "\u{2014}" | "\u{2212}")
 }
@@ -40,10 +40,10 @@ pub fn thousands(text: &str) -> Option<String> {
     (whole && groups.iter().all(digits)).then(|| groups.concat())
 }
 
-/// A number as people print it; none where it is no number.
+/// A number as people print it; none where it is not a number.
 ///
 /// # Errors
-/// A comma that may part thousands or be a decimal point.
+/// A comma that may separate thousands or be a decimal point.
 pub fn number(text: &str) -> Result<Option<f64>, String> {
     let (whole, decimals) = match text.split_once('.') {
         Some((whole, decimals)) => (whole, format!(".{decimals}")),
@@ -53,7 +53,7 @@ pub fn number(text: &str) -> Result<Option<f64>, String> {
     let digits = |group: &&str| group.bytes().all(|byte| byte.is_ascii_digit());
     if decimals.is_empty() && groups.len() == 2 && groups.iter().all(digits) {
         return Err(format!(
-            "the comma in '{text}' may part thousands or be a decimal point; write it without a comma"
+            "the comma in '{text}' may separate thousands or be a decimal point; write it without a comma"
         ));
     }
     match groups.len() {

@@ -28,7 +28,7 @@ impl Range {
     }
 }
 
-/// How far a bound may be off before it counts as wrong: what the truth itself is not sure of.
+/// Tolerance of a bound: what the truth itself is not sure of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     /// Share of the truth.
@@ -50,9 +50,9 @@ pub struct Reported {
     pub ok: u64,
     /// The figures.
     pub figures: Four<f64>,
-    /// Where the run says that they lie; `None` where the record has no bounds at all.
+    /// Range that the run reports; `None` if the record has no bounds.
     pub bounds: Option<Four<Range>>,
-    /// Whether the ledger balances.
+    /// True if the ledger balances.
     pub balances: bool,
     /// Limits that were judged: name, and whether it held.
     pub limits: Vec<(String, bool)>,
@@ -86,7 +86,7 @@ impl Reported {
 pub struct Truth {
     /// The figures of an ideal generator; `None` where nothing can be said.
     pub figures: Four<Option<Range>>,
-    /// Whether nothing but the target was wrong: then the verdict must be valid.
+    /// True if nothing but the target was wrong: then the verdict must be valid.
     pub healthy: bool,
     /// The kinds of which the verdict must be one; empty: any.
     pub kinds: &'static [&'static str],
@@ -103,7 +103,7 @@ pub struct Finding {
     pub said: String,
     /// Valid, and a figure is further off than its own bound: which, and by how much.
     pub wrong: Option<String>,
-    /// Whether it is not valid on a healthy machine.
+    /// True if it is not valid on a healthy machine.
     pub false_alarm: bool,
     /// Everything else that is not as it must be.
     pub defects: Vec<String>,

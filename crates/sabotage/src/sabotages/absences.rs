@@ -4,7 +4,7 @@ use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::rng::Rng;
 use plimsoll_engine::sim::thread::{Absence, Thread, Why};
 
-/// How long a thread runs before the next one of equal weight has its turn, ns: the scheduler's base slice.
+/// Time that a thread runs before the next one of equal weight has its turn, ns: the scheduler's base slice.
 const SLICE_NS: u64 = 3 * MILLISECOND_NS;
 
 /// A part of the time from `start_ns` to `over_ns`, as (from, to): all of it, or some of what lies before `end_ns`.

@@ -1,4 +1,4 @@
-//! Which core a thread runs on, and neighbours that take it.
+//! Core that a thread runs on, and neighbours that take it.
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::Arc;

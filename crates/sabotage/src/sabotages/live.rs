@@ -16,7 +16,7 @@ use std::time::Duration;
 pub enum Live {
     /// Stopped for the first time, every second time, again and again.
     Pulses {
-        /// How long it is stopped.
+        /// Time that it is stopped.
         stopped: Duration,
         /// From one stop to the next.
         every: Duration,
@@ -29,7 +29,7 @@ pub enum Live {
     Interrupt(Duration),
     /// The file system of its run record is frozen for the first time, every second time.
     FrozenDisk {
-        /// How long it is frozen.
+        /// Time that it is frozen.
         frozen: Duration,
         /// From one freeze to the next.
         every: Duration,
@@ -222,7 +222,7 @@ impl Drop for Quota {
 
 /// A file system of its own; unmounted when dropped.
 pub struct Mounted {
-    /// Where it is mounted.
+    /// Mount point.
     pub at: PathBuf,
 }
 

@@ -29,7 +29,7 @@ pub enum Before {
     Written(u64),
 }
 
-/// Where the truth comes from.
+/// Source of the truth.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Arithmetic.
@@ -57,7 +57,7 @@ pub struct Case {
     pub live: Vec<Live>,
     /// The source of the truth.
     pub source: Source,
-    /// Whether nothing but the target is wrong.
+    /// True if nothing but the target is wrong.
     pub healthy: bool,
     /// The kinds of which the verdict must be one; empty: any.
     pub kinds: &'static [&'static str],

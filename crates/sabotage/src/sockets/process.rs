@@ -15,7 +15,7 @@ pub struct Process {
     child: Child,
 }
 
-/// How often an end is looked for.
+/// Interval at which an end is looked for.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Process {

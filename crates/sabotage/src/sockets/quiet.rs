@@ -1,4 +1,5 @@
-//! Whether other programs used the machine: then neither the target's truth nor the machine's health is known.
+//! Check that other programs did not use the machine: then neither the target's truth nor the machine's health is
+//! known.
 
 use plimsoll_core::clock::now_ns;
 

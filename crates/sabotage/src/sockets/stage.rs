@@ -19,12 +19,12 @@ use std::time::Duration;
 
 /// Longest time for preparing a target.
 const PREPARING: Duration = Duration::from_secs(60);
-/// How often a run is done on a machine that others use.
+/// Number of times that a run is done on a machine that others use.
 const TRIES: u32 = 3;
-/// How much longer than it may a run is waited for: then it hangs.
+/// Time beyond its limit for which a run is waited for before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where runs take place.
+/// Place of runs.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The built program.

@@ -11,7 +11,7 @@ pub struct FixedStation {
     pub service_ns: u64,
 }
 
-/// When each request of an open model is due, ns after the start.
+/// Time at which each request of an open model is due, ns after the start.
 ///
 /// # Errors
 /// When the model cannot be run.

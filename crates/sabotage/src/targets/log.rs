@@ -10,7 +10,7 @@ pub struct Exchange {
     pub came_ns: u64,
     /// Its answer was handed over.
     pub answered_ns: u64,
-    /// Whether it was a good answer.
+    /// True if it was a good answer.
     pub ok: bool,
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A running proxy; it ends when dropped.
 pub struct Proxy {
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
     over: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<()>>,

@@ -26,7 +26,7 @@ pub enum Language {
     Postgres,
 }
 
-/// How the server behaves; a count of 0 is never.
+/// The way the server behaves; a count of 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Script {
     /// The protocol.
@@ -45,7 +45,7 @@ pub struct Script {
     pub drop_every: u64,
     /// Every so manieth answer comes `late` later.
     pub late_every: u64,
-    /// How much later.
+    /// Delay.
     pub late: Duration,
     /// A connection is closed after this many replies, without notice.
     pub close_after: u64,
@@ -55,7 +55,7 @@ pub struct Script {
 
 /// A running server; it ends when dropped.
 pub struct Server {
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
     /// Its log.
     pub log: Log,

@@ -8,7 +8,7 @@ use plimsoll_engine::sim::{Act, Acts, Arrival, Peer};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// How long a request is served.
+/// Time that a request is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Always this long, ns.
@@ -34,7 +34,7 @@ pub struct Ills {
     pub last: u64,
 }
 
-/// How a [`Station`] behaves.
+/// The way a [`Station`] behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
     /// Every draw comes from here and from the request.
@@ -45,7 +45,7 @@ pub struct Behaviour {
     pub servers: u32,
     /// The faults.
     pub ills: Ills,
-    /// How late a late answer is, ns.
+    /// Delay of a late answer, ns.
     pub late_ns: u64,
     /// Time from which no request is answered and no connection accepted, ns on the clock.
     pub dies_ns: Option<u64>,
@@ -54,7 +54,7 @@ pub struct Behaviour {
 /// A station with servers and a queue, which speaks HTTP/1.1.
 pub struct Station {
     behaviour: Behaviour,
-    /// When each server is free, ns.
+    /// Time at which each server is free, ns.
     free_ns: Vec<u64>,
     /// Bytes of each connection that are no whole request yet; `None` where nothing is answered any more.
     heads: BTreeMap<u64, Option<Vec<u8>>>,
@@ -81,7 +81,7 @@ impl Station {
         digits.fold(0, |number, digit| number.wrapping_mul(10) + u64::from(digit - b'0'))
     }
 
-    /// When a request that comes now has been served, ns.
+    /// Time at which a request that comes now has been served, ns.
     fn served_ns(&mut self, service_ns: u64, now_ns: u64) -> u64 {
         let Some(first) = self.free_ns.iter_mut().min_by_key(|free_ns| **free_ns) else {
             return now_ns + service_ns;

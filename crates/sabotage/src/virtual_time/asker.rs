@@ -11,7 +11,7 @@ use std::io::Write as _;
 /// The sessions of a scene.
 #[derive(Default)]
 pub struct Asker {
-    /// How many requests each client has asked; in models without clients all are the first one's.
+    /// Number of requests that each client has asked; in models without clients all are the first one's.
     asked: Vec<u64>,
     /// The request of the user that is asked for next.
     of_user: Option<u64>,

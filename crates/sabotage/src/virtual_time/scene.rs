@@ -31,11 +31,11 @@ pub const START_NS: u64 = SECOND_NS + MILLISECOND_NS;
 /// A run with one thing wrong, or none.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Where everything was drawn from.
+    /// Seed of all draws.
     pub seed: u64,
-    /// Which line of the table it belongs to.
+    /// Line of the table to which it belongs.
     pub kind: &'static str,
-    /// Whether nothing but the target is wrong.
+    /// True if nothing but the target is wrong.
     pub healthy: bool,
     /// The kinds of which the verdict must be one; empty: any.
     pub kinds: &'static [&'static str],
@@ -55,7 +55,7 @@ pub struct Scene {
     pub asked: Option<u32>,
     /// Number of connections at which no request ever waits for one.
     pub enough: u32,
-    /// Whether all connections that can be needed exist from the start.
+    /// True if all connections that can be needed exist from the start.
     pub is_ideal: bool,
     /// The thread of the generator.
     pub thread: Thread,
@@ -71,7 +71,7 @@ pub struct Ended {
     pub totals: Interval,
     /// The shard's own end.
     pub end: ShardEnd,
-    /// When everything was over, ns on the clock.
+    /// Time at which everything was over, ns on the clock.
     pub over_ns: u64,
 }
 
@@ -284,7 +284,7 @@ impl Scene {
         Truth { figures, healthy, kinds: self.kinds, limits: Vec::new() }
     }
 
-    /// How limits far from both sides of the truth are judged in a run: half and twice the ideal generator's own figures.
+    /// The way limits far from both sides of the truth are judged in a run: half and twice the ideal generator's own figures.
     #[must_use]
     pub fn limits(&self, ended: &Ended, ideal: &Ended) -> Vec<(String, bool)> {
         let judged = Judged::of(&ideal.totals, self.timeout_ns);
@@ -316,7 +316,7 @@ impl Scene {
         Tolerance { share: 0.01, time_ms, rate_per_s: at_the_edges / seconds }
     }
 
-    /// When the run must be over at the latest, ns on the clock: its length, a timeout and 2 s.
+    /// Time at which the run must be over at the latest, ns on the clock: its length, a timeout and 2 s.
     #[must_use]
     pub const fn over_by_ns(&self) -> u64 {
         START_NS + self.duration_ns + self.timeout_ns + 2 * SECOND_NS

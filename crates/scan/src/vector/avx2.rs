@@ -8,7 +8,7 @@ use super::{AHEAD_BYTES, Vector};
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(__m256i);
 
-/// Whether the processor has AVX2, and the small extensions that came with it.
+/// Returns true if the processor has AVX2, and the small extensions that came with it.
 pub(crate) fn available() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")

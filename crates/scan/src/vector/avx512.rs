@@ -8,7 +8,7 @@ use super::{AHEAD_BYTES, Vector};
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512i);
 
-/// Whether the processor has every extension used here.
+/// Returns true if the processor has every extension used here.
 pub(crate) fn available() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")

@@ -26,7 +26,7 @@ pub(crate) const AHEAD_BYTES: usize = 512;
 /// Every function may use the instructions its implementation is named for: a caller makes sure that the
 /// processor has them. `planes` reads [`BLOCK`] bytes at each of its addresses.
 pub(crate) unsafe trait Vector: Copy {
-    /// How many lanes there are: at most 8.
+    /// Number of lanes: at most 8.
     const LANES: usize;
 
     /// The same word in every lane.
@@ -37,7 +37,7 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn or(self, other: Self) -> Self;
     unsafe fn xor(self, other: Self) -> Self;
     unsafe fn add(self, other: Self) -> Self;
-    /// Whether any bit of any lane is set.
+    /// Returns true if any bit of any lane is set.
     unsafe fn any(self) -> bool;
     /// The uppermost bit of each lane as a number.
     unsafe fn top(self) -> Self;
@@ -48,7 +48,7 @@ pub(crate) unsafe trait Vector: Copy {
     /// The eight bit planes of the 64 bytes at each address: bit `i` of lane `l` of plane `b` is bit `b` of
     /// byte `i` at `addresses[l]`.
     unsafe fn planes(addresses: &[*const u8]) -> [Self; 8];
-    /// How many bits are set in each byte.
+    /// Number of bits that are set in each byte.
     unsafe fn count_bytes(self) -> Self;
     /// Sum and difference of bytes, without carries between them.
     unsafe fn add_bytes(self, other: Self) -> Self;

@@ -59,7 +59,7 @@ impl Filter {
         Ok(Self { selection, now_s })
     }
 
-    /// Whether every document passes.
+    /// Returns true if every document passes.
     pub fn passes_all(&self) -> bool {
         self.selection == Selection::everything()
     }
@@ -69,7 +69,7 @@ impl Filter {
         self.selection.pinned().map(|pin| pin.location())
     }
 
-    /// Whether a document passes. Of one that was removed nothing but the id is left.
+    /// Returns true if a document passes. Of one that was removed nothing but the id is left.
     ///
     /// # Errors
     /// When the selection divides by zero for this document.

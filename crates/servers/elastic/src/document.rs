@@ -86,7 +86,7 @@ struct Reader<'m> {
     read: Read,
     /// Of the object that is being read.
     path: String,
-    /// Why the reading was broken off.
+    /// Reason why the reading was broken off.
     error: Option<ElasticError>,
     /// Text fields that are known to have a value.
     named: Vec<usize>,

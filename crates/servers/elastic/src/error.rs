@@ -13,7 +13,7 @@ pub(crate) enum Step {
     Item(usize),
 }
 
-/// Where a value stands in a request: the way to it, from the inside out.
+/// Path of a value in a request, from the inside out.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     parent: Option<&'a At<'a>>,
@@ -52,7 +52,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// How an error shows what it is about.
+/// The way an error shows what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     /// Line and column are members of their own.
@@ -204,7 +204,7 @@ impl ElasticError {
         if self.of_shards && self.root.is_none() { self.all_shards_failed(index) } else { self }
     }
 
-    /// Whether shards have said it.
+    /// Returns true if shards have said it.
     pub(crate) fn is_of_shards(&self) -> bool {
         self.root.as_ref().is_some_and(|root| root.of_shards)
             || self.kind == "search_phase_execution_exception"
@@ -301,14 +301,14 @@ impl ElasticError {
     }
 }
 
-/// Where the name of the value begins that begins here.
+/// Beginning of the name of the value that begins at `value`.
 fn name(body: &[u8], value: usize) -> usize {
     let quotes = |before: &[u8]| before.iter().rposition(|byte| *byte == b'"');
     let end = quotes(&body[..value]).unwrap_or(value);
     quotes(&body[..end]).unwrap_or(value)
 }
 
-/// Where a value begins in a JSON text.
+/// Beginning of a value in a JSON text.
 fn offset(body: &[u8], path: &[Step]) -> Option<usize> {
     let text = std::str::from_utf8(body).ok()?;
     let mut value: &RawValue = serde_json::from_str(text).ok()?;

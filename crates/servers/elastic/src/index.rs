@@ -18,7 +18,7 @@ use std::time::Duration;
 use tantivy::TantivyDocument;
 
 const META: &str = "index.json";
-/// How often a document may be read again because fields came to the mapping.
+/// Number of times that a document may be read again because fields came to the mapping.
 const MAX_READS: usize = 4;
 
 /// State that requests and shards of an index share.
@@ -49,7 +49,7 @@ impl State {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).refresh
     }
 
-    /// Whether the index is refreshed only after a search.
+    /// Returns true if the index is refreshed only after a search.
     pub(crate) fn refreshes_when_looked_at(&self) -> bool {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).refreshes_when_looked_at
     }
@@ -144,11 +144,11 @@ pub(crate) struct Index {
     pub(crate) shards: Vec<Arc<Shard>>,
 }
 
-/// How new indices keep what they are given.
+/// The way new indices keep what they are given.
 #[derive(Clone, Debug)]
 pub(crate) struct Defaults {
     pub(crate) durability: Durability,
-    /// Where scans of the text wait, if the server does them.
+    /// Queue of scans of the text, if the server does them.
     pub(crate) scans: Option<Arc<ScanQueue>>,
 }
 

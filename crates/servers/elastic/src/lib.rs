@@ -51,7 +51,7 @@ const VERSION: &str = "7.10.2";
 pub struct ElasticConfig {
     /// The folder that holds the indices in a folder `elastic`; made when it is missing, kept across restarts.
     pub data_dir: PathBuf,
-    /// When a write is acknowledged.
+    /// Time of acknowledgement of a write.
     pub durability: Durability,
     /// Search for approximate words.
     pub fuzzy: FuzzyMode,
@@ -78,7 +78,7 @@ impl ElasticConfig {
     }
 }
 
-/// Why the server could not start or go on.
+/// Reason why the server could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The data cannot be opened.

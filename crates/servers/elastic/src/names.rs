@@ -35,7 +35,7 @@ pub(crate) fn check(name: &str) -> Result<(), ElasticError> {
     Ok(())
 }
 
-/// Whether a name matches a pattern in which `*` is anything.
+/// Returns true if a name matches a pattern in which `*` is anything.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(head) else { return false };

@@ -1,4 +1,4 @@
-//! Which shard a document is on: Elasticsearch's own rule, so that both put it on the same one.
+//! Shard that a document is on: Elasticsearch's own rule, so that both put it on the same one.
 
 use murmurhash32::murmurhash3_with_seed;
 

@@ -26,7 +26,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// How long a connection may stay silent before it is closed.
+/// Longest time that a connection may stay silent before it is closed.
 const IDLE: Duration = Duration::from_secs(300);
 /// Time for requests in flight when the server stops.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -208,7 +208,7 @@ async fn answer(port: &Arc<Port>, served: &Served, request: Request<Incoming>) -
     reply
 }
 
-/// Whether a method only reads.
+/// Returns true if a method only reads.
 #[must_use]
 pub fn reads(method: &Method) -> bool {
     method == Method::GET || method == Method::HEAD

@@ -19,7 +19,7 @@ const MIN_ROOM_BYTES: usize = 1024;
 /// The longest stored block.
 const MAX_STORED_BYTES: usize = 0xffff;
 
-/// Whether the client takes gzip.
+/// Returns true if the client takes gzip.
 pub fn accepted(headers: &HeaderMap) -> bool {
     headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
         value.to_str().unwrap_or("").split(',').any(|coding| {
@@ -107,7 +107,7 @@ impl Joiner {
         Self { crc: gzip.then(Crc::new) }
     }
 
-    /// Whether pieces must come packed.
+    /// Returns true if pieces must come packed.
     pub fn packs(&self) -> bool {
         self.crc.is_some()
     }

@@ -42,15 +42,15 @@ use std::time::Duration;
 /// Grace period of tasks after the connections were closed.
 const RUNTIME_STOP: Duration = Duration::from_millis(100);
 
-/// When a write is acknowledged, and so what a crash can take.
+/// Time of acknowledgement of a write, and so the loss that a crash can cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
     /// After its commit is on the disk: acknowledged writes survive everything.
     #[default]
     Sync,
-    /// When it can be read; on the disk at most 100 ms and one commit later.
+    /// Once it can be read; on the disk at most 100 ms and one commit later.
     Async,
-    /// When it can be read; on the disk when the server stops, or every ten seconds.
+    /// Once it can be read; on the disk when the server stops, or every ten seconds.
     None,
 }
 
@@ -85,7 +85,7 @@ impl Default for FrontConfig {
     }
 }
 
-/// Why a server could not open its data.
+/// Reason why a server could not open its data.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The data folder cannot be used.
@@ -134,7 +134,7 @@ pub struct Call<'a> {
     pub query: &'a str,
     /// Its header fields.
     pub headers: &'a HeaderMap,
-    /// When its head had arrived.
+    /// Time at which its head had arrived.
     pub start_ns: u64,
     /// Its body, unread.
     pub body: &'a mut Body,

@@ -96,7 +96,7 @@ impl Metrics {
         metrics.sum_us.fetch_add(us, Ordering::Relaxed);
     }
 
-    /// How many requests of every kind were answered.
+    /// Number of answered requests of every kind.
     pub fn requests(&self) -> u64 {
         let counters = self.kinds.iter().flat_map(|kind| &kind.by_status);
         counters.map(|counter| counter.load(Ordering::Relaxed)).sum()

@@ -71,12 +71,12 @@ impl Pool {
         Ok(())
     }
 
-    /// How many jobs may wait.
+    /// Number of jobs that may wait.
     pub fn limit(&self) -> usize {
         self.shared.limit
     }
 
-    /// How many jobs wait.
+    /// Number of jobs wait.
     pub fn waiting(&self) -> usize {
         self.shared.lock().jobs.len()
     }

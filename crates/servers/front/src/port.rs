@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
-/// How long the reply to the request to stop has to leave before everything is cut.
+/// Time that the reply to the request to stop has to leave before everything is cut.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// State that the handlers of one port share.

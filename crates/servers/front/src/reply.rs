@@ -78,10 +78,10 @@ impl Body for ReplyBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
-/// Where the pieces of a streamed reply go. Dropped without [`PieceSender::end`], the reply is cut.
+/// Sender of the pieces of a streamed reply. Dropped without [`PieceSender::end`], the reply is cut.
 pub struct PieceSender {
     pieces: mpsc::Sender<Bytes>,
-    /// How long the client may take no piece at all.
+    /// Longest time that the client may take no piece at all.
     patience: Duration,
 }
 

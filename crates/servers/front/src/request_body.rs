@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How long the body of a request may take to arrive.
+/// Longest time that the body of a request may take to arrive.
 const BODY: Duration = Duration::from_secs(60);
 /// Limits of size and time for an unwanted body.
 const MAX_DISCARDED_BYTES: usize = 128 << 20;
@@ -20,7 +20,7 @@ pub const BUDGET_BYTES: usize = 512 << 20;
 /// Steps in which the budget is taken, so that small bodies cost one step.
 const STEP_BYTES: usize = 4096;
 
-/// Why a body was not accepted.
+/// Reason why a body was not accepted.
 pub struct BodyError {
     /// The status to answer with.
     pub status: StatusCode,

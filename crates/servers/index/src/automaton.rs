@@ -46,7 +46,7 @@ struct Long {
 }
 
 impl Long {
-    /// How many edits away another word is, if it is near: the table of distances, as far as it is near its diagonal.
+    /// Number of edits away another word is, if that it is near: the table of distances, as far as it is near its diagonal.
     fn edits(&self, other: &[u8]) -> Option<u8> {
         let other: Vec<char> = std::str::from_utf8(other).ok()?.chars().collect();
         let (own, most) = (&self.letters, self.edits);
@@ -86,7 +86,7 @@ impl Long {
     }
 }
 
-/// Where the automaton is: in the head, behind it, or nowhere.
+/// Position of the automaton: in the head, behind it, or nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Head(usize),
@@ -142,7 +142,7 @@ impl TermAutomaton {
         Some(Self { head: head.as_bytes().to_vec(), tail })
     }
 
-    /// How many edits away a term is that the automaton accepts.
+    /// Number of edits away that a term is that the automaton accepts.
     pub(crate) fn edits(&self, term: &[u8]) -> Option<u8> {
         let rest = term.strip_prefix(self.head.as_slice())?;
         match &self.tail {

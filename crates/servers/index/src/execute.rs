@@ -18,10 +18,10 @@ use tantivy::{
     TantivyError,
 };
 
-/// How many documents pass between two looks at the deadline.
+/// Number of documents between two checks of the deadline.
 const DOCUMENTS_PER_LOOK: u32 = 2048;
 
-/// Why a search gave nothing.
+/// Reason why a search gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
     /// The deadline passed, or the client has left.
@@ -44,9 +44,9 @@ pub struct Hit {
 /// The answer to a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// How many documents match, however many are shown.
+    /// Number of documents match, however many that are shown.
     pub total: u64,
-    /// How many documents the snapshot holds.
+    /// Number of documents that the snapshot holds.
     pub documents: u64,
     /// The hits from `offset`, at most as many as were asked for, best first.
     pub hits: Vec<Hit>,

@@ -20,7 +20,7 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Score, Searcher, TantivyError, Term};
 
-/// How approximate words of Elasticsearch's queries are found.
+/// The way approximate words of Elasticsearch's queries are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FuzzyMode {
     /// As Lucene: at most 2 edits, and the nearest words of the term dictionary only, 50 unless the
@@ -112,7 +112,7 @@ impl fmt::Debug for NearestQuery {
 struct Kept {
     boost: Score,
     term: Reverse<Vec<u8>>,
-    /// How many documents have it, in the segments so far.
+    /// Number of documents that have it, in the segments so far.
     documents: Cell<u64>,
 }
 

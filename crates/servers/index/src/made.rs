@@ -6,7 +6,7 @@ use tantivy::Term;
 use tantivy::query::{ConstScoreQuery, ExistsQuery, Query};
 use tantivy::schema::IndexRecordOption;
 
-/// Why a query does not fit the schema; said to the client as it is.
+/// Reason why a query does not fit the schema; said to the client as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(pub String);

@@ -18,7 +18,7 @@ pub(crate) const MAX_LETTERS: usize = 63;
 /// A word, and how far from it others may be.
 #[derive(Clone, Debug)]
 pub(crate) struct Near {
-    /// Where each character of ASCII is in the word, a bit for each place.
+    /// Positions of each ASCII character in the word, a bit for each place.
     ascii: [u64; 128],
     /// The same of other characters that are in it.
     others: Vec<(u32, u64)>,
@@ -28,7 +28,7 @@ pub(crate) struct Near {
     transpositions: bool,
 }
 
-/// Where a walk is.
+/// Position of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Bit `i` of entry `e`: `i` characters of the word are passed with at most `e` edits.
@@ -121,17 +121,17 @@ impl Near {
         }
     }
 
-    /// Whether a word that goes on from here may be near.
+    /// Returns true if a word that goes on from here may be near.
     pub(crate) fn can_match(&self, place: &Place) -> bool {
         place.passed[self.edits] != 0
     }
 
-    /// Whether a word that ends here is near.
+    /// Returns true if a word that ends here is near.
     pub(crate) fn is_match(&self, place: &Place) -> bool {
         place.lacks == 0 && place.passed[self.edits] >> self.letters & 1 == 1
     }
 
-    /// How many edits away a word is that ends here, if it is near.
+    /// Number of edits away that a word is that ends here, if it is near.
     pub(crate) fn edits_at(&self, place: &Place) -> Option<u8> {
         let behind = |edits: &usize| place.passed[*edits] >> self.letters & 1 == 1;
         (0..=self.edits).find(behind).filter(|_| place.lacks == 0).map(|edits| edits as u8)

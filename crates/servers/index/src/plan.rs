@@ -22,7 +22,7 @@ use tantivy::query::{
 };
 use tantivy::schema::IndexRecordOption;
 
-/// How many fields a search may be ordered by.
+/// Number of fields that a search may be ordered by.
 pub const MAX_ORDER_FIELDS: usize = 4;
 /// The longest text of a fuzzy term, in characters: its automaton grows with it.
 pub(crate) const MAX_FUZZY_CHARS: usize = 100;
@@ -70,7 +70,7 @@ pub struct SortColumn {
     pub by: SortBy,
     /// True if the largest comes first.
     pub descending: bool,
-    /// Where documents without a value go.
+    /// Position of documents without a value.
     pub missing_first: bool,
 }
 

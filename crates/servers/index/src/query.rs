@@ -176,7 +176,7 @@ pub struct AtLeast {
     pub must: Vec<Node>,
     /// Children of which some must match.
     pub should: Vec<Node>,
-    /// How many of `should`; 0 needs a `must`.
+    /// Smallest number of `should` clauses; 0 needs a `must`.
     pub at_least: usize,
 }
 
@@ -236,7 +236,7 @@ pub struct OrderBy {
     pub descending: bool,
 }
 
-/// How hits are valued when no order is asked for.
+/// The way hits are valued when no order is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranking {
     /// BM25 over the text fields.

@@ -64,7 +64,7 @@ const fn classes() -> [Class; 256] {
 pub struct Cuts<'a> {
     text: &'a str,
     at: usize,
-    /// Where the stretch ends that is cut by the rules for any text.
+    /// End of the stretch that is cut by the rules for any text.
     region: usize,
     /// The rest of a word that is too long.
     long: Option<(usize, usize)>,

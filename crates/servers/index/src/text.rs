@@ -1,4 +1,4 @@
-//! How text becomes words, for the index and for queries alike.
+//! The way text becomes words, for the index and for queries alike.
 
 use super::standard::{Cuts, StandardTokenizer, push_lower};
 use tantivy::Index;
@@ -16,7 +16,7 @@ pub const STANDARD: &str = "plimsoll_standard";
 /// The name of the analyzer that keeps a text as it is.
 pub const RAW: &str = "plimsoll_raw";
 
-/// How the text of a field is cut and folded, in the index and in queries.
+/// The way the text of a field is cut and folded, in the index and in queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Analysis {
     /// Runs of letters and digits, lower-cased.

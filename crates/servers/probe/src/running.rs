@@ -105,7 +105,7 @@ impl Probe {
         Reply { status, head, body: String::from_utf8(body).unwrap() }
     }
 
-    /// Whether the peer closes now, having sent nothing more.
+    /// Returns true if the peer closes now, having sent nothing more.
     pub fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0))
     }

@@ -24,7 +24,7 @@ impl Chase {
         Self { next }
     }
 
-    /// How many entries the cycle has.
+    /// Number of entries that the cycle has.
     pub(crate) fn entries(&self) -> u64 {
         self.next.len() as u64
     }

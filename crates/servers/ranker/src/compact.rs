@@ -22,7 +22,7 @@ pub(crate) mod kind {
     pub(crate) const STRUCT: u8 = 12;
 }
 
-/// How deep structures may be nested in what is skipped.
+/// Deepest nesting of skipped structures.
 const DEPTH_MAX: u32 = 32;
 
 /// Bytes that are no value of the compact protocol, or none of the expected type.

@@ -44,7 +44,7 @@ pub struct RankConfig {
     pub subset_nodes: usize,
     /// The wait off the CPU, ns.
     pub wait_ns: u64,
-    /// Whether a worker is held during the wait, as in the original, or freed for another request.
+    /// True if a worker is held during the wait, as in the original, or freed for another request.
     pub wait_holds_worker: bool,
     /// Random letters in memory, of which each request compresses a part, bytes.
     pub text_bytes: usize,
@@ -76,7 +76,7 @@ pub enum RankConfigError {
     /// A number is out of its range.
     #[error("{name} is {value}, but must be between {least} and {most}")]
     Range {
-        /// Which number.
+        /// Name of the number.
         name: &'static str,
         /// Its value.
         value: f64,

@@ -6,7 +6,7 @@ use plimsoll_core::rng::Rng;
 /// One direction of a graph.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// Where the neighbours of each node begin; one more entry than nodes.
+    /// Beginnings of each node's neighbours; one more entry than nodes.
     starts: Vec<u64>,
     /// The neighbours, those of one node in ascending order.
     neighbours: Vec<u32>,
@@ -121,29 +121,29 @@ impl Graph {
         Self { out, into }
     }
 
-    /// How many nodes.
+    /// Number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.out.starts.len() - 1
     }
 
-    /// How many edges.
+    /// Number of edges.
     pub(crate) fn edges(&self) -> usize {
         self.out.neighbours.len()
     }
 
-    /// Where the edges of a node lead.
+    /// Nodes to which the edges of a node lead.
     #[inline]
     pub(crate) fn targets(&self, node: usize) -> &[u32] {
         self.out.of(node)
     }
 
-    /// Where the edges to a node come from.
+    /// Nodes from which the edges to a node come.
     #[inline]
     pub(crate) fn sources(&self, node: usize) -> &[u32] {
         self.into.of(node)
     }
 
-    /// How many edges leave a node.
+    /// Number of edges leave that a node.
     #[inline]
     pub(crate) fn out_degree(&self, node: usize) -> usize {
         self.targets(node).len()

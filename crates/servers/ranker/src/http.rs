@@ -24,7 +24,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 type Reply = Response<Full<Bytes>>;
 
-/// How long the body of a request may take to arrive.
+/// Longest time that the body of a request may take to arrive.
 const BODY: Duration = Duration::from_secs(60);
 /// The most iterations that `/pagerank` makes.
 const ITERATIONS_MAX: u32 = 1_000;
@@ -216,7 +216,7 @@ impl Pages {
 struct RankQuery {
     iterations: u32,
     way: Direction,
-    /// How many of the best nodes; nothing for the scores of all nodes in their order.
+    /// Number of best nodes; nothing for the scores of all nodes in their order.
     top: Option<usize>,
 }
 

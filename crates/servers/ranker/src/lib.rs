@@ -53,16 +53,16 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// How long a connection may stay silent before it is closed.
+/// Longest time that a connection may stay silent before it is closed.
 const IDLE: Duration = Duration::from_secs(300);
 /// Time for requests in flight when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
-/// How long tasks may go on after the connections were closed.
+/// Longest time that tasks may go on after the connections were closed.
 const RUNTIME_STOP: Duration = Duration::from_millis(100);
 /// Connections open at a time; further ones wait to be accepted.
 const CONNECTIONS_MAX: u32 = 10_000;
 
-/// Why the server could not start or go on.
+/// Reason why the server could not start or go on.
 #[derive(Debug, Error)]
 pub enum RankError {
     /// The configuration is out of its range.

@@ -39,7 +39,7 @@ pub(crate) struct Spent {
 /// The stages of one request.
 pub(crate) type StageTimes = [Spent; STAGES.len()];
 
-/// Why bytes were not understood.
+/// Reason why bytes were not understood.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bad {
     /// The first byte begins neither a frame nor an HTTP request.

@@ -6,8 +6,7 @@ use super::graph::Graph;
 /// The share of a node's score that its edges pass on.
 pub(crate) const DAMPING: f64 = 0.85;
 
-/// Which way scores travel in an iteration of the whole graph. The results are the same up to
-/// rounding.
+/// Direction of scores in an iteration of the whole graph. The results are the same up to rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Each node gathers from where its edges come from.
@@ -21,7 +20,7 @@ pub(crate) enum Direction {
 pub(crate) struct Ranks {
     /// One a node; their sum is 1.
     pub(crate) scores: Vec<f64>,
-    /// How many iterations were made.
+    /// Number of iterations that were made.
     pub(crate) iterations: u32,
     /// The sum over all nodes of how much the last iteration changed their score.
     pub(crate) change: f64,
@@ -97,16 +96,16 @@ pub(crate) struct Served {
     base: f32,
 }
 
-/// Which part of the graph a task computes. Places go on at the first node after the last.
+/// Part of the graph that a task computes. Places go on at the first node after the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     /// Nodes whose share is computed, from here.
     pub(crate) share_from: usize,
-    /// How many.
+    /// Their number.
     pub(crate) share_nodes: usize,
     /// Nodes whose score is computed, from here.
     pub(crate) score_from: usize,
-    /// How many.
+    /// Their number.
     pub(crate) score_nodes: usize,
 }
 

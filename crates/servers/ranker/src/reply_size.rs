@@ -1,4 +1,4 @@
-//! How large replies are.
+//! Sizes of replies.
 
 use plimsoll_core::rng::Rng;
 use plimsoll_core::units::{Size, UnitError};

@@ -23,7 +23,7 @@ const PIECE_BYTES: usize = 16_384;
 /// zstd's own default level.
 const ZSTD_LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
 
-/// Why a request ended without a ranking.
+/// Reason why a request ended without a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StageFailed;
 

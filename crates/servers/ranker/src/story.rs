@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Entries of each map and actions of each object.
 const ENTRIES: usize = 5;
-/// How many types of object there are.
+/// Number of types of object.
 const OBJECT_KINDS: u64 = 26;
 /// The text in each object's map.
 const TEXT: &str = "a text of 25 characters .";

@@ -7,12 +7,12 @@
 
 use plimsoll_core::rng::Rng;
 
-/// How many functions there are.
+/// Number of functions.
 pub(crate) const FUNCTIONS: usize = 100_000;
 /// Bytes from one function to the next.
 const STRIDE_BYTES: usize = 16;
 
-/// Whether this machine's instructions are known here.
+/// True if this machine's instructions are known here.
 pub(crate) const IS_SUPPORTED: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 #[cfg(target_arch = "x86_64")]

@@ -48,7 +48,7 @@ impl Moments {
 /// The gaps between arrivals, one after the other over all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct GapSummary {
-    /// How many gaps: one fewer than arrivals.
+    /// Number of gaps: one fewer than arrivals.
     pub count: u64,
     /// Mean gap in microseconds.
     pub mean_us: f64,

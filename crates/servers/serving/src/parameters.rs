@@ -78,7 +78,7 @@ fn flatten(prefix: &str, json: Json, entries: &mut Vec<(String, String)>) {
     entries.push((prefix.to_owned(), value));
 }
 
-/// Whether a truth value is true. Vespa takes `true` in any case, and every other word as no.
+/// Returns true if a truth value is true. Vespa takes `true` in any case, and every other word as no.
 pub fn is_true(text: &str) -> bool {
     text.eq_ignore_ascii_case("true")
 }

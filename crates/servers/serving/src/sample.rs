@@ -7,7 +7,7 @@ use serde::Serialize;
 /// histogram of three digits whose finest step is 1 us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SampleSummary {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// Their mean.
     pub mean_ms: f64,
@@ -39,7 +39,7 @@ impl Sample {
         self.max_ns = self.max_ns.max(value_ns);
     }
 
-    /// How many were recorded.
+    /// The number that were recorded.
     pub fn count(&self) -> u64 {
         self.histogram.count()
     }

@@ -38,7 +38,7 @@ impl Stop {
         let _ = rustix::io::write(&self.inner.wake, &1u64.to_ne_bytes());
     }
 
-    /// Whether a stop was requested.
+    /// Returns true if a stop was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.inner.requested.load(Ordering::Acquire)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How long a client may take nothing at all of what it asked for before its connection is closed.
+/// Longest time that a client may take nothing at all of what it asked for before its connection is closed.
 pub const WRITE: Duration = Duration::from_secs(10);
 
 /// A connection that breaks when its other side takes no byte for a while.
@@ -17,7 +17,7 @@ pub struct WriteLimited<S> {
     limit: Duration,
     /// Runs out at the limit; set again whenever the other side has taken something.
     patience: Pin<Box<Sleep>>,
-    /// Whether a write waits.
+    /// True if a write waits.
     waits: bool,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Benchmark {
     /// Hits and offset asked for, when the request was understood.
     pub(crate) wanted: Option<(usize, usize)>,
     pub(crate) total: u64,
-    /// How many documents were searched, when a search took place.
+    /// Number of documents that were searched, when a search took place.
     pub(crate) documents: Option<u64>,
 }
 

@@ -114,7 +114,7 @@ impl Indexer {
         self.commit()
     }
 
-    /// Where the snapshots for searching come from.
+    /// Reader with the snapshots for searching.
     pub(crate) fn reader(&self) -> IndexReader {
         self.reader.clone()
     }

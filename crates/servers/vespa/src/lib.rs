@@ -64,14 +64,14 @@ use tantivy::IndexReader;
 use tokio::sync::Semaphore;
 use tokio::sync::watch;
 
-/// How many changes may wait for the index before writes wait for it too.
+/// Number of changes that may wait for the index before writes wait for it too.
 const INDEX_QUEUE: usize = 8192;
 /// Largest number of visits at a time.
 const MAX_VISITS: usize = 128;
 /// Writes of operations on selections that may wait besides those of clients.
 const REWRITE_QUEUE: usize = 1024;
 
-/// Where the server keeps its data and how much it may take.
+/// Folder of the server's data, and its limits.
 #[derive(Clone, Debug)]
 pub struct VespaConfig {
     /// The folder of the documents and the index; made when it is missing, kept across restarts.
@@ -84,7 +84,7 @@ pub struct VespaConfig {
     /// The pause between two commits of the index, and so most of the time until a write can be
     /// found. A commit that takes long makes the pause longer: at least twice its time.
     pub refresh_interval: Duration,
-    /// When a write is acknowledged.
+    /// Time of acknowledgement of a write.
     pub durability: Durability,
     /// Document operations that each container hands to the store at a time.
     pub operations_under_way: usize,
@@ -121,7 +121,7 @@ impl VespaConfig {
     }
 }
 
-/// Why the server could not start or go on.
+/// Reason why the server could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum VespaError {
     /// The data cannot be opened.
@@ -169,7 +169,7 @@ struct App {
     lids: Lids,
     /// Threads for searches, and for reads of single documents.
     pools: Pools,
-    /// Where visits scan.
+    /// Pool for the scans of visits.
     scans: Pool,
     /// Room for visits.
     visits: Arc<Semaphore>,
@@ -190,7 +190,7 @@ impl App {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Why the index does not follow the store any more.
+    /// Reason why the index does not follow the store any more.
     fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! How the fields of the document types stand in the text index.
+//! The way the fields of the document types stand in the text index.
 
 use plimsoll_documents::document::Values;
 use plimsoll_documents::schema::{DEFAULT_FIELD, FieldDef, Matching, Schema, Schemas};

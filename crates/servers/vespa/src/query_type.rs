@@ -1,6 +1,6 @@
-//! How free text is understood: the request parameter `type` and the annotation `grammar`.
+//! Meaning of free text: the request parameter `type` and the annotation `grammar`.
 
-/// How the words of a text combine.
+/// The way the words of a text combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Composite {
     And,
@@ -12,7 +12,7 @@ pub(crate) enum Composite {
     ONear,
 }
 
-/// Which signs in a text mean something.
+/// Set of signs with a meaning in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Syntax {
     /// `+a -b "a b" (a b) field:a a*`
@@ -23,7 +23,7 @@ pub(crate) enum Syntax {
     None,
 }
 
-/// How a text is read, and how its words combine.
+/// The way a text is read, and how its words combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueryType {
     pub(crate) composite: Composite,

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) const MAX_HITS: u64 = 400;
 /// The largest offset of the first hit.
 pub(crate) const MAX_OFFSET: u64 = 1000;
-/// How long a search may take when the request does not say.
+/// Longest time that a search may take when the request does not say.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_millis(500);
 /// The longest time that a request may give a search.
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -55,11 +55,11 @@ pub(crate) struct SearchRequest {
 /// The names outside a statement that it can refer to.
 struct RequestScope<'a> {
     parameters: &'a Parameters,
-    /// How the parameter `query` is read.
+    /// The way the parameter `query` is read.
     kind: QueryType,
-    /// How text in a statement is read unless the statement says.
+    /// The way text in a statement is read unless the statement says.
     in_statement: QueryType,
-    /// Whether the statement has read the parameter `query`, and with it its filter.
+    /// True if the statement has read the parameter `query`, and with it its filter.
     read_query: Cell<bool>,
     schemas: &'a Schemas,
 }

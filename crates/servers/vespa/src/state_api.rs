@@ -17,9 +17,9 @@ const JSON_TYPE: &str = "application/json; charset=UTF-8";
 const HTML_TYPE: &str = "text/html; charset=UTF-8";
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How long a refresh waits when the request does not say.
+/// Time that a refresh waits when the request does not say.
 const REFRESH: Duration = Duration::from_secs(10);
-/// How long a refresh may wait.
+/// Longest time that a refresh may wait.
 const MAX_REFRESH: Duration = Duration::from_secs(600);
 
 /// The list of handlers, in the format that Vespa's command line expects.
@@ -34,7 +34,7 @@ pub const HANDLERS: &str = concat!(
     r#""serverBindings":["http://*/document/v1/*","http://*/document/v1/*/"]}]}"#,
 );
 
-/// Whether a path is one of this module, and not of Elasticsearch's API.
+/// Returns true if a path is one of this module, and not of Elasticsearch's API.
 pub(crate) fn owns(path: &str) -> bool {
     let prefixes = ["/state/", "/plimsoll/", "/metrics/"];
     let paths = ["/metrics", "/ApplicationStatus", "/status.html"];

@@ -48,7 +48,7 @@ impl VoteArguments {
 struct Given<'a> {
     params: Params<'a>,
     procedure: Procedure,
-    /// How many were taken.
+    /// The number that were taken.
     taken: usize,
 }
 

@@ -61,15 +61,15 @@ use users::Users;
 /// The most partitions, and the most network threads.
 const THREADS_MAX: usize = 256;
 
-/// When a vote is acknowledged.
+/// Time of acknowledgement of a vote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// When it is in memory. A clean stop writes everything down where there is a folder.
+    /// Once it is in memory. A clean stop writes everything down where there is a folder.
     #[default]
     None,
-    /// When it is in memory; it is in the command log some milliseconds later.
+    /// Once it is in memory; it is in the command log some milliseconds later.
     Async,
-    /// When it is in the command log on the disk.
+    /// Once it is in the command log on the disk.
     Sync,
 }
 
@@ -85,16 +85,16 @@ impl Durability {
     }
 }
 
-/// How the server is.
+/// The way the server is.
 #[derive(Clone)]
 pub struct VoterConfig {
     /// Partitions, each with a thread; 1 to 256.
     pub partitions: usize,
     /// Threads that read and write sockets; 1 to 256.
     pub network_threads: usize,
-    /// When a write is acknowledged.
+    /// Time of acknowledgement of a write.
     pub durability: Durability,
-    /// Where log and snapshots are; without it nothing is kept.
+    /// Folder of log and snapshots; without it nothing is kept.
     pub data: Option<PathBuf>,
     /// Users and their passwords. Without any, every login succeeds.
     pub users: Vec<(String, String)>,
@@ -104,7 +104,7 @@ pub struct VoterConfig {
     pub pending_bytes: usize,
     /// Bytes of the command log above which a snapshot takes its place.
     pub log_bytes_max: u64,
-    /// How long a client may take nothing of its answers before its connection is closed.
+    /// Longest time that a client may take nothing of its answers before its connection is closed.
     pub unread: Duration,
 }
 
@@ -143,7 +143,7 @@ impl Default for VoterConfig {
     }
 }
 
-/// Why the server does not serve.
+/// Reason why the server does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum VoterError {
     /// The configuration is wrong.
@@ -164,7 +164,7 @@ pub enum VoterError {
 }
 
 impl VoterConfig {
-    /// Whether a server can be so.
+    /// Checks that a server can have this configuration.
     ///
     /// # Errors
     /// One line that says what is wrong.

@@ -10,12 +10,12 @@ use plimsoll_wire::volt::{Kind, MESSAGE_BYTES_MAX, Status, TableWriter, Value};
 pub(crate) struct Batch {
     /// The network thread that it comes from and goes back to.
     pub(crate) network: usize,
-    /// When its first call had been received.
+    /// Time at which its first call had been received.
     pub(crate) arrived_ns: u64,
     /// Bytes of its calls, as they came.
     pub(crate) bytes: usize,
     pub(crate) items: Vec<Item>,
-    /// Whether it is one call over all partitions.
+    /// True if it is one call over all partitions.
     pub(crate) is_ask: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Ask {
     pub(crate) handle: i64,
     pub(crate) procedure: Procedure,
     pub(crate) params: Vec<Datum<'static>>,
-    /// How long its statements may take, if the caller says so.
+    /// Longest time that its statements may take, if the caller says so.
     pub(crate) timeout_ms: Option<i32>,
 }
 
@@ -81,7 +81,7 @@ impl Ask {
     }
 }
 
-/// How a call ended.
+/// The way a call ended.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) procedure: Procedure,

@@ -20,7 +20,7 @@ pub(crate) enum Procedure {
     Quiesce,
 }
 
-/// Where a procedure runs.
+/// Place where a procedure runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In the one partition of its first parameter.
@@ -76,7 +76,7 @@ impl Procedure {
         }
     }
 
-    /// Whether it is the application's and not the system's.
+    /// Returns true if it is the application's and not the system's.
     pub(crate) fn is_application(self) -> bool {
         !self.name().starts_with('@')
     }
@@ -99,7 +99,7 @@ impl Procedure {
         }
     }
 
-    /// Whether it changes nothing.
+    /// Returns true if it changes nothing.
     pub(crate) fn is_read_only(self) -> bool {
         !matches!(self, Self::Vote | Self::Insert | Self::Initialize | Self::AdHoc)
     }

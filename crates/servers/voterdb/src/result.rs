@@ -65,7 +65,7 @@ impl Datum<'_> {
         }
     }
 
-    /// How two values compare; nothing when one is NULL or they are of different kinds.
+    /// Compares two values; nothing when one is NULL or they are of different kinds.
     #[inline]
     pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {

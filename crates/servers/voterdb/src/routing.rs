@@ -1,4 +1,4 @@
-//! Which partition a row belongs to.
+//! Partition that a row belongs to.
 
 use plimsoll_wire::volt::Ring;
 

@@ -30,7 +30,7 @@ pub(crate) enum Errand {
 /// Answers on their way, and what must be written down for them.
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries {
-    /// Whether anything is written down at all.
+    /// True if anything is written down at all.
     pub(crate) is_logged: bool,
     pub(crate) records: Records,
     pub(crate) batches: Vec<Batch>,

@@ -11,7 +11,7 @@ const TIMED_EVERY: u64 = 16;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) invocations: u64,
-    /// How many of them were timed.
+    /// Number of timed ones.
     pub(crate) timed: u64,
     pub(crate) total_ns: u64,
     pub(crate) min_ns: u64,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{Builder, JoinHandle};
 
-/// How long statements may take when the caller does not say, as in VoltDB.
+/// Longest time that statements may take when the caller does not say, as in VoltDB.
 const STATEMENTS_MS: u64 = 10_000;
 /// Longest text about a statement that failed, characters.
 const ERROR_CHARS_MAX: usize = 1_000;
@@ -30,12 +30,12 @@ const STATEMENTS_MS_MAX: u64 = 3_600_000;
 /// The state of the thread.
 pub(crate) struct Transactions {
     pub(crate) shared: Arc<Shared>,
-    /// Where partitions come from.
+    /// Receiver of partitions.
     pub(crate) lent: Receiver<Lent>,
-    /// Where they go back to, in order.
+    /// Senders that return them, in order.
     pub(crate) back: Vec<SyncSender<Partition>>,
     pub(crate) done: Deliveries,
-    /// Where snapshots go.
+    /// Folder of snapshots.
     pub(crate) folder: Option<Arc<Folder>>,
     /// The snapshot that is being written.
     pub(crate) writing: Option<JoinHandle<()>>,

@@ -3,7 +3,7 @@
 use super::Limits;
 use crate::Fault;
 
-/// Where in a chunked body the reading stands.
+/// Position of the reading in a chunked body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chunked {
     place: Place,

@@ -17,7 +17,7 @@ const RESERVED_BYTES: usize = 256 << 10;
 /// refusal is the first thing that people want to see.
 pub(crate) const REFUSAL_BYTES: usize = 512;
 
-/// How many bytes of empty lines are passed over between two replies.
+/// Number of bytes of empty lines that are passed over between two replies.
 const BLANK_BYTES: u8 = 16;
 
 /// The body is longer than [`Limits::body_bytes`].
@@ -155,7 +155,7 @@ impl Conn {
         Ok(Step::More)
     }
 
-    /// How many bytes at the front of `input` belong to empty lines.
+    /// Number of bytes at the front of `input` that belong to empty lines.
     #[inline]
     fn skip_blanks(&mut self, input: &[u8]) -> Result<usize, Fault> {
         if input.first().is_none_or(|&byte| byte == b'H') {
@@ -404,7 +404,7 @@ impl Conn {
         }
     }
 
-    /// How much of the body of a reply with this status is kept, bytes.
+    /// Part of the body of a reply with this status that is kept, bytes.
     #[inline]
     fn room(&self, status: u16, limits: &Limits) -> usize {
         match self.keep.body {
@@ -414,7 +414,7 @@ impl Conn {
         }
     }
 
-    /// Whether the body of a reply with this status is given out as it comes.
+    /// Returns true if the body of a reply with this status is given out as it comes.
     #[inline]
     fn streams(&self, status: u16) -> bool {
         self.keep.stream && !is_refusal(status)
@@ -428,7 +428,7 @@ impl Conn {
     }
 }
 
-/// Whether a status is no success.
+/// Returns true if a status is no success.
 #[inline]
 pub(crate) const fn is_refusal(status: u16) -> bool {
     !matches!(status, 200..=299)
@@ -451,9 +451,9 @@ enum Step {
     Assembled(usize),
 }
 
-/// Where in `input` the head ends that began in `before` (which is not empty and does not begin
-/// with a line end): behind the first empty line. Looks at every byte only once, however small the
-/// pieces are.
+/// Position in `input` of the end of the head that began in `before` (which is not empty and does
+/// not begin with a line end): behind the first empty line. Looks at every byte only once, however
+/// small the pieces are.
 fn head_end(before: &[u8], input: &[u8]) -> Option<usize> {
     let held = before.len();
     let at = |index: usize| if index < held { before[index] } else { input[index - held] };

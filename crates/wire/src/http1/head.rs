@@ -5,7 +5,7 @@ use super::fields::{self, Fields, Length};
 use super::scan;
 use crate::Fault;
 
-/// How every reply begins.
+/// The way every reply begins.
 const VERSION: &[u8] = b"HTTP/1.";
 
 const NOT_A_FIELD: Fault = Fault::Protocol("a header line is not of the form `name: value`");
@@ -14,15 +14,15 @@ const NOT_A_FIELD: Fault = Fault::Protocol("a header line is not of the form `na
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
-    /// Where the header lines begin, behind the status line.
+    /// Beginning of the header lines, after the status line.
     pub(super) fields_from: usize,
-    /// Where the header lines end, before the empty line.
+    /// End of the header lines, before the empty line.
     pub(super) fields_to: usize,
-    /// Where the body begins, behind the empty line.
+    /// Beginning of the body, after the empty line.
     pub(super) len: usize,
     pub(super) body: Framing,
     pub(super) encoding: Encoding,
-    /// Whether the connection may be used again once the body is through.
+    /// True if the connection may be used again once the body is through.
     pub(super) reusable: bool,
 }
 
@@ -35,7 +35,7 @@ impl Head {
     }
 }
 
-/// How the end of the body is known (RFC 9112 6.3).
+/// The way the end of the body is known (RFC 9112 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),

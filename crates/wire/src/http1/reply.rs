@@ -14,17 +14,17 @@ pub struct Reply<'a> {
     /// The body without chunk framing, still content-encoded. Empty unless
     /// [`Keep::body`](super::Keep::body) was asked for; its first 512 bytes when the status is not 2xx.
     pub body: &'a [u8],
-    /// How the body is coded.
+    /// The way the body is coded.
     pub encoding: Encoding,
     /// Length of the body as transferred, without chunk framing, in bytes; known even when the
     /// body was not kept.
     pub body_bytes: u64,
-    /// Whether `body` is only the beginning, because it was longer than what is
+    /// True if `body` is only the beginning, because it was longer than what is
     /// kept: 512 bytes as above, or [`Limits::body_bytes_kept`](super::Limits::body_bytes_kept).
     pub truncated: bool,
 }
 
-/// How a body is coded: its `Content-Encoding`, or a `Transfer-Encoding` below `chunked`.
+/// The way a body is coded: its `Content-Encoding`, or a `Transfer-Encoding` below `chunked`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
     /// Not at all.

@@ -8,7 +8,7 @@ use super::{Http2, control};
 use crate::http1::{Encoding, Limits, RETAINED_BYTES, Reply, Request};
 use crate::{Event, Fault};
 
-/// How many streams are begun before the peer has said how many it takes (RFC 9113 6.5.2 advises it this much).
+/// Number of streams that are begun before the peer has said how many it takes (RFC 9113 6.5.2 advises it this much).
 const STREAMS_BEFORE_SETTINGS: u32 = 100;
 
 /// The state of one connection. Around 700 bytes; tables and buffers come into being as they are used, and are
@@ -25,7 +25,7 @@ pub struct Conn {
     pub(super) decoder: Decoder,
     pub(super) streams: Streams,
     pub(super) sender: Sender,
-    /// How many streams the peer allows; `None` until it has said so.
+    /// Number of streams that the peer allows; `None` until it has said so.
     pub(super) peer_streams_max: Option<u32>,
     /// The peer's SETTINGS have come.
     greeted: bool,
@@ -76,7 +76,7 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Why the connection cannot go on: the code for the peer and the fault for the caller.
+/// Reason why the connection cannot go on: the code for the peer and the fault for the caller.
 pub(super) type Broken = (u32, Fault);
 
 /// A broken rule, in words.
@@ -167,7 +167,7 @@ impl Conn {
         !self.is_finished()
     }
 
-    /// Whether nothing is in flight and nothing can be.
+    /// Returns true if nothing is in flight and nothing can be.
     pub(super) fn is_finished(&self) -> bool {
         self.leaving && self.streams.active() == 0
     }
@@ -401,7 +401,7 @@ impl Conn {
         Ok(None)
     }
 
-    /// Whether a stream of this number was ever begun.
+    /// Checks that a stream with this number was begun.
     #[inline]
     pub(super) fn check_id(&self, id: u32) -> Result<(), Broken> {
         if id & 1 == 1 && id < self.next_id {
@@ -447,7 +447,7 @@ impl Conn {
     }
 }
 
-/// Whether the head of a frame is read with the byte behind it, the length of its padding.
+/// Returns true if the head of a frame is read with the byte behind it, the length of its padding.
 #[inline]
 const fn is_padded_data(head: &Head) -> bool {
     head.kind == kind::DATA && head.has(flag::PADDED)

@@ -4,7 +4,7 @@ use super::conn::{Broken, Conn, Step, broken};
 use super::frame::{self, Head, MOST, code, flag, kind, setting};
 use crate::Fault;
 
-/// How many PING and SETTINGS frames and interim replies may come without a byte of a reply, or a request,
+/// Number of PING and SETTINGS frames and interim replies that may come without a byte of a reply, or a request,
 /// between them. The answers to them are all that a peer can make us say without end.
 const IDLE_FRAMES: u32 = 10_000;
 
@@ -192,7 +192,7 @@ fn word(payload: &[u8]) -> Result<u32, Broken> {
 
 const HTTP1: &[u8] = b"HTTP/1.";
 
-/// Whether the first bytes of a connection are those of another protocol that is known.
+/// Returns true if the first bytes of a connection are those of another protocol that is known.
 pub(super) fn is_foreign(first: &[u8]) -> bool {
     let http1 = first.iter().zip(HTTP1).all(|(byte, wanted)| byte == wanted);
     !first.is_empty() && (http1 || matches!(first, [0x15 | 0x16, 3, ..]))

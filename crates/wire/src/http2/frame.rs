@@ -1,6 +1,6 @@
 //! Frames: their heads, and the few whole ones that a client says (RFC 9113 4 and 6).
 
-/// How long the head of a frame is.
+/// Length of the head of a frame.
 pub(super) const HEAD_BYTES: usize = 9;
 /// The longest payload that we allow; the default, which no SETTINGS need announce.
 pub(super) const PAYLOAD_BYTES_MAX: u32 = 16_384;

@@ -6,10 +6,10 @@ use crate::http1::{Encoding, Fields, Length, is_refusal};
 
 /// The fields of one header block.
 pub(super) struct Gathered<'a> {
-    /// Where the header lines go, and whether they are kept even when the status is a success.
+    /// Buffer for the header lines, and whether they are kept even when the status is a success.
     lines: &'a mut Vec<u8>,
     keep: bool,
-    /// How large the list of fields may be, as RFC 9113 10.5.1 counts it.
+    /// Space for the list of fields, as RFC 9113 10.5.1 counts it.
     room: usize,
     size: usize,
     pub(super) status: u16,
@@ -97,7 +97,7 @@ impl<'a> Gathered<'a> {
         Ok((self.status, self.fields.encoding, length))
     }
 
-    /// Whether these were trailers, in which nothing of a head may stand.
+    /// Checks that these were trailers without fields of a head.
     pub(super) fn finish_trailers(self) -> Result<(), Fault> {
         match self.bad {
             Some(why) => Err(Fault::Protocol(why)),

@@ -13,7 +13,7 @@ pub(super) use encode::Encoder;
 /// not used even where a peer offers it, for the fields that repeat in a load run fit well.
 pub(super) const TABLE_BYTES: usize = 4096;
 
-/// Why a header block cannot be read. The dynamic tables have parted ways, so that the connection is lost.
+/// Reason why a header block cannot be read. The dynamic tables have parted ways, so that the connection is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadBlock(pub(super) &'static str);
 

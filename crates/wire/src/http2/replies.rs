@@ -8,9 +8,9 @@ use super::{CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES};
 use crate::Fault;
 use crate::http1::{BODY_TOO_LONG, Encoding, Limits, RETAINED_BYTES};
 
-/// How much room is made at once for a body of declared length; what a server declares is not believed beyond.
+/// Room that is made at once for a body of declared length; what a server declares is not believed beyond.
 const RESERVED_BYTES: u64 = 256 << 10;
-/// How many frames one header block may take.
+/// Number of frames that one header block may take.
 const BLOCK_FRAMES: u32 = 64;
 
 impl Conn {

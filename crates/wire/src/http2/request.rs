@@ -55,7 +55,7 @@ pub(super) fn fields(lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// Whether a field (in lower case) speaks about the connection, or is said otherwise in HTTP/2.
+/// Returns true if a field (in lower case) speaks about the connection, or is said otherwise in HTTP/2.
 pub(super) fn is_dropped(name: &[u8]) -> bool {
     matches!(
         name,
@@ -85,7 +85,7 @@ fn split_at_blank(text: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Where the empty line begins that ends the header lines.
+/// Position of the empty line that ends the header lines.
 fn lines_end(text: &[u8]) -> usize {
     let mut at = 0;
     loop {

@@ -15,7 +15,7 @@ const SAME_BYTES_MAX: usize = 2 << 10;
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) encoder: Encoder,
-    /// How much may still be sent on the whole connection.
+    /// Amount that may still be sent on the whole connection.
     pub(super) window: i64,
     /// Bytes that a new stream may send.
     pub(super) stream_window: u32,

@@ -3,7 +3,7 @@
 use crate::Fault;
 use crate::http1::{Encoding, Keep, Limits, REFUSAL_BYTES, RETAINED_BYTES, is_refusal};
 
-/// How many small buffers a connection keeps for replies to come, so that it holds at most 64 KiB at rest. More
+/// Number of small buffers that a connection keeps for replies to come, so that it holds at most 64 KiB at rest. More
 /// than one is used only where replies that are kept arrive in turns.
 const SPARE_BUFFERS: usize = 8;
 
@@ -21,12 +21,12 @@ pub(super) struct Stream {
     pub(super) truncated: bool,
     pub(super) status: u16,
     pub(super) encoding: Encoding,
-    /// How long the body says it is.
+    /// Length of the body says it.
     pub(super) length: Option<u64>,
     pub(super) body_bytes: u64,
     /// Bytes received since the peer was last given more room.
     pub(super) received: u32,
-    /// How much may be sent; below 0 when the peer has made its windows smaller.
+    /// Amount that may be sent; below 0 when the peer has made its windows smaller.
     pub(super) window: i64,
     /// The unsent bytes of the request's body, from `sent` on.
     pub(super) unsent: Vec<u8>,
@@ -37,7 +37,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// How much of the body is kept, bytes.
+    /// Part of the body that is kept, bytes.
     #[inline]
     pub(super) fn room(&self, limits: &Limits) -> usize {
         match self.keep.body {
@@ -47,7 +47,7 @@ impl Stream {
         }
     }
 
-    /// Whether the body is given out as it comes.
+    /// Returns true if the body is given out as it comes.
     #[inline]
     pub(super) fn streams(&self) -> bool {
         self.keep.stream && !is_refusal(self.status)

@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 const HEADER_BYTES: usize = 5;
 /// Longest message of a login, bytes.
 const LOGIN_BYTES_MAX: u32 = 64 << 10;
-/// How much of the first row is kept, bytes.
+/// Part of the first row that is kept, bytes.
 const ROW_BYTES_KEPT: usize = 64 << 10;
-/// How much of an error is kept, bytes.
+/// Part of an error that is kept, bytes.
 const ERROR_BYTES_KEPT: usize = 4 << 10;
-/// How much of a command's tag is kept; the server's own buffer is as long.
+/// Part of a command's tag that is kept; the server's own buffer is as long.
 const TAG_BYTES: usize = 64;
 /// A buffer above this many bytes is given back before the next reply.
 const RETAINED_BYTES: usize = 32 << 10;
@@ -65,7 +65,7 @@ impl Place {
     const START: Self = Self::Header { bytes: [0; HEADER_BYTES], len: 0 };
 }
 
-/// Where the bytes of a message go.
+/// Destination of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keep {
     Nowhere,
@@ -79,9 +79,9 @@ enum Keep {
 struct Growing {
     rows: u64,
     bytes: u64,
-    /// Where the first row lies in what is kept.
+    /// Range of the first row in the kept bytes.
     first: (usize, usize),
-    /// Where the first error lies there.
+    /// Range of the first error in the kept bytes.
     error: Option<(usize, usize)>,
     tag: [u8; TAG_BYTES],
     tag_len: usize,

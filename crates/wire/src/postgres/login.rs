@@ -73,7 +73,7 @@ impl Login {
     }
 }
 
-/// How far the server is satisfied.
+/// Progress of the authentication.
 #[derive(Default)]
 pub(super) struct Authentication {
     scram: Option<Box<ScramSha256>>,
@@ -90,7 +90,7 @@ const CUT: Fault = Fault::Protocol("a message of PostgreSQL's login is too short
 const UNSENDABLE: Fault = Fault::Protocol("the answer to PostgreSQL's login cannot be written");
 
 impl Authentication {
-    /// Whether the server has said that all is well.
+    /// Returns true if the server has said that all is well.
     pub fn is_done(&self) -> bool {
         self.done
     }
@@ -153,7 +153,7 @@ impl Authentication {
     }
 }
 
-/// Why a server turns a connection away, as far as its code tells.
+/// Reason why a server turns a connection away, as far as its code tells.
 pub(super) fn refusal(code: &[u8]) -> &'static str {
     match code {
         b"28P01" => "PostgreSQL refused the login: wrong password",

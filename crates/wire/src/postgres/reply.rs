@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Where a connection stands after a reply.
+/// Transaction state of a connection after a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transaction {
     /// In no transaction.
@@ -23,7 +23,7 @@ pub struct Reply<'a> {
     pub tag: &'a [u8],
     /// The first error. Commands before it in the same request may have been done.
     pub error: Option<ServerError<'a>>,
-    /// Whether the connection is in a transaction now.
+    /// Transaction state of the connection.
     pub transaction: Transaction,
     /// Bytes of the reply as they came.
     pub bytes: u64,
@@ -74,7 +74,7 @@ impl<'a> ServerError<'a> {
         self.field(b'C').unwrap_or_default()
     }
 
-    /// How bad it is: `ERROR`, `FATAL` or `PANIC`, in English where the server is of version 9.6 or later.
+    /// The way bad it is: `ERROR`, `FATAL` or `PANIC`, in English where the server is of version 9.6 or later.
     #[must_use]
     pub fn severity(&self) -> &'a [u8] {
         self.field(b'V').or_else(|| self.field(b'S')).unwrap_or_default()
@@ -86,7 +86,7 @@ impl<'a> ServerError<'a> {
         String::from_utf8_lossy(self.field(b'M').unwrap_or_default())
     }
 
-    /// Whether the server ends the connection with it.
+    /// Returns true if the server ends the connection with it.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity(), b"FATAL" | b"PANIC")

@@ -58,7 +58,7 @@ pub struct Request {
     pub(super) messages: Vec<u8>,
     /// Prepared statements that it executes, by index, in their order.
     pub(super) statements: Vec<u32>,
-    /// Whether it brings the data of its own COPY.
+    /// True if it brings the data of its own COPY.
     pub(super) copies: bool,
 }
 

@@ -5,7 +5,7 @@ use crate::{Event, Fault};
 
 /// A buffer above this many bytes is given back before the next reply.
 const RETAINED_BYTES: usize = 32 << 10;
-/// How much room is made at once for a kept payload. A declared length is not believed beyond this.
+/// Room that is made at once for a kept payload. A declared length is not believed beyond this.
 const RESERVED_BYTES: usize = 256 << 10;
 
 /// The state of one connection. A buffer comes into being only when a header is split over reads or

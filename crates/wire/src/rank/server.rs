@@ -3,7 +3,7 @@
 use super::{KIND_RANK, REQUEST_HEADER_BYTES, RequestHeader};
 use thiserror::Error;
 
-/// Why the bytes of a client cannot be followed any further.
+/// Reason why the bytes of a client cannot be followed any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The kind is none that a server is asked.
@@ -85,7 +85,7 @@ impl RequestReader {
         Ok(Incoming::Request { header, consumed: used + taken })
     }
 
-    /// Whether the connection may end here without cutting a request.
+    /// Returns true if the connection may end here without cutting a request.
     #[must_use]
     pub fn is_between_requests(&self) -> bool {
         self.filled == 0

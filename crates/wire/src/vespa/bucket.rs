@@ -75,7 +75,7 @@ impl Bucket {
         ((self.used_bits as u64) << MAX_BUCKET_BITS) | self.id
     }
 
-    /// How many bits all its locations share, 1 to [`MAX_BUCKET_BITS`].
+    /// Number of bits that all its locations share, 1 to [`MAX_BUCKET_BITS`].
     #[must_use]
     pub const fn used_bits(self) -> u8 {
         self.used_bits
@@ -87,7 +87,7 @@ impl Bucket {
         self.id.reverse_bits() >> (64 - self.used_bits as u32)
     }
 
-    /// Whether everything in the other one is in this one.
+    /// Returns true if everything in the other one is in this one.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         other.used_bits >= self.used_bits && other.id & mask(self.used_bits) == self.id
@@ -107,7 +107,7 @@ impl Bucket {
         self.id.reverse_bits() | self.used_bits as u64
     }
 
-    /// How much of this bucket is done when everything up to and with `part` is: 0 to 1.
+    /// Part of this bucket that is done when everything up to and with `part` is: 0 to 1.
     pub(super) fn fraction_done(self, part: Self) -> f64 {
         if !self.contains(part) {
             return 0.0;

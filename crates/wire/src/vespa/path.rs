@@ -30,7 +30,7 @@ pub enum DocumentPath {
     Document(DocumentId),
 }
 
-/// Why a path names nothing.
+/// Reason why a path names nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// No such path exists: status 404.

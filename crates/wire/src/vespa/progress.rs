@@ -35,7 +35,7 @@ const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, CONFIG);
 const MIME: GeneralPurpose = GeneralPurpose::new(&STANDARD, CONFIG);
 
-/// Why a visit cannot begin or go on so.
+/// Reason why a visit cannot begin or go on so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgressError {
     /// The text is no token.
@@ -103,7 +103,7 @@ struct Pending {
     is_out: bool,
 }
 
-/// How far a visit has come.
+/// Progress of a visit.
 ///
 /// [`ProgressToken::next_bucket`] gives out superbuckets, [`ProgressToken::finish_bucket`] takes
 /// them back. One that is out is written as pending, so a token never loses an unfinished bucket.
@@ -275,7 +275,7 @@ impl ProgressToken {
         is_known
     }
 
-    /// Whether everything was visited.
+    /// Returns true if everything was visited.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.pending.is_empty() && self.finished == self.total

@@ -1,4 +1,4 @@
-//! How a call ended, as a server writes it.
+//! The way a call ended, as a server writes it.
 
 use super::frame::FRAME_HEAD_BYTES;
 use super::response::{NO_APP_STATUS, part};
@@ -20,7 +20,7 @@ pub struct Answer<'a> {
     pub app_status: i8,
     /// The text of the procedure's status.
     pub app_text: Option<&'a str>,
-    /// How long the call took, in whole ms.
+    /// Time that the call took, in whole ms.
     pub round_trip_ms: i32,
     /// An exception as old servers sent it, of no meaning for clients.
     pub exception: Option<&'a [u8]>,

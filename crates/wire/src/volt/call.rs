@@ -24,17 +24,17 @@ pub struct Call<'a> {
     pub procedure: &'a str,
     /// The caller's name for this call, to be sent back. Nothing says that it is unique.
     pub handle: i64,
-    /// How long a batch of statements may take, ms; 0 is without limit.
+    /// Longest time that a batch of statements may take, ms; 0 is without limit.
     pub timeout_ms: Option<i32>,
-    /// Whether the procedure is to run once at each partition.
+    /// True if the procedure is to run once at each partition.
     pub all_partitions: bool,
     /// The partition that it is meant for.
     pub partition: Option<i32>,
-    /// Whether it is one of a batch that is loaded.
+    /// True if it is one of a batch that is loaded.
     pub is_batch: bool,
     /// From 1, the most urgent, to 8.
     pub priority: Option<i8>,
-    /// How long the caller waits, us.
+    /// Time that the caller waits, us.
     pub request_timeout_us: Option<i32>,
     params: Params<'a>,
 }
@@ -125,14 +125,14 @@ impl PartialEq for Params<'_> {
 impl Eq for Params<'_> {}
 
 impl Params<'_> {
-    /// How many there are to come.
+    /// Number of them to come.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.left as usize
     }
 
-    /// Whether there are none to come.
+    /// Returns true if there are none to come.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.left == 0

@@ -14,7 +14,7 @@ pub(super) struct Calls {
 
 #[derive(Debug)]
 struct Place {
-    /// How often it was taken, from 1: so no handle is 0, which servers name calls by that they could not read.
+    /// Number of times that it was taken, from 1: so no handle is 0, which servers name calls by that they could not read.
     turn: u32,
     tag: u32,
     is_taken: bool,
@@ -22,7 +22,7 @@ struct Place {
     given_up: u32,
 }
 
-/// Whose answer came.
+/// Owner of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// The call with this tag.

@@ -12,7 +12,7 @@ use crate::{Event, Fault};
 const LOGIN_BYTES_MAX: u32 = 64 << 10;
 /// A buffer above this many bytes is given back before the next message.
 const RETAINED_BYTES: usize = 32 << 10;
-/// How much room is made at once for a message. A declared length is not believed beyond this.
+/// Room that is made at once for a message. A declared length is not believed beyond this.
 const RESERVED_BYTES: usize = 256 << 10;
 
 const FOREIGN: Fault = Fault::Protocol(
@@ -37,7 +37,7 @@ pub struct Conn {
 pub struct Host {
     /// Its number in the cluster, by which partition leaders are named.
     pub id: i32,
-    /// When the cluster was started, ms since 1970.
+    /// Time at which the cluster was started, ms since 1970.
     pub cluster_start_ms: i64,
     /// The address of the cluster's leader; with the start it names the cluster.
     pub leader_address: [u8; 4],
@@ -53,7 +53,7 @@ enum Stage {
     Dead,
 }
 
-/// Where a whole message stands.
+/// Position of a complete message.
 struct Whole {
     /// Bytes used from the front of the input.
     consumed: usize,

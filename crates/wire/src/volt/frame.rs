@@ -1,4 +1,4 @@
-//! Where a message ends: four bytes that say how many follow.
+//! End of a message: four bytes that say how many follow.
 
 use thiserror::Error;
 
@@ -12,7 +12,7 @@ pub const MESSAGE_BYTES_MAX: u32 = 50 << 20;
 #[error("a message of {0} bytes; from 1 to {most} are possible", most = MESSAGE_BYTES_MAX)]
 pub struct FrameError(pub i32);
 
-/// How many bytes from the front of `input` are the first message, with its length, once it is whole; the
+/// Number of bytes from that the front of `input` are the first message, with its length, once it is whole; the
 /// message itself begins behind [`FRAME_HEAD_BYTES`].
 ///
 /// # Errors
@@ -25,7 +25,7 @@ pub fn frame_length(input: &[u8]) -> Result<Option<usize>, FrameError> {
     }
 }
 
-/// How long the first message is by its own words, with its length; `None` as long as that is not there.
+/// Time that the first message is by its own words, with its length; `None` as long as that is not there.
 #[inline]
 pub(super) fn declared_bytes(input: &[u8], most: u32) -> Result<Option<usize>, FrameError> {
     let Some(head) = input.first_chunk::<FRAME_HEAD_BYTES>() else { return Ok(None) };

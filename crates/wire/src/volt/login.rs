@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The service that clients log in to.
 const SERVICE: &str = "database";
 
-/// How a password is hashed.
+/// The way a password is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// 20 bytes; version 0 of the login knows only this.
@@ -130,7 +130,7 @@ impl Password {
         Self { sha1: Scheme::Sha1.digest(password), sha256: Scheme::Sha256.digest(password) }
     }
 
-    /// Whether the login was made with it. Takes as long wherever a wrong one differs.
+    /// Returns true if the login was made with it. Takes as long wherever a wrong one differs.
     #[must_use]
     pub fn matches(&self, login: &LoginCall<'_>) -> bool {
         let own = match login.scheme {
@@ -166,7 +166,7 @@ impl LoginCallError {
 pub struct LoginCall<'a> {
     /// The version byte: 0, or one of those that have the layout of 1.
     pub version: i8,
-    /// How the password is hashed.
+    /// The way the password is hashed.
     pub scheme: Scheme,
     /// The service: `database`.
     pub service: &'a str,
@@ -212,13 +212,13 @@ impl<'a> LoginCall<'a> {
         Ok(Self { version, scheme, service, user, digest: scan.rest() })
     }
 
-    /// Whether it is the database that is logged in to, and not one of the services that are not spoken.
+    /// Returns true if it is the database that is logged in to, and not one of the services that are not spoken.
     #[must_use]
     pub fn is_to_database(&self) -> bool {
         self.service == SERVICE
     }
 
-    /// Whether the hash is as long as its scheme has it. A server without passwords asks for no more.
+    /// Returns true if the hash is as long as its scheme has it. A server without passwords asks for no more.
     #[must_use]
     pub const fn is_digest_whole(&self) -> bool {
         self.digest.len()
@@ -274,7 +274,7 @@ pub struct Welcome<'a> {
     pub host_id: i32,
     /// The server's number for this connection.
     pub connection_id: i64,
-    /// When the cluster was started, ms since 1970. With the leader's address it names the cluster.
+    /// Time at which the cluster was started, ms since 1970. With the leader's address it names the cluster.
     pub cluster_start_ms: i64,
     /// The IPv4 address of the cluster's leader.
     pub leader_address: [u8; 4],

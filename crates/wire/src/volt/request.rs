@@ -9,17 +9,17 @@ use super::value::{Kind, Value, put_null};
 pub struct Form {
     /// 0, 1 or 2. Version 0 carries none of the others, version 1 only the timeout of batches.
     pub version: u8,
-    /// How long a batch of statements may take, ms; 0 is without limit.
+    /// Longest time that a batch of statements may take, ms; 0 is without limit.
     pub timeout_ms: Option<i32>,
-    /// Whether the procedure is to run once at each partition.
+    /// True if the procedure is to run once at each partition.
     pub all_partitions: bool,
     /// The partition that it is meant for.
     pub partition: Option<i32>,
-    /// Whether it is one of a batch that is loaded.
+    /// True if it is one of a batch that is loaded.
     pub is_batch: bool,
     /// From 1, the most urgent, to 8.
     pub priority: Option<i8>,
-    /// How long the caller waits, us.
+    /// Time that the caller waits, us.
     pub request_timeout_us: Option<i32>,
 }
 
@@ -42,9 +42,9 @@ impl Default for Form {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     bytes: Vec<u8>,
-    /// Where the handle stands.
+    /// Position of the handle.
     handle_at: usize,
-    /// Where the count of parameters stands.
+    /// Position of the count of parameters.
     count_at: usize,
     count: u16,
     key: Option<i64>,
@@ -103,7 +103,7 @@ impl Request {
         self.counted(1)
     }
 
-    /// Where the parameter will stand that is appended next, for [`Request::replace`].
+    /// Position of the next parameter, for [`Request::replace`].
     #[must_use]
     pub const fn next_place(&self) -> ParamPlace {
         ParamPlace(self.bytes.len())
@@ -192,7 +192,7 @@ impl Request {
     }
 }
 
-/// Where a parameter stands in a call.
+/// Position of a parameter in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamPlace(usize);
 

@@ -1,4 +1,4 @@
-//! How a call ended, as a client reads it.
+//! The way a call ended, as a client reads it.
 
 use super::scan::{DecodeError, Scan};
 use super::status::Status;
@@ -20,7 +20,7 @@ pub(super) mod part {
 pub struct Response<'a> {
     /// The handle of the call.
     pub handle: i64,
-    /// How it ended: one of [`Status`].
+    /// The way it ended: one of [`Status`].
     pub status: i8,
     /// The text of the status. Every failure should have one.
     pub status_text: Option<&'a str>,
@@ -28,7 +28,7 @@ pub struct Response<'a> {
     pub app_status: i8,
     /// The text of the procedure's status.
     pub app_text: Option<&'a str>,
-    /// How long the call took inside the cluster, in whole ms.
+    /// Time that the call took inside the cluster, in whole ms.
     pub round_trip_ms: i32,
     /// The resulting tables; a failed call has none.
     pub tables: Tables<'a>,
@@ -81,7 +81,7 @@ impl<'a> Response<'a> {
         })
     }
 
-    /// Whether the transaction is committed.
+    /// Returns true if the transaction is committed.
     #[inline]
     #[must_use]
     pub const fn is_success(&self) -> bool {
@@ -121,14 +121,14 @@ impl PartialEq for Tables<'_> {
 impl Eq for Tables<'_> {}
 
 impl Tables<'_> {
-    /// How many there are to come.
+    /// Number of them to come.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.left as usize
     }
 
-    /// Whether there are none to come.
+    /// Returns true if there are none to come.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.left == 0

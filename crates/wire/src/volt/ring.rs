@@ -1,9 +1,9 @@
-//! Which partition a key belongs to: VoltDB's elastic hash ring.
+//! Partition that a key belongs to: VoltDB's elastic hash ring.
 
 use super::murmur::murmur3_x64_128_first;
 use super::scan::{DecodeError, Scan};
 
-/// How many places [`Ring::even`] has, as many as VoltDB's own.
+/// Number of places that [`Ring::even`] has, as many as VoltDB's own.
 const TOKENS: u32 = 16_384;
 
 /// The ring: each partition owns the hashes from its tokens up to the next one.
@@ -127,7 +127,7 @@ impl Ring {
     }
 }
 
-/// How far a token stands from the least.
+/// Distance of a token from the least.
 #[inline]
 fn place(token: i32) -> u64 {
     (i64::from(token) - i64::from(i32::MIN)) as u64

@@ -1,4 +1,4 @@
-//! How calls end, in numbers and in words.
+//! The way calls end, in numbers and in words.
 
 /// Statuses of a response: 1 is success, all others are failures.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ impl Status {
         }
     }
 
-    /// Whether the transaction may be committed although the status is a failure.
+    /// Returns true if the transaction may be committed although the status is a failure.
     #[must_use]
     pub const fn is_unknown_outcome(status: i8) -> bool {
         matches!(

@@ -4,7 +4,7 @@ use super::frame::FRAME_HEAD_BYTES;
 use super::scan::{DecodeError, Scan, patch_length, put_counted};
 use super::value::{Kind, Value};
 
-/// Where the types of the columns begin: behind the header's length, the status and the count of columns.
+/// Position of the columns' types: behind the header's length, the status and the count of columns.
 const KINDS_AT: usize = 7;
 /// The status of a table without one.
 const NO_STATUS: i8 = i8::MIN;
@@ -67,13 +67,13 @@ impl<'a> TableView<'a> {
         self.bytes.get(4).map_or(NO_STATUS, |&byte| byte as i8)
     }
 
-    /// How many columns it has.
+    /// Number of columns that it has.
     #[must_use]
     pub const fn column_count(&self) -> usize {
         self.columns as usize
     }
 
-    /// How many rows it says that it has.
+    /// Number of rows that it says that it has.
     #[must_use]
     pub const fn row_count(&self) -> usize {
         self.row_count as usize
@@ -226,11 +226,11 @@ impl<'a> Iterator for Values<'a> {
 #[derive(Debug)]
 pub struct TableWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the length of the table stands.
+    /// Position of the table's length.
     at: usize,
-    /// Where the count of rows stands.
+    /// Position of the count of rows.
     rows_at: usize,
-    /// Where the length of the message around it stands.
+    /// Position of the length of the message around it.
     frame_at: usize,
     row_count: u32,
     column_count: u16,
@@ -285,7 +285,7 @@ impl<'o> TableWriter<'o> {
         self
     }
 
-    /// How many rows were written.
+    /// Number of rows that were written.
     #[must_use]
     pub const fn row_count(&self) -> u32 {
         self.row_count

@@ -14,7 +14,7 @@ pub const MULTI_PARTITION: i32 = 16_383;
 pub struct Topology {
     /// Partition and host of its leader, in the order of partitions.
     leaders: Vec<(i32, i32)>,
-    /// Which partition a key belongs to.
+    /// Partition that a key belongs to.
     pub ring: Ring,
 }
 

@@ -385,13 +385,13 @@ impl<'a> ArrayView<'a> {
         self.kind
     }
 
-    /// How many values it has.
+    /// Number of values that it has.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether it has none.
+    /// Returns true if it has none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0

@@ -9,7 +9,7 @@ const LISTS: [&str; 2] = ["responses", "docs"];
 /// The least status that is a failure.
 const FAILED: u64 = 400;
 
-/// What every part of a reply must be.
+/// Conditions on every part of a reply.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     error: Pointer,

@@ -30,18 +30,19 @@ pub(super) enum Rule {
     Number(Pointer, Comparison, f64),
     Contains(memchr::memmem::Finder<'static>, bool),
     Matches(Box<Regex>),
-    /// How many hits, as a number to compare with; at the pointer a reply says whether it has counted them all.
+    /// Number of hits, as that a number to compare with; at the pointer a reply says whether it has counted them all.
     Hits(Comparison, u64, Pointer),
-    /// How long it may take, ns.
+    /// Longest time that it may take, ns.
     Time(Comparison, u64),
 }
 
-/// Where Elasticsearch says whether the number of hits is all of them (`eq`), or where it stopped counting (`gte`).
+/// Pointer at which Elasticsearch reports whether the number of hits is all of them (`eq`), or where it stopped
+/// counting (`gte`).
 const RELATION: &str = "/hits/total/relation";
-/// How much of a value is shown in the reason of a failure, characters.
+/// Part of a value that is shown in the reason of a failure, characters.
 const VALUE_CHARS: usize = 80;
 
-/// What a text is compared by, and where the value to compare with begins.
+/// Comparison of a text, and the beginning of its value.
 fn comparison_at(text: &str, at: usize) -> Result<(Comparison, usize), &'static str> {
     let signs = [
         (">=", Comparison::AtLeast),
@@ -70,7 +71,7 @@ fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
     }
     if let Some(expression) = text.strip_prefix("body=~") {
         let regex = Regex::new(expression);
-        let regex = regex.map_err(|_| "no regular expression; see the regex crate's syntax")?;
+        let regex = regex.map_err(|_| "not a regular expression; see the regex crate's syntax")?;
         return Ok(Some(Rule::Matches(Box::new(regex))));
     }
     let after =
@@ -145,12 +146,12 @@ impl Comparison {
 }
 
 impl Rule {
-    /// Whether the body must be seen to decide.
+    /// Returns true if the body must be seen to decide.
     fn reads_body(&self) -> bool {
         !matches!(self, Self::Time(..) | Self::Hits(..))
     }
 
-    /// Whether the reply satisfies the check. Where the part of a body that is not seen could decide otherwise, it does not:
+    /// Returns true if the reply satisfies the check. Where the part of a body that is not seen could decide otherwise, it does not:
     /// an absence is known only of a body that is there whole.
     pub(super) fn holds(&self, seen: &Seen<'_>) -> bool {
         if seen.shown == Shown::Coded && self.reads_body() {
@@ -192,7 +193,7 @@ impl Rule {
         }
     }
 
-    /// What the reply had instead, for the reason of a failure.
+    /// Actual content of the reply, for the reason of a failure.
     pub(super) fn found(&self, seen: &Seen<'_>) -> String {
         match seen.shown {
             Shown::Coded if self.reads_body() => {
@@ -226,7 +227,7 @@ impl Rule {
             }
             Self::Hits(..) => match seen.hits {
                 Some(hits) => format!("found {hits} hits"),
-                None => "the reply tells no number of hits".to_owned(),
+                None => "the reply has no number of hits".to_owned(),
             },
             Self::Time(..) => format!("took {:.2} ms", seen.service_ns as f64 / 1e6),
         }

@@ -254,7 +254,7 @@ fn a_failure_says_what_was_found() {
         ("!/root/errors", r#"check !/root/errors: found [{"code":12}]"#),
         ("body~absent", "check body~absent: not found in 43 bytes"),
         ("body!~total", "check body!~total: found it"),
-        ("hits>=1", "check hits>=1: the reply tells no number of hits"),
+        ("hits>=1", "check hits>=1: the reply has no number of hits"),
         ("time<1ms", "check time<1ms: took 1.50 ms"),
     ] {
         let checks = Checks::new(&[check]).unwrap();

@@ -17,12 +17,12 @@ use super::{CorpusError, Document, Documents};
 const STATUS: &str = "/var/lib/dpkg/status";
 const LISTS: &str = "/var/lib/apt/lists";
 
-/// Where the descriptions of this host are.
+/// Source of the descriptions on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptions {
-    /// What apt knows: tens of thousands of packages.
+    /// Packages known to apt: tens of thousands.
     AptCache,
-    /// What is installed: some hundreds.
+    /// Installed packages: some hundreds.
     DpkgStatus,
 }
 
@@ -54,7 +54,8 @@ impl Descriptions {
             Self::AptCache => {
                 let mut child = Dump(dump().map_err(gone)?);
                 let out = child.0.stdout.take();
-                let out = out.ok_or_else(|| CorpusError::NoDebian("apt-cache is mute".into()))?;
+                let out =
+                    out.ok_or_else(|| CorpusError::NoDebian("apt-cache prints nothing".into()))?;
                 let mut stanzas = Stanzas::new(BufReader::new(out), long_descriptions());
                 Box::new(std::iter::from_fn(move || {
                     // The child lives as long as its output is read.
@@ -119,7 +120,7 @@ fn read_translation(path: &Path, found: &mut HashMap<String, String>) {
     }
 }
 
-/// Documents out of control data: fields with continuation lines, stanzas parted by empty lines.
+/// Documents out of control data: fields with continuation lines, stanzas separated by empty lines.
 struct Stanzas<R> {
     reader: R,
     long: Arc<HashMap<String, String>>,

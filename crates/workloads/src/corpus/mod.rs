@@ -20,7 +20,7 @@ pub use synthetic::{Synthetic, SyntheticOptions};
 
 use crate::error::InputError;
 
-/// Why a corpus cannot be opened or read.
+/// Reason why a corpus cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
     /// A file is missing or a line in it is wrong.
@@ -33,7 +33,7 @@ pub enum CorpusError {
         path: PathBuf,
         /// Counted from 1.
         line: u64,
-        /// What is wrong, and what to do.
+        /// The problem, and its remedy.
         problem: String,
     },
     /// The packed corpus inside the program cannot be read: a broken build.
@@ -49,7 +49,7 @@ pub enum CorpusError {
     Range {
         /// The option.
         option: &'static str,
-        /// What was given.
+        /// Given value.
         value: f64,
         /// The smallest allowed.
         low: f64,
@@ -58,7 +58,7 @@ pub enum CorpusError {
     },
 }
 
-/// Where documents come from.
+/// Source of documents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// WordNet's glosses inside the program.
@@ -71,7 +71,7 @@ pub enum Source {
     Synthetic(SyntheticOptions),
 }
 
-/// What to take of a source.
+/// Selection of a source's documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CorpusOptions {
     /// At most this many documents: evenly from `bundled`, the first ones of the others. The truth
@@ -169,13 +169,13 @@ impl Corpus {
         &self.licence
     }
 
-    /// Where the text comes from.
+    /// Origin of the text.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// How many documents there will be, where that is known without reading the source. A limit
+    /// Number of documents that there will be, where that is known without reading the source. A limit
     /// alone says nothing about a source that may hold fewer.
     #[must_use]
     pub fn len_hint(&self) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What makes a reply a success, and what is said of one that is not.
+//! Judgement of replies: conditions of a success, and reasons of a failure.
 
 use crate::checks::{Checks, Failure as CheckFailure, HitCounter, Seen, Shown};
 use plimsoll_core::outcome::Failure;
@@ -33,7 +33,7 @@ impl Judge {
         }
     }
 
-    /// Returns how many hits a reply tells of, where anybody wants to know.
+    /// Returns how many hits a reply reports, if requested.
     pub(super) fn count(&self, reply: &Reply<'_>, body: &[u8]) -> Option<u64> {
         let counter = self.hits.as_ref()?;
         let body = if self.hits_from_header_only { b"" } else { body };
@@ -90,7 +90,7 @@ pub(super) fn status_hint(reply: &Reply<'_>) -> String {
             format!(" leads to {}; redirects are not followed", shown(location))
         }
         (401, _) => ": the server wants credentials; give --header 'Authorization: ...'".to_owned(),
-        (403, _) => ": the server refuses these credentials, or none were given".to_owned(),
+        (403, _) => ": the server rejects these credentials, or none were sent".to_owned(),
         _ => String::new(),
     }
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// How requests are written.
+/// The way requests are written.
 #[derive(Clone, Debug)]
 pub enum Form {
     /// As vespa-fbench does, header for header.
@@ -42,11 +42,11 @@ pub enum Form {
     },
 }
 
-/// Where one reader of requests stands.
+/// State of one reader of requests.
 pub enum Cursor {
     /// In rendered requests.
     Rendered(Arc<Rendered>, Way),
-    /// With the users, each of whom goes through rendered requests in an order of its own.
+    /// With the users; each goes through rendered requests in an order of its own.
     Users(Arc<Rendered>, Script),
     /// In a file.
     Stream(Stream),
@@ -61,7 +61,7 @@ pub struct HttpSessions {
     classes: Classes,
     judge: Judge,
     keep: Keep,
-    /// Whether a check is about the number of hits.
+    /// True if a check is about the number of hits.
     counts_for_checks: bool,
     /// One a client, where replies are written to files.
     outputs: Vec<OutputFile>,
@@ -72,9 +72,9 @@ pub struct HttpSessions {
     exhausted: Arc<AtomicU32>,
     park: Option<Sender<Stream>>,
     filling: Option<Filling>,
-    /// Whose request is asked for next, in models of users.
+    /// User whose request comes next, in models of users.
     turn: UserTurn,
-    /// What the reply judged last was held against, to explain why it failed.
+    /// Conditions of the reply judged last, to explain its failure.
     judged: Judged,
 }
 
@@ -313,7 +313,7 @@ impl Sessions<Http> for HttpSessions {
     fn finish(mut self: Box<Self>, _now_ns: u64) {
         for file in &mut self.outputs {
             if let Err(error) = file.finish() {
-                self.troubles.add(format!("an output file (-o) is not whole: {error}"));
+                self.troubles.add(format!("an output file (-o) is incomplete: {error}"));
             }
         }
         if let (Some(park), Some(Cursor::Stream(stream))) = (&self.park, self.cursors.pop()) {
@@ -366,7 +366,7 @@ fn target_of(request: &[u8]) -> &[u8] {
     &line[start..end]
 }
 
-/// RFC 9110, 9.2.2: the methods that may be sent twice. Of any other nobody knows, `PURGE` and `DEBIT` included.
+/// RFC 9110, 9.2.2: the methods that may be sent twice. Of any other no one knows, `PURGE` and `DEBIT` included.
 fn is_idempotent(request: &[u8]) -> bool {
     const METHODS: [&[u8]; 6] = [b"GET ", b"HEAD ", b"PUT ", b"DELETE ", b"OPTIONS ", b"TRACE "];
     METHODS.iter().any(|method| request.starts_with(method))

@@ -11,7 +11,7 @@ const PREFIX: &[u8] = b"X-Yahoo-Vespa-";
 /// One client's output file.
 pub struct OutputFile {
     file: BufWriter<File>,
-    /// The line of the query file that the request under way came from.
+    /// The line of the query file that the request in flight came from.
     url: Vec<u8>,
     /// The first error; later ones follow from it.
     error: Option<std::io::Error>,

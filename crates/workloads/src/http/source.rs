@@ -1,4 +1,4 @@
-//! Where the requests of a run come from: rendered once when they fit into memory, else streamed.
+//! Source of a run's requests: rendered once when they fit into memory, else streamed.
 
 use super::Form;
 use crate::error::InputError;

@@ -1,4 +1,4 @@
-//! What went wrong beside the requests, told when the run is over.
+//! Problems besides failed requests, reported after the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -24,9 +24,9 @@ pub use writer::{Packing, Writer, lines_between};
 
 /// State of all destinations at a checkpoint.
 pub struct Reached {
-    /// Length of each file, bytes; 0 for what is no file.
+    /// Length of each file, bytes; 0 for what is not a file.
     pub lengths: Vec<u64>,
-    /// The files themselves, to be synced to the disk; none for what is no file.
+    /// The files themselves, to be synced to the disk; none for what is not a file.
     pub files: Vec<Option<Arc<File>>>,
 }
 
@@ -41,7 +41,7 @@ pub type OnMarks = Box<dyn FnMut(&[u8]) + Send>;
 pub struct Output {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Nobody waits for the thread: what it writes to may never take anything again.
+    /// No one waits for the thread: what it writes to may never take anything again.
     abandoned: AtomicBool,
 }
 
@@ -99,7 +99,7 @@ impl Output {
         !self.shared.is_tight() || self.shared.lock().let_wait()
     }
 
-    /// Returns whether so much waits that nothing more should be received.
+    /// Returns true if too much waits to receive more.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.shared.is_full()

@@ -88,7 +88,7 @@ pub(super) struct Shared {
     queue: Mutex<Queue>,
     work: Condvar,
     room: Condvar,
-    /// What the queue says of itself, to be asked without its lock.
+    /// State of the queue, readable without its lock.
     tight: AtomicBool,
     full: AtomicBool,
     /// Totals up to the last time that there was room, ns.

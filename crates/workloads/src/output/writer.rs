@@ -80,7 +80,7 @@ impl Writer {
         Self { sink: Sink::Stdout(io::stdout()) }
     }
 
-    /// A file that begins anew, or goes on behind its first `keep_bytes`.
+    /// A file that begins again, or goes on behind its first `keep_bytes`.
     ///
     /// # Errors
     /// When it cannot be opened, or is shorter than that.

@@ -7,7 +7,7 @@ use crate::render::Authority;
 /// they are; whoever has files of other tools has whole URLs in them, or methods before them.
 ///
 /// # Errors
-/// What else the line is, with what to write instead.
+/// The actual kind of the line, and the remedy.
 pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Problem> {
     if target.first() == Some(&b'/') {
         return Ok(());
@@ -17,7 +17,7 @@ pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Pro
     let Some((tls, rest_at)) = scheme(target) else {
         return wrong(match target.first() {
             Some(b'{' | b'[') => format!(
-                "'{shown}' is JSON and no URL; NDJSON has one object such as {{\"path\":\"/a\"}} on each line, from the \
+                "'{shown}' is JSON instead of a URL; NDJSON has one object such as {{\"path\":\"/a\"}} on each line, from the \
                  first on and without [ ] around them"
             ),
             _ if has_method(target) => format!(
@@ -37,7 +37,7 @@ pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Pro
     if tls != own.tls || !is_same(&authority, own) {
         let scheme = if own.tls { "https" } else { "http" };
         return wrong(format!(
-            "'{shown}' is not at {scheme}://{}, where the requests go; leave it out, or load its server apart",
+            "'{shown}' is not at {scheme}://{}, where the requests go; leave it out, or measure its server in a separate run",
             own.host_header()
         ));
     }
@@ -52,7 +52,7 @@ pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Pro
     Ok(())
 }
 
-/// Whether a URL is of TLS, and where its authority begins.
+/// Returns true if a URL has TLS, and the beginning of its authority.
 fn scheme(target: &[u8]) -> Option<(bool, usize)> {
     let begins = |name: &str| {
         target.get(..name.len()).is_some_and(|front| front.eq_ignore_ascii_case(name.as_bytes()))
@@ -61,7 +61,7 @@ fn scheme(target: &[u8]) -> Option<(bool, usize)> {
     known.into_iter().find(|(name, _)| begins(name)).map(|(name, tls)| (tls, name.len()))
 }
 
-/// Whether `text` is the authority of `own`: names in any case, the port of the scheme said or not.
+/// Returns true if `text` is the authority of `own`: names in any case, the port of the scheme said or not.
 fn is_same(text: &str, own: &Authority) -> bool {
     let default_port = if own.tls { 443 } else { 80 };
     let after_bracket = text.rfind(']').map_or(0, |at| at + 1);
@@ -76,7 +76,7 @@ fn is_same(text: &str, own: &Authority) -> bool {
     port == Some(own.port) && bare(host) == bare(&own.host)
 }
 
-/// Whether a line is `GET /path` or the like.
+/// Returns true if a line is `GET /path` or the like.
 fn has_method(target: &[u8]) -> bool {
     let word = target.split(|&b| b == b' ').next().unwrap_or_default();
     word.len() < target.len() && word.len() >= 3 && word.iter().all(u8::is_ascii_uppercase)
@@ -130,7 +130,7 @@ mod tests {
             ("http://h:8081/a", "is not at http://h:8080"),
             ("https://h:8080/a", "is not at http://h:8080"),
             ("http://me@h:8080/a", "is not at http://h:8080"),
-            ("http://other:8080/a", "load its server apart"),
+            ("http://other:8080/a", "measure its server in a separate run"),
             ("GET /a", "begins with a method"),
             ("[{\"path\":\"/ok\"}]", "one object such as"),
             ("{\"path\":\"/ok\"}", "one object such as"),

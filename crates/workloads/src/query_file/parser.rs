@@ -20,7 +20,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// How lines make records.
+/// The way lines make records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// Each line is a request.
@@ -32,10 +32,10 @@ pub enum RecordKind {
     Line,
 }
 
-/// How to read a query file.
+/// Options for reading a query file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// How lines make records.
+    /// The way lines make records.
     pub kind: RecordKind,
     /// A line of this many bytes or more is skipped (values under 1024 are raised to it).
     pub line_max_bytes: usize,

@@ -122,7 +122,7 @@ impl FilePattern {
             }
             let (conversion, after) = Conversion::parse(rest).map_err(wrong)?;
             if parsed.number.is_some() {
-                return Err(wrong("has two numbers, only one is known"));
+                return Err(wrong("has two numbers, but only one is supported"));
             }
             parsed.number = Some(conversion);
             rest = after;
@@ -148,7 +148,7 @@ impl FilePattern {
         if self.number.is_some() { &mut self.after } else { &mut self.before }
     }
 
-    /// Whether each number has a file of its own.
+    /// Returns true if each number has a file of its own.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         self.number.is_some()

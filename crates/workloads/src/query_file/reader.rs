@@ -11,9 +11,9 @@ use crate::error::InputError;
 /// the n ranges together hold each record exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
-    /// Which range, from 0.
+    /// Index of the range, from 0.
     pub index: u64,
-    /// How many ranges, at least 1.
+    /// Number of ranges, at least 1.
     pub of: u64,
 }
 
@@ -30,7 +30,7 @@ impl ByteRange {
     }
 }
 
-/// How often a file is read.
+/// Number of times that a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passes {
     /// As long as requests are wanted.
@@ -105,7 +105,7 @@ impl RecordReader {
         }
     }
 
-    /// Reads the next record, beginning anew at the end of a pass while passes are left. False when
+    /// Reads the next record, beginning again at the end of a pass while passes are left. False when
     /// they are used up, and when a whole pass held no record: a file without records would be read
     /// for ever.
     ///
@@ -130,7 +130,7 @@ impl RecordReader {
         }
     }
 
-    /// Begins anew at the start of the range.
+    /// Begins again at the start of the range.
     ///
     /// # Errors
     /// [`InputError::Io`] when the file cannot be read any more.
@@ -180,7 +180,7 @@ impl RecordReader {
     }
 }
 
-/// What a pass over a query file found.
+/// Result of a pass over a query file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// Records that can be sent.

@@ -83,13 +83,13 @@ impl RequestSet {
         self.bytes.extend_from_slice(body);
     }
 
-    /// How many records there are.
+    /// Number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is none; never so for a set that was loaded.
+    /// Returns true if there is none; never so for a set that was loaded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
@@ -121,7 +121,7 @@ impl RequestSet {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// Which records the i-th of n equal parts holds; parts differ by at most one record.
+    /// Records that the i-th of n equal parts holds; parts differ by at most one record.
     #[must_use]
     pub fn part(&self, index: u64, of: u64) -> std::ops::Range<usize> {
         let (start, end) = ByteRange { index, of }.bounds(self.len() as u64);

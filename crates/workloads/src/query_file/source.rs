@@ -94,7 +94,7 @@ impl SourceFile {
         Ok(size)
     }
 
-    /// Whether the unpacked text has at most `limit` bytes; reads no more of a gzip file than that.
+    /// Returns true if the unpacked text has at most `limit` bytes; reads no more of a gzip file than that.
     ///
     /// # Errors
     /// As [`SourceFile::size_bytes`].
@@ -124,7 +124,7 @@ impl SourceFile {
     }
 }
 
-/// A new file in the folder for temporary files that nobody else can open, and that is gone with its last reader.
+/// A new file in the folder for temporary files that nothing else can open, and that is gone with its last reader.
 fn nameless_file() -> io::Result<File> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -144,7 +144,7 @@ fn nameless_file() -> io::Result<File> {
 /// Unpacks a stream that cannot be read twice, if it begins like gzip.
 ///
 /// # Errors
-/// What the stream says when its first two bytes are read.
+/// The error of the stream when its first two bytes are read.
 pub fn unpack_stream(mut stream: impl Read + Send + 'static) -> io::Result<Bytes> {
     let mut head = Vec::with_capacity(2);
     (&mut stream).take(2).read_to_end(&mut head)?;

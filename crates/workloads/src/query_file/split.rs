@@ -17,10 +17,10 @@ pub const PARTS_MAX: u64 = 65_536;
 const BUFFERS_BYTES: usize = 64 * 1024 * 1024;
 /// Largest write buffer of one part.
 const BUFFER_MAX_BYTES: usize = 256 * 1024;
-/// How much of the input is looked at to tell GET from POST files.
+/// Part of the input that is looked at to tell GET from POST files.
 const PEEK_BYTES: u64 = 64 * 1024;
 
-/// How to split.
+/// Options of splitting.
 #[derive(Clone, Debug)]
 pub struct SplitOptions {
     /// Names of the parts; part 0 is the first. Must hold a number.
@@ -31,14 +31,14 @@ pub struct SplitOptions {
     pub line_max_bytes: usize,
     /// GET or POST records; `None` looks: a file in which a line does not start with `/` is POST.
     pub kind: Option<RecordKind>,
-    /// Which part gets which record depends on this alone.
+    /// Part gets that which record depends on this alone.
     pub seed: u64,
 }
 
-/// What splitting did.
+/// Result of splitting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitSummary {
-    /// How the input was read.
+    /// The way the input was read.
     pub kind: RecordKind,
     /// Records written.
     pub records: u64,
@@ -107,7 +107,7 @@ fn guess_kind(head: &[u8]) -> RecordKind {
     }
 }
 
-/// Deals records like cards: each round gives one to every part, in an order shuffled anew.
+/// Deals records like cards: each round gives one to every part, in an order shuffled again.
 struct Deal {
     order: Vec<usize>,
     at: usize,

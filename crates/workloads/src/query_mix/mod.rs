@@ -27,11 +27,11 @@ use plimsoll_core::rng::{Rng, derive_seed};
 use crate::corpus::{Corpus, CorpusError, Document};
 use survey::{Survey, terms};
 
-/// What stays as it is in a URL (RFC 3986's unreserved characters).
+/// Characters that stay unencoded in a URL (RFC 3986's unreserved characters).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Fewest letters of a word that is misspelt: in a shorter one, two wrong letters leave too little.
 const FUZZY_LETTERS_MIN: usize = 6;
-/// How many documents are tried for one query before giving up.
+/// Number of documents that are tried for one query before giving up.
 const TRIES: usize = 2000;
 /// Most queries of one mix.
 pub const QUERIES_MAX: u64 = 1_000_000;
@@ -72,16 +72,16 @@ impl QueryClass {
     }
 }
 
-/// What a correct server must answer.
+/// Answer of a correct server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// So many hits or more (stemming and the like may add some).
+    /// This many hits or more (stemming and the like may add some).
     AtLeast(u64),
     /// No hit at all.
     None,
 }
 
-/// What a query asks, before it is put into a query language.
+/// Meaning of a query, before it is put into a query language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// This word in title or body.
@@ -163,13 +163,13 @@ fn quoted(text: &str) -> String {
 pub struct Query {
     /// Its class.
     pub class: QueryClass,
-    /// What it asks.
+    /// Meaning of the query.
     pub ask: Ask,
-    /// What a correct server must answer.
+    /// Answer of a correct server.
     pub expect: Expect,
 }
 
-/// How many queries of which class.
+/// Number of queries of each class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MixOptions {
     /// Same seed and corpus, same queries.
@@ -179,14 +179,14 @@ pub struct MixOptions {
 }
 
 impl MixOptions {
-    /// So many queries of each class.
+    /// This many queries of each class.
     #[must_use]
     pub fn even(seed: u64, each: u64) -> Self {
         Self { seed, counts: [each; 6] }
     }
 }
 
-/// Why there is no mix.
+/// Reason why there is no mix.
 #[derive(Debug, thiserror::Error)]
 pub enum MixError {
     /// The corpus cannot be read.
@@ -316,10 +316,10 @@ fn misspelt(word: &str, rng: &mut Rng) -> Option<Ask> {
     (distance == wanted).then_some(Ask::Fuzzy { word, distance })
 }
 
-/// Where and how the queries are sent.
+/// Form and destination of the queries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendering {
-    /// What YQL selects from: `*` or a name.
+    /// Sources of YQL's `select`: `*` or a name.
     pub sources: String,
     /// Hits wanted in each reply.
     pub hits: u32,

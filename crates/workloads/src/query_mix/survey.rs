@@ -1,4 +1,4 @@
-//! What words a corpus has, and in how many documents.
+//! Words of a corpus, and their numbers of documents.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use plimsoll_core::rng::Rng;
 
 use crate::corpus::{CorpusError, Document, Documents};
 
-/// Different words that are counted; those met first after so many are left out.
+/// Different words that are counted; those met first after this many are left out.
 const WORDS_MAX: usize = 2_000_000;
 /// Documents that queries are made from: a uniform sample.
 const SAMPLE_DOCUMENTS: usize = 4000;
@@ -14,7 +14,7 @@ const SAMPLE_DOCUMENTS: usize = 4000;
 const LETTERS: std::ops::RangeInclusive<usize> = 3..=20;
 /// Fewest documents with a word that is asked for.
 const DOCUMENTS_MIN: u64 = 3;
-/// At most one document in so many has it.
+/// At most one document in this many has it.
 const DOCUMENTS_ONE_IN: u64 = 20;
 
 /// The words of a text as start, end and lower case. Words are runs of letters and digits; only
@@ -39,7 +39,7 @@ fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What one pass over a corpus found.
+/// Result of one pass over a corpus.
 pub(super) struct Survey {
     pub documents: u64,
     pub sample: Vec<Document>,
@@ -102,7 +102,7 @@ impl Survey {
         }
     }
 
-    /// How many documents have a word.
+    /// Number of documents that have a word.
     pub fn documents_with(&self, word: &str) -> u64 {
         self.words.get(word).map_or(0, |count| count.documents)
     }

@@ -1,4 +1,4 @@
-//! Which row comes next: a pure function of how many came before.
+//! Row that comes next: a pure function of how many came before.
 
 use super::Rows;
 use plimsoll_core::rng::{Rng, derive_seed, permuted, splitmix64};

@@ -1,6 +1,6 @@
 //! Rows of values that requests are filled with: a CSV file with a line of names, or NDJSON of objects.
 //!
-//! A request holds `{{name}}` where the value of that column shall stand: percent-encoded in the path, escaped in a JSON
+//! A request holds `{{name}}` where the value of that column must stand: percent-encoded in the path, escaped in a JSON
 //! body, quoted in SQL, as it is elsewhere. `{{{name}}}` is the value as it is everywhere. Which row a request gets follows from its
 //! number alone ([`RowFeed`]), so that the same seed fills the same requests, whoever sends them.
 //!
@@ -32,7 +32,7 @@ pub struct Rows {
     path: PathBuf,
     names: Vec<String>,
     bytes: Vec<u8>,
-    /// Where each value ends, row by row.
+    /// End of each value, row by row.
     ends: Vec<u32>,
     /// The line of each row.
     lines: Vec<u32>,
@@ -51,13 +51,13 @@ impl Rows {
         &self.names
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there is none; never so for rows that were read from a file.
+    /// Returns true if there is none; never so for rows that were read from a file.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// What some programs write at the beginning of a text to say that it is UTF-8.
+/// Byte order mark that some programs write at the beginning of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 fn no_row(path: &Path) -> InputError {
@@ -29,7 +29,8 @@ impl Rows {
         })?;
         if !source.fits(ROWS_MAX_BYTES)? {
             let problem = Problem::Rows(
-                "a file of rows may have 256 MiB at most; split it (head -n), or ask from a query file".into(),
+                "a file of rows can have at most 256 MiB; split it (head -n), or use a query file"
+                    .into(),
             );
             return Err(InputError::line(path, 1, problem));
         }
@@ -80,7 +81,7 @@ impl Rows {
             if name.is_empty() || name.contains(['{', '}']) || name.trim() != name {
                 let (place, shown) = (index + 1, name.escape_debug());
                 let problem = format!(
-                    "column {place}: '{shown}' is no name; use one without braces, and without blanks around it"
+                    "column {place}: '{shown}' is not a name; use one without braces, and without blanks around it"
                 );
                 return Err(self.wrong(line, problem));
             }
@@ -216,7 +217,7 @@ impl Rows {
     }
 }
 
-/// Where in a value of CSV a byte stands.
+/// Position of a byte in a CSV value.
 #[derive(Clone, Copy)]
 enum Marks {
     /// At its beginning.

@@ -9,7 +9,7 @@ use super::Rows;
 use super::template::{TemplateError, first_place};
 use super::text::value;
 
-/// What ends a line, and a comment with it.
+/// Characters that end a line, and a comment with it.
 const NEW_LINE: [char; 2] = ['\n', '\r'];
 
 /// A text as SQL has it between quotes, whatever is in it.
@@ -23,7 +23,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// What stands around a place.
+/// Context of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Around {
     /// Nothing.
@@ -41,7 +41,7 @@ impl Around {
 /// A statement with the values of a row in their places: `{{name}}` safely, `{{{name}}}` as it is.
 ///
 /// # Errors
-/// As [`super::fill_text`], and a place where no value can be made safe.
+/// As [`super::fill_text`], and a place where no value is safe.
 pub fn fill_sql(text: &str, rows: &Rows, row: usize) -> Result<String, TemplateError> {
     let (mut filled, mut rest) = (String::with_capacity(text.len() + 64), text);
     let mut around = Around::Statement;
@@ -229,7 +229,7 @@ mod tests {
             r"E'\{{w}}'",
         ] {
             let told = fill_sql(text, &rows(WORDS), 0).unwrap_err().to_string();
-            assert!(told.contains("where no value can be made safe"), "{text}: {told}");
+            assert!(told.contains("where no value is safe"), "{text}: {told}");
         }
         assert!(fill_sql("{{x}}", &rows(WORDS), 0).is_err());
     }

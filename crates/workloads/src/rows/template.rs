@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TemplateError {
     /// A request names what is no column.
-    #[error("'{{{{{name}}}}}' is no column of the rows; they have {known}")]
+    #[error("'{{{{{name}}}}}' is not a column of the rows; they have {known}")]
     Unknown {
         /// The name.
         name: String,
@@ -20,17 +20,17 @@ pub enum TemplateError {
     /// Braces are not closed, or not as they were opened.
     #[error("'{text}' is not closed; write {{{{name}}}} or {{{{{{name}}}}}}")]
     NotClosed {
-        /// Where it begins.
+        /// Text at its beginning.
         text: String,
         /// Line of the request in its file.
         line: u64,
     },
-    /// A place in SQL where no value can be made safe.
+    /// A place in SQL where no value is safe.
     #[error(
-        "'{text}' stands between dollars, in a comment or behind a backslash, where no value can be made safe; put it outside"
+        "'{text}' is between dollars, in a comment or after a backslash, where no value is safe; move it outside"
     )]
     NotSafe {
-        /// Where it begins.
+        /// Text at its beginning.
         text: String,
         /// Line of the request in its file.
         line: u64,
@@ -40,18 +40,18 @@ pub enum TemplateError {
     Value {
         /// The column.
         name: String,
-        /// What it has.
+        /// Offending content.
         what: &'static str,
-        /// Where it would stand.
+        /// Context of the place.
         place: &'static str,
-        /// What to do.
+        /// Remedy.
         advice: &'static str,
         /// Line of the row in its file.
         row_line: u64,
     },
 }
 
-/// How a value is written.
+/// The way a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     /// As it is.
@@ -83,7 +83,7 @@ enum Piece {
 pub(super) struct Found {
     /// The column.
     pub(super) column: usize,
-    /// Whether it has three braces.
+    /// True if it has three braces.
     pub(super) raw: bool,
     /// Bytes of it, braces included.
     pub(super) length: usize,
@@ -115,11 +115,11 @@ pub(super) fn first_place(text: &[u8], line: u64, rows: &Rows) -> Result<Found, 
 #[derive(Clone, Debug, Default)]
 pub struct TemplateSet {
     pieces: Vec<Piece>,
-    /// Where the pieces of each request's head and body end.
+    /// Ends of the pieces of each request's head and body.
     ends: Vec<(u32, u32)>,
 }
 
-/// Where a value stands, which decides how it is written and what it may hold.
+/// Context of a value, which decides how it is written and what it may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Path,
@@ -192,7 +192,7 @@ impl TemplateSet {
         Ok(templates)
     }
 
-    /// Whether no request has a place for a value.
+    /// Returns true if no request has a place for a value.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.pieces.iter().any(|piece| matches!(piece, Piece::Value { .. }))
@@ -464,7 +464,7 @@ mod tests {
         assert!(matches!(&unknown, TemplateError::Unknown { line: 2, .. }), "{unknown}");
         assert_eq!(
             unknown.to_string(),
-            "'{{trem}}' is no column of the rows; they have term, user"
+            "'{{trem}}' is not a column of the rows; they have term, user"
         );
         let open = error(&[("/a", "-", Some("{{term"))], "term\nx\n");
         assert_eq!(open.to_string(), "'{{term' is not closed; write {{name}} or {{{name}}}");

@@ -29,7 +29,7 @@ pub(super) fn value(rows: &Rows, row: usize, column: usize) -> Result<&str, Temp
         row_line: rows.line(row),
     };
     let text = std::str::from_utf8(rows.value(row, column));
-    let text = text.map_err(|_| wrong("byte that is no UTF-8"))?;
+    let text = text.map_err(|_| wrong("byte that is not UTF-8"))?;
     if text.contains('\0') { Err(wrong("NUL character")) } else { Ok(text) }
 }
 
@@ -51,10 +51,10 @@ pub(super) mod tests {
         assert_eq!(fill_text("{{a}}", &own, 1).unwrap(), "qu\"ote");
         assert_eq!(fill_text("nothing", &own, 1).unwrap(), "nothing");
         let told = |text| fill_text(text, &own, 0).unwrap_err().to_string();
-        assert_eq!(told("{{c}}"), "'{{c}}' is no column of the rows; they have a, b");
+        assert_eq!(told("{{c}}"), "'{{c}}' is not a column of the rows; they have a, b");
         assert!(told("{{a}").contains("is not closed"));
         let bad = rows(b"a\n\xff\n\0\n");
-        assert!(fill_text("{{a}}", &bad, 0).unwrap_err().to_string().contains("no UTF-8"));
+        assert!(fill_text("{{a}}", &bad, 0).unwrap_err().to_string().contains("not UTF-8"));
         assert!(fill_text("{{a}}", &bad, 1).unwrap_err().to_string().contains("NUL"));
     }
 }

@@ -9,7 +9,7 @@ use plimsoll_catalogue::engines::{
 use plimsoll_core::units::Size;
 use std::path::PathBuf;
 
-/// What all real engines know. They listen on 127.0.0.1 only.
+/// Flags of all real engines. They listen on 127.0.0.1 only.
 #[derive(Args, Debug)]
 struct EngineFlags {
     /// Port on 127.0.0.1; 0 takes any free one and prints it.
@@ -45,11 +45,11 @@ pub struct ClusterArgs {
     /// A setting of the engine's own; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     setting: Vec<String>,
-    /// When a transaction is acknowledged: once on the disk (sync), on the disk some tenths of a second later (async), or
-    /// whenever the system writes it; then a crash of the machine may damage it (none).
+    /// Time of acknowledgement: once on the disk (sync), on the disk some tenths of a second later (async), or whenever
+    /// the system writes it; then a crash of the machine may damage it (none).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
     durability: Durability,
-    /// How role 'plimsoll' logs in; except with trust, its password comes from PGPASSWORD.
+    /// Login of role 'plimsoll'; except with trust, its password comes from PGPASSWORD.
     #[arg(long, value_enum, value_name = "HOW", default_value = "trust")]
     auth: Method,
     /// Also accept TLS, with a certificate for localhost and 127.0.0.1; its authority is created for it and named on

@@ -8,7 +8,7 @@ use plimsoll_job::exit;
 use plimsoll_job::usage::usage;
 use plimsoll_ranker::{RankConfig, RankError, ReplySize, Server};
 
-/// Which numbers the flags start from.
+/// Numbers that the flags start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
     /// Two processors, about 60 MB, about 13 ms of CPU and 20 ms of wait per request.
@@ -57,7 +57,7 @@ pub struct RankArgs {
     /// The wait off the CPU.
     #[arg(long, value_name = "TIME")]
     wait: Option<Span>,
-    /// Whether the wait holds its worker, as in the original.
+    /// Let the wait hold its worker, as in the original.
     #[arg(long, value_name = "YES", action = clap::ArgAction::Set)]
     wait_holds_worker: Option<bool>,
     /// Random letters that are compressed.
@@ -116,7 +116,7 @@ struct Alone {
 /// Checks the flags of a server before one is started with them.
 ///
 /// # Errors
-/// What the server itself would say.
+/// The error of the server itself.
 pub fn check(words: &[String]) -> Result<()> {
     let words = std::iter::once("rank").chain(words.iter().map(String::as_str));
     let Ok(Alone { args }) = Alone::try_parse_from(words) else { return Ok(()) };
@@ -173,7 +173,7 @@ fn set<T>(value: &mut T, given: Option<T>) {
     }
 }
 
-/// Whether the machine's processors share cores.
+/// Returns true if the machine's processors share cores.
 fn has_smt() -> bool {
     let active = std::fs::read_to_string("/sys/devices/system/cpu/smt/active");
     active.is_ok_and(|text| text.trim() == "1")

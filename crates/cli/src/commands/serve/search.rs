@@ -47,8 +47,8 @@ pub struct SearchArgs {
     /// Vespa application.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     containers: u16,
-    /// When a write is acknowledged: once on the disk (sync), once readable and on the disk 100 ms later (async), or once
-    /// readable and on the disk when the server stops (none).
+    /// Time of acknowledgement of a write: once on the disk (sync), once readable and on the disk 100 ms later (async),
+    /// or once readable and on the disk when the server stops (none).
     #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
     durability: DurabilityFlag,
     #[cfg(feature = "vespa")]

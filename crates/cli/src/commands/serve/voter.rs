@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Where users may be given instead of on the command line, which other users of the machine can read.
+/// Variable with users, as an alternative to the command line, which other users of the machine can read.
 const USERS_VARIABLE: &str = "PLIMSOLL_VOTER_USERS";
 /// Longest file of users, bytes.
 const USERS_BYTES_MAX: u64 = 16 << 20;
@@ -27,8 +27,8 @@ pub struct VoterArgs {
     /// Partitions, one thread each [default: one per processor].
     #[arg(long, value_name = "N")]
     partitions: Option<usize>,
-    /// When a vote is acknowledged: once it is in memory (none), the same and in the command log some milliseconds later
-    /// (async), or once it is in the command log on the disk (sync). The last two need --data.
+    /// Time of acknowledgement of a vote: once it is in memory (none), the same and in the command log some
+    /// milliseconds later (async), or once it is in the command log on the disk (sync). The last two need --data.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "none")]
     durability: DurabilityFlag,
     /// A user who may log in; may be repeated [default: every user].
@@ -122,7 +122,7 @@ impl VoterArgs {
     fn all_users(&self) -> Result<Vec<(String, String)>> {
         let mut users = Vec::new();
         for (place, text) in (1..).zip(&self.user) {
-            users.push(user(text, &format!("--user, the {place}. one"))?);
+            users.push(user(text, &format!("--user (number {place})"))?);
         }
         if let Some(path) = &self.users {
             let shown = path.display();
@@ -154,10 +154,10 @@ fn read(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// A name and a password. What was given is not repeated, since it may be a password.
+/// A name and a password. The given text is not repeated, since it may be a password.
 fn user(text: &str, place: &str) -> Result<(String, String)> {
     match text.split_once(':') {
         Some((name, password)) if !name.is_empty() => Ok((name.to_owned(), password.to_owned())),
-        _ => Err(usage(format!("{place}: no user; write NAME:PASSWORD"))),
+        _ => Err(usage(format!("{place}: the name is missing; write NAME:PASSWORD"))),
     }
 }

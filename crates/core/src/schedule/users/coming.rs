@@ -1,4 +1,4 @@
-//! When users come: one after the other, computed and not stored.
+//! Arrival times of users, one after the other, computed and not stored.
 
 use super::profile::{Shape, Stretch, UserProfile};
 use crate::normal::quantile;
@@ -17,7 +17,7 @@ pub(super) struct Coming {
     start_ns: u64,
     /// Time of the profile that has passed when the run starts, ns.
     before_ns: u64,
-    /// How many users of this slice have come.
+    /// Number of users of this slice that have come.
     made: u64,
     /// Random moments of a stretch, in order; only where it asks for them.
     moments: Option<Moments>,
@@ -29,7 +29,7 @@ pub(super) struct Coming {
 pub(super) struct Arrival {
     /// Its number in the whole, from 0.
     pub user: u64,
-    /// When it comes, ns.
+    /// Time at which it comes, ns.
     pub at_ns: u64,
 }
 
@@ -128,7 +128,7 @@ impl Coming {
 }
 
 /// Time at which the user at `place` of a stretch arrives, ns after the stretch's start. `share` is the part of the stretch's users
-/// who arrived earlier, if that differs from `place` of all.
+/// users who arrived earlier, if that differs from `place` of all.
 fn offset_ns(stretch: &Stretch, place: u64, share: Option<f64>) -> u64 {
     let duration = stretch.duration_ns as f64;
     let within = |part: f64| ((part * duration).round() as u64).min(stretch.duration_ns);
@@ -152,7 +152,7 @@ fn offset_ns(stretch: &Stretch, place: u64, share: Option<f64>) -> u64 {
     }
 }
 
-/// Where on a line of rates, 0 to 1, this share of its area lies to the left.
+/// Position on a line of rates, 0 to 1, that has this share of its area to the left.
 fn time_on_line(from: f64, to: f64, share: f64) -> f64 {
     let inside = share * (from + to) / 2.0;
     if inside == 0.0 {

@@ -57,7 +57,7 @@ enum Source {
     Coming(Coming),
     Seats {
         seats: Seats,
-        /// How many users have come to this slice.
+        /// Number of users that have come to this slice.
         came: u64,
     },
 }
@@ -77,11 +77,11 @@ pub struct UserSchedule {
     source: Source,
     places: Vec<Place>,
     free: Vec<u32>,
-    /// When users ask next, soonest first.
+    /// Time at which users ask next, soonest first.
     waiting: BinaryHeap<Reverse<(u64, u32)>>,
     /// Users whose request is in flight.
     away: u32,
-    /// Whose request was made due last.
+    /// Place of the user whose request was made due last.
     last: u32,
 }
 
@@ -149,7 +149,7 @@ impl UserSchedule {
         }
     }
 
-    /// When a user asks again that was answered at `done_ns`, ns.
+    /// Time at which a user asks again that was answered at `done_ns`, ns.
     fn next_due_ns(&self, (user, asked): (u64, u32), intended_ns: u64, done_ns: u64) -> u64 {
         let think_ns = self.think.draw_ns(self.seed, user, asked);
         let rested_ns = done_ns.saturating_add(think_ns);
@@ -167,7 +167,7 @@ impl UserSchedule {
         Some(UserTurn { user: place.user, step, free_ns: place.free_ns })
     }
 
-    /// How many users are there.
+    /// Number of users that are there.
     #[must_use]
     pub fn present(&self) -> u64 {
         (self.places.len() - self.free.len()) as u64

@@ -34,7 +34,7 @@ const NORMAL_MAX: f64 = 6.0;
 /// A think time that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "'{text}' is no think time: {problem}; write 2s, uniform 1s 3s, exponential 2s or normal 2s 500ms"
+    "'{text}' is not a think time: {problem}; write 2s, uniform 1s 3s, exponential 2s or normal 2s 500ms"
 )]
 pub struct PauseError {
     text: String,
@@ -65,7 +65,7 @@ impl Pause {
         }
     }
 
-    /// How long it is on average, ns. That a normal draw is never below 0 makes it longer than its mean where that is within
+    /// Time that it is on average, ns. That a normal draw is never below 0 makes it longer than its mean where that is within
     /// a few deviations of 0; what else is cut off makes no difference that matters.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
@@ -124,8 +124,10 @@ impl FromStr for Pause {
             }
             ["exponential", mean] => Ok(Self::Exponential(span(mean)?)),
             ["normal", mean, deviation] => Ok(Self::Normal(span(mean)?, span(deviation)?)),
-            [] => Err(wrong("there is nothing".to_owned())),
-            [kind, ..] => Err(wrong(format!("'{kind}' is no kind, or has other numbers"))),
+            [] => Err(wrong("it is empty".to_owned())),
+            [kind, ..] => Err(wrong(format!(
+                "'{kind}' is not a distribution, or has another number of values"
+            ))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How users come, as users write it: the steps of a profile, and what they come to.
+//! The way users come, as users write it: the steps of a profile, and what they come to.
 
 use crate::units::Span;
 use thiserror::Error;
@@ -24,12 +24,12 @@ pub enum UserStep {
     },
     /// All come at the same moment (`atOnceUsers`).
     AtOnce {
-        /// How many.
+        /// Their number.
         users: u64,
     },
     /// A number of users at equal gaps (`rampUsers`).
     Ramp {
-        /// How many.
+        /// Their number.
         users: u64,
         /// Its length.
         during: Span,
@@ -56,7 +56,7 @@ pub enum UserStep {
     },
     /// A number of users around one moment: the inverse of a smoothed Heaviside function (`stressPeakUsers`).
     Peak {
-        /// How many.
+        /// Their number.
         users: u64,
         /// Its length.
         during: Span,
@@ -72,16 +72,16 @@ pub enum UserStep {
     },
     /// A number of users at the same time: who leaves is replaced (`constantConcurrentUsers`).
     Concurrent {
-        /// How many.
+        /// Their number.
         users: u32,
         /// Its length.
         during: Span,
     },
     /// A number of users at the same time that changes evenly (`rampConcurrentUsers`).
     RampConcurrent {
-        /// How many at its start.
+        /// Number of users at its start.
         from: u32,
-        /// How many at its end.
+        /// Number of users at its end.
         to: u32,
         /// Its length.
         during: Span,
@@ -100,11 +100,11 @@ pub enum UserStep {
 /// Levels one above the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stairs {
-    /// How many levels.
+    /// Number of levels.
     pub times: u32,
-    /// How long each lasts.
+    /// Time that each lasts.
     pub lasting: Span,
-    /// How long the ramp between two levels lasts; 0 for none. Stairs that begin at 0 have one before the first.
+    /// Time that the ramp between two levels lasts; 0 for none. Stairs that begin at 0 have one before the first.
     pub ramps: Span,
 }
 
@@ -118,7 +118,7 @@ pub struct UserProfile {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("users, column {column}: {problem}")]
 pub struct ProfileError {
-    /// Where in the text, counted in characters from 1.
+    /// Position in the text, in characters from 1.
     pub column: usize,
     /// The error, and how to fix it.
     pub problem: String,
@@ -134,7 +134,7 @@ pub(super) struct Stretch {
     pub randomized: bool,
 }
 
-/// How the users of a stretch are spread over it.
+/// The way the users of a stretch are spread over it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shape {
     /// At equal gaps; all at once where the stretch has no length.
@@ -155,7 +155,7 @@ pub(super) struct Level {
 }
 
 impl UserStep {
-    /// Whether it holds a number of users instead of letting them come.
+    /// Returns true if it holds a number of users instead of letting them come.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         matches!(
@@ -195,7 +195,7 @@ impl UserStep {
             if users <= CONCURRENT_MAX {
                 return Ok(());
             }
-            Err(format!("{users} users at a time; use at most {CONCURRENT_MAX}"))
+            Err(format!("{users} concurrent users; use at most {CONCURRENT_MAX}"))
         };
         let rate = |rate: f64| {
             if rate.is_finite() && (0.0..=USER_RATE_MAX_PER_S).contains(&rate) {
@@ -226,7 +226,7 @@ impl UserStep {
             Self::Nothing { .. } => {}
         }
         if self.duration_ns() == 0 && !matches!(self, Self::AtOnce { .. }) {
-            return Err("a step that takes no time; write how long, such as 'during 10s'".into());
+            return Err("a step without a duration; add one, such as 'during 10s'".into());
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl UserProfile {
             }
             if *closed.get_or_insert(step.is_closed()) != step.is_closed() {
                 let problem = "steps that hold a number of users (concurrent ...) and steps that let users \
-                               come do not mix; write one kind, and run the other by itself";
+                               come cannot be combined; use one kind per run";
                 return Err(wrong(index, problem.to_owned()));
             }
         }
@@ -317,13 +317,13 @@ impl UserProfile {
         &self.steps
     }
 
-    /// Whether it holds a number of users instead of letting them come.
+    /// Returns true if it holds a number of users instead of letting them come.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.steps.iter().any(UserStep::is_closed)
     }
 
-    /// Whether all users come at the first moment of its steps, so that only the target sets their pace.
+    /// Returns true if all users come at the first moment of its steps, so that only the target sets their pace.
     #[must_use]
     pub fn is_at_once(&self) -> bool {
         let is = |step: &UserStep| matches!(step, UserStep::AtOnce { .. });
@@ -343,7 +343,7 @@ impl UserProfile {
         self.steps.iter().fold(0, |sum: u64, step| sum.saturating_add(step.duration_ns()))
     }
 
-    /// How many users come in all; 0 where their number depends on the answers.
+    /// Number of users that come in all; 0 where their number depends on the answers.
     #[must_use]
     pub fn users(&self) -> u64 {
         if self.is_closed() {

@@ -10,7 +10,7 @@ pub(super) struct Seats {
     slice: Slice,
     start_ns: u64,
     at: usize,
-    /// How many changes of the level at hand have been made; the first is the jump to its start.
+    /// Number of changes made to the current level; the first is the jump to its start.
     changes: u64,
     /// The slice's own number now.
     seats: u64,

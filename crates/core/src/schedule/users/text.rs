@@ -1,10 +1,10 @@
 //! Reading and writing a profile: `ramp 100 during 10s, constant 20/s during 1m randomized`, or in Gatling's words.
 //!
-//! Words are parted by blanks, brackets and the dots before a word, so that
+//! Words are separated by blanks, brackets and the dots before a word, so that
 //! `rampUsers(100).during(10.seconds)` reads as `rampUsers 100 during 10 seconds`.
 
 use super::profile::{ProfileError, Stairs, UserProfile, UserStep};
-use crate::units::Span;
+use crate::units::{Rate, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -62,7 +62,7 @@ fn steps_of<'a>(text: &'a str) -> Vec<(usize, Vec<Word<'a>>)> {
 struct Reader<'a> {
     words: Vec<Word<'a>>,
     at: usize,
-    /// Where the text of the step ends.
+    /// End of the step's text.
     end: usize,
 }
 
@@ -108,9 +108,9 @@ impl<'a> Reader<'a> {
             return Ok(number);
         }
         let problem = if word.text.contains('/') {
-            format!("'{}' is a rate, where a number of users should be", word.text)
+            format!("'{}' is a rate instead of a number of users", word.text)
         } else {
-            format!("'{}' is no whole number", word.text)
+            format!("'{}' is not a whole number", word.text)
         };
         Err(wrong(word.column, format!("{problem}; write for example '{example}'")))
     }
@@ -121,24 +121,15 @@ impl<'a> Reader<'a> {
         u32::try_from(number).map_err(|_| wrong(column, format!("{number} is too many")))
     }
 
-    /// `20/s`, `90/m`, `100/h`; a bare number too where `bare` says so, as in Gatling's names.
+    /// `20/s`, `1k/s`, `90/min`, `100/h`; a bare number too where `bare` says so, as in Gatling's names.
     fn rate(&mut self, bare: bool, example: &str) -> Result<f64, ProfileError> {
         let word = self.word("a rate", example)?;
-        let (number, per_s) = match word.text.split_once('/') {
-            Some((number, "s" | "sec")) => (number, 1.0),
-            Some((number, "m" | "min")) => (number, 60.0),
-            Some((number, "h")) => (number, 3600.0),
-            None if bare => (word.text, 1.0),
-            _ => ("", 1.0),
-        };
-        match number.parse::<f64>() {
-            Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate / per_s),
-            _ => {
-                let text = word.text;
-                let problem = format!("'{text}' is no rate; write for example '{example}'");
-                Err(wrong(word.column, problem))
-            }
-        }
+        let rate = word.text.parse::<Rate>().ok();
+        // Without its unit a number may as well be a number of users.
+        rate.filter(|_| bare || word.text.contains('/')).map(|rate| rate.per_s).ok_or_else(|| {
+            let text = word.text;
+            wrong(word.column, format!("'{text}' is not a rate; expected a rate as in '{example}'"))
+        })
     }
 
     /// `10s`, `1.5m`, or in Gatling's words `10.seconds`.
@@ -184,7 +175,7 @@ fn ramp(reader: &mut Reader<'_>) -> Result<UserStep, ProfileError> {
     reader.take(&["users"]);
     if reader.words.get(reader.at).is_some_and(|word| word.text.eq_ignore_ascii_case("to")) {
         let problem = format!(
-            "'ramp {users} to' may mean two things; write '{RATES}' for users per second, \
+            "'ramp {users} to' is ambiguous; write '{RATES}' for users per second, \
              or 'concurrent 10 to 50 during 30s'"
         );
         return Err(wrong(reader.column(), problem));
@@ -296,8 +287,8 @@ fn step(reader: &mut Reader<'_>) -> Result<UserStep, ProfileError> {
         return concurrent(reader);
     }
     let problem = match reader.words.first() {
-        Some(word) => format!("'{}' is no step; known are {STEPS}", word.text),
-        None => format!("a step is missing; known are {STEPS}"),
+        Some(word) => format!("'{}' is not a step; expected {STEPS}", word.text),
+        None => format!("a step is missing; expected {STEPS}"),
     };
     Err(wrong(start, problem))
 }
@@ -314,7 +305,7 @@ impl FromStr for UserProfile {
             columns.push(column);
             if let Some(word) = reader.words.get(reader.at) {
                 let problem =
-                    format!("'{}' is not understood here; part steps by commas", word.text);
+                    format!("'{}' is not understood here; separate steps by commas", word.text);
                 return Err(wrong(word.column, problem));
             }
         }

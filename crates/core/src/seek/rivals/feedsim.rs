@@ -10,7 +10,7 @@ const AROUND_S: f64 = 22.0;
 const FIXED_S: f64 = 95.0;
 const TRIES_MAX: u32 = 25;
 
-/// How far the quantile is beyond the target, as a share; below 0 if it holds by more than the finest step.
+/// Distance of the quantile beyond the target, as a share; below 0 if it holds by more than the finest step.
 fn gap(bench: &Bench<'_>, window: &Window) -> f64 {
     let late = |at: usize| window.late[at] as f64 / window.scheduled.max(1) as f64;
     let allowed = bench.task.allowed;

@@ -7,7 +7,7 @@ const TRIAL_S: f64 = 600.0;
 /// Confidence of the bound.
 const CONFIDENCE: f64 = 0.99;
 
-/// Whether so few of n independent requests would be late in 1 % of the cases only, if the share were what is
+/// Returns true if so few of n independent requests would be late in 1 % of the cases only, if the share were what is
 /// allowed: `P(Bin(n, q) <= late) <= 1 - c`, by the normal approximation with continuity correction, which is good
 /// at the ten thousands of requests that a trial has.
 fn accepts(n: f64, late: f64, allowed: f64) -> bool {

@@ -1,6 +1,6 @@
-//! How others search, on the same plants: for comparison, and for who wants their number.
+//! The way others search, on the same plants: for comparison, and for who wants their number.
 //!
-//! The algorithms are written afresh from their descriptions. What all have in common: one trial a rate, a decision
+//! The algorithms are rewritten from their descriptions. All have in common: one trial a rate, a decision
 //! by what that trial showed, and no interval.
 
 mod feedsim;
@@ -43,10 +43,10 @@ impl Rival {
     }
 }
 
-/// What FeedSim's search needs to know of a quantile: how far it is beyond the target, as multiples of it.
+/// Ratios of a quantile to the target that FeedSim's search needs.
 pub const RATIOS: [f64; LIMITS_MAX] = [0.995, 1.0, 1.05, 1.12, 1.2, 1.3, 1.4, 1.5];
 
-/// What a rival is asked.
+/// Task of another tool's search method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
     /// Share of requests that may be late.
@@ -57,13 +57,13 @@ pub struct Task {
     pub limit_s: f64,
     /// Seed of the arrivals.
     pub seed: u64,
-    /// Where a search without a peak begins, requests per second.
+    /// First rate of a search without a peak, requests per second.
     pub start_per_s: f64,
     /// Highest rate that may be offered, requests per second.
     pub most_per_s: f64,
 }
 
-/// What it says.
+/// Answer of the method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The rate, requests per second; 0 if none.
@@ -123,8 +123,8 @@ impl Bench<'_> {
         self.late_share(&window) <= self.task.allowed && !self.interrupted
     }
 
-    /// What the target completes at most: these methods drive it as fast as a closed loop can. Short overloads find
-    /// it here, and the method's own time is charged.
+    /// Largest rate that the target completes: these methods drive it as fast as a closed loop can. Short overloads
+    /// find it here, and the method's own time is charged.
     fn peak(&mut self, seconds: f64, around_s: f64) -> f64 {
         let (spent_s, trials) = (self.elapsed_s, self.trials);
         let mut rate = self.task.start_per_s;

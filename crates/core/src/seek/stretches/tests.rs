@@ -31,7 +31,10 @@ fn a_line_below_half_of_the_capacity_needs_requests_in_time_below_it() {
     // Three late ones of 60 are what the limit allows: that it holds there is not shown.
     let few = [stretch(30.0, 60, 3, 0.0)];
     let many = [stretch(30.0, 600, 6, 0.0)];
-    assert!(said(80.0, capacity, &few).is_some_and(|why| why.contains("too few requests show")));
+    assert!(
+        said(80.0, capacity, &few)
+            .is_some_and(|why| why.contains("too few requests at rates well below the line"))
+    );
     assert_eq!(said(80.0, capacity, &many), None);
     // Nearer to capacity theory says that lateness comes from load; without a capacity nobody does.
     assert_eq!(said(120.0, capacity, &few), None);
@@ -51,7 +54,7 @@ fn a_limit_that_is_broken_well_below_the_line_is_named() {
     };
     assert_eq!(said(20), None, "as many as the limit allows");
     let why = said(30).expect("more than the limit allows");
-    assert_eq!(why, "no interval: p95=100ms was broken at rates well below as well");
+    assert_eq!(why, "no interval: p95=100ms was also missed at rates well below the line");
 }
 
 #[test]

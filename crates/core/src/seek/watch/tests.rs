@@ -68,7 +68,7 @@ fn a_capacity_that_changes_ends_the_state() {
     let at = watched.iter().position(|one| one.until_s > 150.0).unwrap();
     // The stretch in which it showed has no line: its blocks may belong to either state.
     let noticed = watched[at..].iter().find(|one| one.note.is_some()).unwrap();
-    assert!(noticed.note.as_ref().unwrap().starts_with("the target got faster"), "{noticed:?}");
+    assert!(noticed.note.as_ref().unwrap().starts_with("the target became faster"), "{noticed:?}");
     assert!(noticed.line_per_s.is_none() && noticed.interval_per_s.is_none());
     assert!(watched[..at].iter().all(|one| one.state == 1 && holds(one, LINE)), "{watched:#?}");
     let after: Vec<_> = watched.iter().filter(|one| one.state == 2).collect();

@@ -1,6 +1,6 @@
 //! The agenda of a shard: what is due, who waits to be let in, and who rests.
 //!
-//! What must hold: what the schedule has given has been written down in the books, or waits in the managed queue; what has
+//! Invariants: each request that the schedule has given is in the ledger or waits in the managed queue; each what has
 //! entered the queue has left it or is in it; nothing is due once the schedule is done.
 
 mod resting;
@@ -11,7 +11,7 @@ use plimsoll_core::schedule::{ModelError, Next, Schedule, Skipped, UserTurn};
 pub(super) use resting::Rest;
 use resting::Resting;
 
-/// What is to happen, as far as it does not depend on the network.
+/// Future events that do not depend on the network.
 pub(super) struct Agenda {
     schedule: Schedule,
     done: bool,
@@ -21,9 +21,9 @@ pub(super) struct Agenda {
     /// Requests that have entered the queue, and that have left it.
     entered: u64,
     left: u64,
-    /// Most requests under way at once; all that fit when admission is direct.
+    /// Most requests in flight at once; all that fit when admission is direct.
     slots: u32,
-    /// When the last of all slots became free again, ns.
+    /// Time at which the last of all slots became free again, ns.
     slot_free_since_ns: u64,
     /// Since when each client could ask again, ns.
     client_free_since_ns: Vec<u64>,
@@ -59,24 +59,24 @@ impl Agenda {
         Ok(())
     }
 
-    /// How many clients there are; 0 in models without clients.
+    /// Number of clients; 0 in models without clients.
     pub fn clients(&self) -> usize {
         self.client_free_since_ns.len()
     }
 
-    /// Whether nothing becomes due any more.
+    /// Returns true if nothing becomes due any more.
     #[inline]
     pub const fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether admission is managed.
+    /// Returns true if admission is managed.
     #[inline]
     pub const fn is_managed(&self) -> bool {
         self.queue.is_some()
     }
 
-    /// What is due at `now_ns`.
+    /// Returns the next event at `now_ns`.
     #[inline]
     pub fn next(&mut self, now_ns: u64) -> Next {
         debug_assert!(!self.done, "a schedule that is done is asked");
@@ -95,7 +95,7 @@ impl Agenda {
         self.schedule.see_backlog(backlog, now_ns);
     }
 
-    /// When the schedule wants to be asked again, ns, if it has not said more than `next_due_ns`.
+    /// Time at which the schedule wants to be asked again, ns, if it has not said more than `next_due_ns`.
     pub fn upcoming_ns(&self, next_due_ns: u64) -> u64 {
         match &self.schedule {
             Schedule::Paced(paced) if !self.done => paced.upcoming_ns(),
@@ -115,13 +115,13 @@ impl Agenda {
         self.given -= 1;
     }
 
-    /// Which user asks, and which of its requests it is; `None` in models without users.
+    /// User of a request and the index of its request; `None` in models without users.
     #[inline]
     pub fn user_turn(&self, client: u32) -> Option<UserTurn> {
         self.schedule.user_turn(client)
     }
 
-    /// When whoever asks could ask, ns: a client that is behind its cycle is late for the target's sake, not for the
+    /// Time at which whoever asks could ask, ns: a client that is behind its cycle is late for the target's sake, not for the
     /// generator's.
     #[inline]
     pub fn could_ask_ns(&self, due: Due) -> u64 {
@@ -147,7 +147,7 @@ impl Agenda {
         self.slot_free_since_ns
     }
 
-    /// One of so many requests in flight ends.
+    /// One of this many requests in flight ends.
     #[inline]
     pub fn slot_is_freed(&mut self, in_flight: u32, now_ns: u64) {
         if in_flight >= self.slots {
@@ -178,28 +178,28 @@ impl Agenda {
         Some(due)
     }
 
-    /// Whether a slot is free behind the queue.
+    /// Returns true if a slot is free behind the queue.
     pub fn has_slot(&self, in_flight: u32) -> bool {
         self.queue.as_ref().is_some_and(|queue| queue.has_slot(in_flight))
     }
 
-    /// When the queue no longer holds a request, ns.
+    /// Time at which the queue no longer holds a request, ns.
     pub fn expiry_ns(&self, due: Due) -> u64 {
         self.queue.as_ref().map_or(u64::MAX, |queue| queue.expiry_ns(due))
     }
 
-    /// When the first request in the queue has waited too long, ns.
+    /// Time at which the first request in the queue has waited too long, ns.
     pub fn next_expiry_ns(&self) -> u64 {
         self.queue.as_ref().and_then(ManagedQueue::next_expiry_ns).unwrap_or(u64::MAX)
     }
 
-    /// How many wait in the queue.
+    /// Number of requests in the queue.
     #[inline]
     pub fn queued(&self) -> u64 {
         self.queue.as_ref().map_or(0, |queue| queue.len() as u64)
     }
 
-    /// Who rests.
+    /// Resting clients and connections.
     #[inline]
     pub fn resting(&mut self) -> &mut Resting {
         &mut self.resting
@@ -211,19 +211,19 @@ impl Agenda {
         self.resting.next_ns().min(call_ns)
     }
 
-    /// Makes at most `most` of the arrivals that are due by `until_ns`: nobody will send them.
+    /// Makes at most `most` of the arrivals that are due by `until_ns`: no one will send them.
     pub fn skip(&mut self, until_ns: u64, most: u64) -> Option<Skipped> {
         let skipped = self.schedule.skip(until_ns, most)?;
         self.given += skipped.count;
         Some(skipped)
     }
 
-    /// Whether arrivals are drawn one by one.
+    /// Returns true if arrivals are drawn one by one.
     pub fn is_random(&self) -> bool {
         self.schedule.is_random()
     }
 
-    /// How many arrivals [`Agenda::skip`] would make in all.
+    /// Number of arrivals that [`Agenda::skip`] would make in all.
     pub fn owed(&self, until_ns: u64) -> u64 {
         self.schedule.owed(until_ns)
     }
@@ -242,7 +242,7 @@ impl Agenda {
         self.done = true;
     }
 
-    /// Whether users are there who have not left.
+    /// Returns true if users are there who have not left.
     pub fn is_somebody_there(&self) -> bool {
         self.schedule.somebody_is_there()
     }
@@ -252,14 +252,18 @@ impl Agenda {
         self.schedule.spans_until_ns()
     }
 
-    /// Checks that what the schedule has given is in the books, of which `scheduled` is the first column, or in the queue.
+    /// Checks that what the schedule has given is in the ledger, of which `scheduled` is the first column, or in the queue.
     ///
     /// # Panics
     /// When it is not.
     pub fn check(&self, scheduled: u64) {
         let queued = self.queued();
-        assert_eq!(self.entered - self.left, queued, "what entered the queue and did not leave");
-        assert_eq!(self.given, scheduled + queued, "what was given is written down or waits");
+        assert_eq!(
+            self.entered - self.left,
+            queued,
+            "requests that entered the queue and did not leave"
+        );
+        assert_eq!(self.given, scheduled + queued, "each given request is written down or waits");
     }
 }
 

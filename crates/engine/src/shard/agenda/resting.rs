@@ -1,10 +1,10 @@
-//! Who rests: connections after a failure, clients that were turned away, and clients that have nothing to ask yet.
+//! Resting connections after a failure, rejected clients, and clients without a request that is due.
 
 use plimsoll_wire::UNTIL_CALLED;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A connection that pauses after a failure, a client that was turned away, or both together.
+/// A connection that pauses after a failure, a client that was rejected, or both together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::shard) struct Rest {
     pub until_ns: u64,

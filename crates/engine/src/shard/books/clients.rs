@@ -1,4 +1,4 @@
-//! What is written down of each client: for how long it was measured, and how many of its requests have ended.
+//! Account of each client: time for which it was measured, and number of its ended requests.
 
 use plimsoll_core::schedule::{LoadModel, Slice};
 
@@ -15,9 +15,9 @@ pub(super) struct Clients {
     from_ns: Vec<u64>,
     /// End of the last request, ns.
     to_ns: Vec<u64>,
-    /// When each client had nothing left to ask, ns; 0: it had.
+    /// Time at which each client had nothing left to ask, ns; 0: it had.
     exhausted_ns: Vec<u64>,
-    /// Whether a session had nothing left to ask.
+    /// True if a session had nothing left to ask.
     exhausted: bool,
 }
 
@@ -38,14 +38,15 @@ impl Clients {
         self.from_ns.fill(if self.ignore_first > 0 { NOT_YET } else { measured_from_ns });
     }
 
-    /// Whether the requests of a client count by now, by how many of it have ended.
+    /// Returns true if the requests of a client count by now, by how many of it have ended.
     #[inline]
     pub fn counts(&self, client: u32) -> bool {
         self.ignore_first == 0
             || self.ended.get(client as usize).is_none_or(|&ended| ended >= self.ignore_first)
     }
 
-    /// Where the first requests of each client do not count, its time begins when it could ask the first that does.
+    /// Starts the time of a client. If its first requests do not count, the time begins when it could send the first
+    /// one that does.
     #[inline]
     pub fn asked(&mut self, client: u32, could_ask_ns: u64) {
         let client = client as usize;
@@ -79,13 +80,13 @@ impl Clients {
         self.exhausted
     }
 
-    /// Whether the run ended because nothing was left to ask. Where clients have a cycle, it ends before its time also
+    /// Returns true if the run ended because nothing was left to ask. Where clients have a cycle, it ends before its time also
     /// because their next ones begin after it: not so when all had nothing left.
     pub fn is_exhausted(&self, cycle_ns: u64) -> bool {
         self.exhausted && (cycle_ns == 0 || !self.exhausted_ns.contains(&0))
     }
 
-    /// How many had a measured moment.
+    /// The number that had a measured moment.
     pub fn measured(&self) -> u32 {
         self.from_ns.iter().filter(|&&from_ns| from_ns != NOT_YET).count() as u32
     }
@@ -140,7 +141,7 @@ mod tests {
             clients.asked(0, could_ask_ns);
             clients.ended(0, done_ns);
         }
-        assert!(clients.counts(7), "who has no place here is not counted out");
+        assert!(clients.counts(7), "a client without a place here is not counted out");
         assert_eq!((clients.measured(), clients.counts(1)), (1, false));
         let whole = clients.elapsed_ns(&closed(0), Slice::WHOLE, None);
         assert_eq!(whole, 140 - 121);

@@ -1,15 +1,15 @@
-//! What a shard has used up to a moment: taken where the measured stretch begins and where it ends, so that neither the
-//! warm-up nor the wait for the last replies dilutes what it says of the stretch.
+//! Resources that a shard has used up to a moment: taken where the measured stretch begins and where it ends, so that
+//! neither the warm-up nor the wait for the last replies dilutes what it says of the stretch.
 
 use crate::vitals::VitalSigns;
 use plimsoll_core::verdict::Health;
 
-/// What a shard has used up to a moment.
+/// Resources that a shard has used up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The moment, ns on the engine's clock.
     pub at_ns: u64,
-    /// How long it had waited for the network, ns.
+    /// Time that it had waited for the network, ns.
     pub idle_ns: u64,
     /// CPU time of its thread, and what had kept it from its work.
     pub signs: VitalSigns,
@@ -35,7 +35,7 @@ impl Marks {
 }
 
 impl Mark {
-    /// What the shard measured of itself from `self` to `to`.
+    /// Measurements of the shard itself from `self` to `to`.
     #[must_use]
     pub fn health_until(&self, to: &Mark) -> Health {
         // A thread that ended before anything was to be measured was neither busy nor idle.
@@ -75,7 +75,7 @@ impl Marks {
         self.ready = signs;
     }
 
-    /// When the next mark is due, ns.
+    /// Time at which the next mark is due, ns.
     #[inline]
     pub fn next_ns(&self, measured: Measured) -> u64 {
         match (self.from, self.to) {

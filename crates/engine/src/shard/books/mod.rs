@@ -1,7 +1,7 @@
-//! The books of a shard: what is written down while requests run, and handed out every second.
+//! The ledger of a shard: what is written down while requests run, and handed out every second.
 //!
-//! What must hold: whatever was scheduled was sent, refused or never sent; whatever was sent has ended, is in flight or
-//! was written off; a request was intended before it was sent, and sent before it was done; a second is handed out once.
+//! Invariants: each scheduled request was sent, refused or never sent; each sent request has ended, is in flight or was
+//! written off; a request was intended before it was sent, and sent before it was done; a second is handed out once.
 
 mod clients;
 mod marks;
@@ -40,11 +40,11 @@ pub(super) struct Sent {
     pub class: u16,
     pub measured: bool,
     pub now_ns: u64,
-    /// When whoever asks could ask, ns.
+    /// Time at which whoever asks could ask, ns.
     pub could_ask_ns: u64,
-    /// When it could have been sent, with its slot and its connection, ns.
+    /// Time at which it could have been sent, with its slot and its connection, ns.
     pub could_start_ns: u64,
-    /// How much of that it waited for a connection, ns.
+    /// Part of the lag that was spent waiting for a connection, ns.
     pub waited_ns: u64,
     /// Requests in flight, with this one.
     pub in_flight: u32,
@@ -58,9 +58,9 @@ pub(super) struct End {
     pub times: Times,
     pub judgement: Judgement,
     pub measured: bool,
-    /// Whether its connection had carried a request before it.
+    /// True if its connection had carried a request before it.
     pub on_kept_connection: bool,
-    /// Whether it ended before the end of the schedule.
+    /// True if it ended before the end of the schedule.
     pub in_time: bool,
 }
 
@@ -69,19 +69,19 @@ pub(super) struct Books {
     recorder: Recorder,
     /// Requests that are not measured go here.
     warmup: Option<Recorder>,
-    /// What the seconds that were handed out had in their ledgers.
+    /// Sum of the ledgers of the seconds that were handed out.
     handed_out: Ledger,
     seconds: Seconds,
     samples: Samples,
     clients: Clients,
-    /// Counts by when requests were due, where somebody asks for that.
+    /// Counts by when requests were due, if requested.
     windows: Option<Arc<WindowCounts>>,
-    /// How it stands, for its gauge.
+    /// The way it stands, for its gauge.
     standing: Reading,
     gauge: Option<Arc<Gauge>>,
     marks: Marks,
     noticing: Noticing,
-    /// When the last success ended, ns, and how many requests failed after it.
+    /// Time at which the last success ended, ns, and how many requests failed after it.
     last_success: (u64, u64),
     last_ended_ns: u64,
     start_ns: u64,
@@ -89,14 +89,14 @@ pub(super) struct Books {
     has_warmup: bool,
     /// The cycle time of a closed model, or the pace of users, ns; 0: none.
     cycle_ns: u64,
-    /// Whether clients ask as fast as they are answered.
+    /// True if clients ask as fast as they are answered.
     full_speed: bool,
-    /// Whether requests of a round wait for the last of them.
+    /// True if requests of a round wait for the last of them.
     together: bool,
 }
 
 impl Books {
-    /// Empty books of a plan with so many clients of its own, over connections that take `depth` requests each.
+    /// Empty books of a plan with this many clients of its own, over connections that take `depth` requests each.
     pub fn new(plan: &ShardPlan, clients: usize, depth: u32, outbox: Outbox) -> Self {
         let separate = plan.warmup_ns > 0 || plan.ignore_first > 0;
         Self {
@@ -142,7 +142,7 @@ impl Books {
         at_ns.saturating_sub(self.start_ns)
     }
 
-    /// Whether a request counts, by its intended start and by how many its client has done.
+    /// Returns true if a request counts, by its intended start and by how many its client has done.
     #[inline]
     pub fn is_measured(&self, intended_ns: u64, client: u32) -> bool {
         intended_ns >= self.measured_from_ns && self.clients.counts(client)
@@ -173,7 +173,7 @@ impl Books {
         &mut self.recorder_of(measured).interval_mut().counters
     }
 
-    /// A request left the managed queue after so long, ns.
+    /// A request left the managed queue after this long, ns.
     #[inline]
     pub fn left_queue(&mut self, waited_ns: u64) {
         self.standing.longest_wait_ns = self.standing.longest_wait_ns.max(waited_ns);
@@ -204,15 +204,15 @@ impl Books {
         recorder.interval_mut().delays.disturbed += u64::from(disturbed);
     }
 
-    /// A complete reply may have waited so long to be read, ns.
+    /// A complete reply may have waited this long to be read, ns.
     #[inline]
     pub fn received(&mut self, measured: bool, waited_ns: u64) {
         self.recorder_of(measured).received(waited_ns);
     }
 
-    /// Whether the end of a request belongs to the measured stretch. Rates count
+    /// Returns true if the end of a request belongs to the measured stretch. Rates count
     /// ends by their own time, whatever they were due: a request of the warm-up that ends later was
-    /// answered in the stretch. What a client's first requests came to is never counted.
+    /// answered in the stretch. A client's first requests are never counted.
     #[inline]
     fn counts_by_time(&self, end: &End) -> bool {
         let is_measuring = end.times.done_ns >= self.measured_from_ns;
@@ -272,17 +272,17 @@ impl Books {
         self.clients.exhausted(client, now_ns);
     }
 
-    /// Whether a session had nothing left to ask.
+    /// Returns true if a session had nothing left to ask.
     pub const fn is_anybody_exhausted(&self) -> bool {
         self.clients.is_anybody_exhausted()
     }
 
-    /// Whether the run ended because nothing was left to ask.
+    /// Returns true if the run ended because nothing was left to ask.
     pub fn is_exhausted(&self) -> bool {
         self.clients.is_exhausted(self.cycle_ns)
     }
 
-    /// Whether a request of such a response time belongs among the slowest.
+    /// Returns true if a request of such a response time belongs among the slowest.
     #[inline]
     pub fn wants_slow(&self, response_ns: u64) -> bool {
         self.samples.wants_slow(response_ns)
@@ -292,7 +292,7 @@ impl Books {
         self.samples.keep_slow(slow);
     }
 
-    /// Whether one more failure of a kind is to be told; it is counted among those.
+    /// Returns true if one more failure of a kind is to be reported; it is counted among those.
     pub fn may_tell(&mut self, kind: Failure) -> bool {
         self.samples.may_tell(kind)
     }
@@ -312,7 +312,7 @@ impl Books {
         self.samples.round_trips(open)
     }
 
-    /// Shows how the shard stands, where somebody looks.
+    /// Shows how the shard stands, where someone looks.
     pub fn show(&mut self, in_flight: u32, queued: u64) {
         let Some(gauge) = &self.gauge else { return };
         self.standing.under_way = u64::from(in_flight);
@@ -368,13 +368,13 @@ impl Books {
         Measured { from_ns: self.measured_from_ns, to_ns: end_ns }
     }
 
-    /// When the next mark of a run that ends at `end_ns` is due, ns.
+    /// Time at which the next mark of a run that ends at `end_ns` is due, ns.
     #[inline]
     pub fn next_mark_ns(&self, end_ns: u64) -> u64 {
         self.marks.next_ns(self.measured(end_ns))
     }
 
-    /// What was used up to now.
+    /// Returns the resources used up to now.
     pub const fn mark(&self, at_ns: u64, idle_ns: u64, signs: VitalSigns) -> Mark {
         Mark { at_ns, idle_ns, signs, stopped_ns: self.noticing.stopped_ns() }
     }
@@ -390,13 +390,13 @@ impl Books {
         (marks, marks.0.health_until(&marks.1))
     }
 
-    /// When the next second is over, ns.
+    /// Time at which the next second is over, ns.
     #[inline]
     pub const fn next_tick_ns(&self) -> u64 {
         self.seconds.next_tick_ns()
     }
 
-    /// Hands out the second that has passed, if one has, with so many requests in flight at its end. Returns whether
+    /// Hands out the second that has passed, if one has, with this many requests in flight at its end. Returns whether
     /// it has.
     #[inline]
     pub fn tick(&mut self, now_ns: u64, in_flight: u32) -> bool {
@@ -420,13 +420,13 @@ impl Books {
         all
     }
 
-    /// Checks that every request is in one place of the ledger, with so many in flight. Returns how many were scheduled.
+    /// Checks that every request is in one place of the ledger, with this many in flight. Returns how many were scheduled.
     ///
     /// # Panics
     /// When one is not.
     pub fn check(&mut self, in_flight: u32) -> u64 {
         let mut ledger = self.ledger();
-        assert_eq!(self.standing.sent, ledger.sent, "what was shown as sent was written down");
+        assert_eq!(self.standing.sent, ledger.sent, "each request shown as sent was written down");
         assert_eq!(self.standing.completed(), ledger.finished(), "and what was shown as ended");
         ledger.unfinished += u64::from(in_flight);
         let balance = ledger.balance();
@@ -434,12 +434,12 @@ impl Books {
         ledger.scheduled
     }
 
-    /// When the last request ended, ns; the start when none did.
+    /// Time at which the last request ended, ns; the start when none did.
     pub const fn last_ended_ns(&self) -> u64 {
         self.last_ended_ns
     }
 
-    /// When the last success ended, ns, and how many requests failed after it.
+    /// Time at which the last success ended, ns, and how many requests failed after it.
     pub const fn last_success(&self) -> (u64, u64) {
         self.last_success
     }
@@ -449,7 +449,7 @@ impl Books {
         (self.clients.elapsed_ns(&plan.model, plan.slice, to_ns), self.clients.measured())
     }
 
-    /// Closes the books at `now_ns`: the last, unfinished second, the warm-up, and the slowest requests.
+    /// Closes the ledger at `now_ns`: the last, unfinished second, the warm-up, and the slowest requests.
     pub fn close(mut self, to_ns: u64) -> (Interval, Option<Interval>, Vec<Slow>) {
         let rest = self.recorder.swap(to_ns, 0, Interval::new(0));
         let warmup = self.warmup.as_mut().map(|w| w.swap(to_ns, 0, Interval::new(0)));

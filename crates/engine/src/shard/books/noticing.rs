@@ -1,26 +1,26 @@
-//! What a shard notices of itself while it runs: replies that it read late, times without a processor, and the
+//! Self-observation of a shard while it runs: replies that it read late, times without a processor, and the
 //! aftermath of its own stalls.
 
 use crate::vitals::VitalSigns;
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::delays::NOTICED_NS;
 
-/// How often the thread's vital signs are read, ns. A reading costs about a microsecond.
+/// Interval at which the thread's vital signs are read, ns. A reading costs about a microsecond.
 const EVERY_NS: u64 = 10 * MILLISECOND_NS;
-/// A request that leaves so much too late was held up by a stall of this thread, ns.
+/// A request that leaves this much too late was held up by a stall of this thread, ns.
 pub(in crate::shard) const STALL_NS: u64 = MILLISECOND_NS;
-/// How many times its own length a stall may be felt: a target that is busy 95 % of the time needs 20 times as long to
-/// catch up.
+/// Multiple of its length for which a stall may be felt: a target that is busy 95 % of the time needs 20 times as long
+/// to catch up.
 const FELT_FOR: u64 = 20;
 
-/// So many requests may each have waited so long, ns, for the thread.
+/// This many requests may each have waited this long, ns, for the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
     pub ns: u64,
     pub requests: u64,
 }
 
-/// What a shard notices of itself.
+/// Self-observation of a shard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Noticing {
     next_ns: u64,
@@ -29,7 +29,7 @@ pub(super) struct Noticing {
     completed: u64,
     /// Requests in flight when the last one left on time.
     usual_in_flight: u32,
-    /// After a stall: how many were in flight before it, and until when it may be felt, ns. What was held up is through
+    /// After a stall: how many were in flight before it, and until when it may be felt, ns. A delayed request is through
     /// with the target when there are no more in flight than before; requests that the target never answers must not keep
     /// that from coming.
     aftermath: Option<(u32, u64)>,
@@ -58,7 +58,7 @@ impl Noticing {
         self.stopped_ns
     }
 
-    /// Takes the vital signs that were read, when so many requests had ended. Requests that ended since the last reading
+    /// Takes the vital signs that were read, when this many requests had ended. Requests that ended since the last reading
     /// may each have waited for all of what kept the thread from its work meanwhile; those of the reading before for a stop
     /// that came to light late.
     pub fn read(&mut self, now_ns: u64, signs: VitalSigns, completed: u64) -> [Kept; 2] {
@@ -85,7 +85,7 @@ impl Noticing {
         ]
     }
 
-    /// Notes how late a request leaves, with so many in flight. Returns whether it meets a target that a stall of this
+    /// Notes how late a request leaves, with this many in flight. Returns whether it meets a target that a stall of this
     /// thread has disturbed. Clients at full speed all begin at once; whose thread begins late begins later, and
     /// holds nothing up: `begins`.
     #[inline]
@@ -112,7 +112,7 @@ impl Noticing {
         true
     }
 
-    /// A round of sending begins, with so many requests sent before it.
+    /// A round of sending begins, with this many requests sent before it.
     #[inline]
     pub fn sending_begins(&mut self, now_ns: u64, sent: u64) {
         self.round = (now_ns, sent);

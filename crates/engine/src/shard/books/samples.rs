@@ -1,12 +1,12 @@
-//! What a shard keeps of single requests and connections, in a fixed number of places: the slowest requests, failures with
-//! their text, round trips.
+//! Samples of single requests and connections, in a fixed number of slots: the slowest requests, failures with their
+//! text, round trips.
 
 use crate::net::RoundTrip;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_wire::Submission;
 
-/// How many of the slowest requests a shard keeps.
+/// Number of slowest requests that a shard keeps.
 const SLOWEST: usize = 20;
 /// Failures of one kind that a shard tells with their text.
 const FAILURES_TOLD: u32 = 20;
@@ -20,7 +20,7 @@ pub struct Slow {
     pub times: Times,
     /// Its class and item.
     pub what: Submission,
-    /// How it was counted.
+    /// The way it was counted.
     pub outcome: Outcome,
     /// The beginning of its text.
     pub text: String,
@@ -38,7 +38,7 @@ impl Slow {
 pub(super) struct Samples {
     /// In no order.
     slowest: Vec<Slow>,
-    /// What a request must exceed to be kept, ns.
+    /// Time above which a request is kept, ns.
     threshold_ns: u64,
     failures_told: [u32; Failure::COUNT],
     /// Of connections that were closed.
@@ -55,7 +55,7 @@ impl Samples {
         }
     }
 
-    /// Whether a response time belongs among the slowest.
+    /// Returns true if a response time belongs among the slowest.
     #[inline]
     pub const fn wants_slow(&self, response_ns: u64) -> bool {
         response_ns > self.threshold_ns
@@ -77,7 +77,7 @@ impl Samples {
         self.slowest
     }
 
-    /// Whether one more failure of a kind is to be told; it is counted among those.
+    /// Returns true if one more failure of a kind is to be reported; it is counted among those.
     pub fn may_tell(&mut self, kind: Failure) -> bool {
         let told = &mut self.failures_told[kind as usize];
         *told += u32::from(*told < FAILURES_TOLD + 1);

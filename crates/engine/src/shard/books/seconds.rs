@@ -4,7 +4,7 @@ use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
 
-/// What a shard tells while it runs.
+/// Messages of a shard while it runs.
 pub enum Message {
     /// One second has passed.
     Second(Box<Interval>),
@@ -14,10 +14,10 @@ pub enum Message {
     WantsSpare,
 }
 
-/// Where a shard's messages go; returns an empty interval for later use when there is one.
+/// Receiver of a shard's messages; returns an empty interval for later use when there is one.
 pub type Outbox = Box<dyn FnMut(Message) -> Option<Box<Interval>>>;
 
-/// When seconds are over, and the interval that the next one is written into.
+/// Ends of seconds, and the interval of the current one.
 pub(super) struct Seconds {
     next_tick_ns: u64,
     measured_from_ns: u64,
@@ -40,13 +40,13 @@ impl Seconds {
         self.next_tick_ns = measured_from_ns + SECOND_NS;
     }
 
-    /// When the next second is over, ns.
+    /// Time at which the next second is over, ns.
     #[inline]
     pub const fn next_tick_ns(&self) -> u64 {
         self.next_tick_ns
     }
 
-    /// A second is over: its end, ns since the run's start, and an empty interval for what follows. Whoever keeps the
+    /// A second is over: its end, ns since the run's start, and an empty interval for what follows. The keeper of the
     /// seconds may be behind: then this one goes on, so that nothing is lost and no memory added.
     pub fn passed(&mut self, now_ns: u64) -> Option<(u64, Box<Interval>)> {
         let passed = (now_ns - self.next_tick_ns) / SECOND_NS;
@@ -62,7 +62,7 @@ impl Seconds {
         self.spare = (self.outbox)(Message::Second(Box::new(full)));
     }
 
-    /// Hands out anything else. Whatever is told, an interval's memory may come back.
+    /// Hands out anything else. In each case an interval's memory may come back.
     pub fn tell(&mut self, message: Message) {
         let spare = (self.outbox)(message);
         self.spare = spare.or_else(|| self.spare.take());

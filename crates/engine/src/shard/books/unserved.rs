@@ -1,11 +1,11 @@
-//! What is written down of requests that nobody serves: refused, never sent, or cut off.
+//! Account of requests that were never answered: refused, never sent, or cut off.
 
 use super::Books;
 use plimsoll_core::admission::Due;
 
 impl Books {
     /// The managed queue has no place for a request; `is_late` when the generator was late to look. It did not wait: it
-    /// was turned away at once.
+    /// was rejected at once.
     pub fn refused_queue_full(&mut self, due: Due, is_late: bool) {
         let recorder = self.recorder_for(due);
         recorder.scheduled(1);
@@ -48,12 +48,12 @@ impl Books {
         interval.unserved.record_many(now_ns.saturating_sub(intended_ns), count);
     }
 
-    /// Whether arrivals that are never sent may be counted many at a time.
+    /// Returns true if arrivals that are never sent may be counted many at a time.
     pub fn may_count_many(&self) -> bool {
         self.windows.is_none()
     }
 
-    /// A request is still under way when the run is cut off.
+    /// A request is still in flight when the run is cut off.
     pub fn unfinished(&mut self, class: u16, intended_ns: u64, measured: bool, now_ns: u64) {
         self.count_given_up(intended_ns, now_ns, Some(class));
         let interval = self.recorder_of(measured).interval_mut();
@@ -64,14 +64,14 @@ impl Books {
         }
     }
 
-    /// Counts a request by when it was due, where somebody asks for that.
+    /// Counts a request by when it was due, if requested.
     fn count_due(&self, intended_ns: u64) {
         if let Some(windows) = &self.windows {
             windows.due(self.since_start_ns(intended_ns));
         }
     }
 
-    /// Counts how long a request was waited for in vain, where somebody asks for that.
+    /// Counts how long a request was waited for in vain, if requested.
     fn count_given_up(&self, intended_ns: u64, now_ns: u64, class: Option<u16>) {
         if let Some(windows) = &self.windows {
             let (due_ns, now_ns) = (self.since_start_ns(intended_ns), self.since_start_ns(now_ns));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(in crate::shard) struct Again {
     waiting: VecDeque<u32>,
-    /// Whether one of them may find a connection that did not before.
+    /// True if one of them may find a connection that did not before.
     may_go: bool,
 }
 
@@ -50,14 +50,14 @@ impl Again {
         self.may_go |= !self.waiting.is_empty();
     }
 
-    /// Whether it is time to look for connections; whatever makes room from then on, or joins the queue, is a reason to
+    /// Returns true if it is time to look for connections; whatever makes room from then on, or joins the queue, is a reason to
     /// look again.
     #[inline]
     pub fn begin_look(&mut self) -> bool {
         std::mem::take(&mut self.may_go)
     }
 
-    /// Whether one of those that wait may find a connection now.
+    /// Returns true if one of those that wait may find a connection now.
     #[inline]
     pub fn is_due(&self) -> bool {
         self.may_go && !self.waiting.is_empty()
@@ -77,7 +77,7 @@ mod tests {
     fn they_are_looked_at_when_something_has_changed() {
         let mut again = Again::default();
         again.see_room();
-        assert!(!again.begin_look() && !again.is_due(), "nobody waits for the room");
+        assert!(!again.begin_look() && !again.is_due(), "no request waits for the room");
         [4, 7, 9].into_iter().for_each(|tag| again.push(tag));
         assert!(again.is_due() && again.begin_look() && !again.begin_look());
         let first = again.pop().unwrap();

@@ -1,4 +1,4 @@
-//! The connections that nobody uses and that must be opened first, by their targets.
+//! The connections that no one uses and that must be opened first, by their targets.
 
 use std::collections::VecDeque;
 

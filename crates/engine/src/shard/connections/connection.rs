@@ -42,11 +42,11 @@ pub(in crate::shard) struct Connection<P: Protocol> {
     /// Since when it could have taken a request, ns.
     free_since_ns: u64,
     backoff_ns: u64,
-    /// Whether it stands in one of the queues of idle connections.
+    /// True if it stands in one of the queues of idle connections.
     pub(super) queued: bool,
 }
 
-/// What a lost connection leaves behind.
+/// State of a lost connection.
 pub(in crate::shard) struct Lost<P: Protocol> {
     pub codec: Option<P::Conn>,
     pub had_carried: bool,
@@ -126,7 +126,7 @@ impl<P: Protocol> Connection<P> {
         self.address = self.address.wrapping_add(1);
     }
 
-    /// Whether one of so many addresses has not been tried.
+    /// Returns true if one of this many addresses has not been tried.
     pub const fn has_untried(&self, addresses: usize) -> bool {
         self.tried < addresses
     }
@@ -209,7 +209,7 @@ impl<P: Protocol> Connection<P> {
         self.free_since_ns = at_ns;
     }
 
-    /// How many requests it has carried since it was opened.
+    /// Number of requests that it has carried since it was opened.
     #[inline]
     pub const fn carried(&self) -> u64 {
         self.carried
@@ -238,7 +238,7 @@ impl<P: Protocol> Connection<P> {
         &self.under_way
     }
 
-    /// Whether no request is on it or waits for it.
+    /// Returns true if no request is on it or waits for it.
     #[inline]
     pub fn is_unused(&self) -> bool {
         self.opening_for.is_none() && self.under_way.is_empty()
@@ -254,7 +254,7 @@ impl<P: Protocol> Connection<P> {
         (place, is_kept)
     }
 
-    /// Takes a request off its place, if it stands there: thousands may be under way. Another one may have come to
+    /// Takes a request off its place, if it stands there: thousands may be in flight. Another one may have come to
     /// the place, and is returned.
     #[inline]
     pub fn take_off(&mut self, place: u32, tag: u32) -> Option<u32> {
@@ -265,7 +265,7 @@ impl<P: Protocol> Connection<P> {
         self.under_way.get(place as usize).copied()
     }
 
-    /// Whether it is open and takes one more request.
+    /// Returns true if it is open and takes one more request.
     #[inline]
     pub fn has_room(&self, protocol: &P, keep_alive: bool) -> bool {
         let codec = self.codec.as_ref().filter(|_| self.state == State::Open);
@@ -281,11 +281,14 @@ impl<P: Protocol> Connection<P> {
         assert_eq!(self.codec.is_some(), self.is_open(), "a codec in state {state:?}");
         assert!(self.is_open() || self.under_way.is_empty(), "requests in state {state:?}");
         let waits = self.opening_for.is_some();
-        assert!(state != State::Closed || !waits, "a request waits for what nobody opens");
+        assert!(
+            state != State::Closed || !waits,
+            "a request waits for a connection that is not opened"
+        );
     }
 }
 
-/// Whether a connection that has carried so many requests takes one more.
+/// Returns true if a connection that has carried this many requests takes one more.
 #[inline]
 pub(super) fn takes_more<P: Protocol>(
     protocol: &P,
@@ -335,7 +338,7 @@ mod tests {
         assert_eq!(placed, [(0, false), (1, true), (2, true)]);
         assert_eq!(connection.take_off(0, 10), Some(12), "the last one has its place now");
         assert_eq!(connection.take_off(0, 11), None, "it does not stand there");
-        assert_eq!(connection.take_off(1, 11), None, "nobody comes to its place");
+        assert_eq!(connection.take_off(1, 11), None, "no request comes to its place");
         assert_eq!((connection.under_way(), connection.carried()), (&[12][..], 3));
         connection.audit();
     }

@@ -12,12 +12,12 @@ const A_ROUND_MAX: u32 = 64;
 /// A wait that was shorter found replies that had been there before it, ns.
 const SLEPT_NS: u64 = 20_000;
 
-/// How far the connections have grown.
+/// Progress of growing the connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Growth {
     /// Connections in use; the others wait until they are needed.
     in_play: u32,
-    /// What the network had waited when this was looked at last, ns.
+    /// Waiting time of the network at the last look, ns.
     idle_ns: u64,
 }
 
@@ -32,13 +32,13 @@ impl Growth {
         self.in_play
     }
 
-    /// Whether the last wait slept, by what the network has waited in all, ns.
+    /// Returns true if the last wait slept, by what the network has waited in all, ns.
     pub fn slept(&mut self, idle_ns: u64) -> bool {
         idle_ns - std::mem::replace(&mut self.idle_ns, idle_ns) > SLEPT_NS
     }
 
-    /// How many connections begin to open in this round, where so many requests are in flight, `depth` to a connection,
-    /// and so many connections are closed.
+    /// Number of connections that begin to open in this round, where this many requests are in flight, `depth` to a connection,
+    /// and this many connections are closed.
     pub fn missing(&self, in_flight: u32, depth: u32, closed: u32) -> u32 {
         let needed = (in_flight + SPARE_MIN.max(in_flight / 2)).div_ceil(depth.max(1));
         let usable = self.in_play.saturating_sub(closed);

@@ -1,4 +1,4 @@
-//! The open connections that nobody uses.
+//! The open connections that no one uses.
 //!
 //! The one that has been idle longest is used first: requests go over all connections in turn. Connections that were opened
 //! because they were needed once stand behind the others and are used when none of those is idle. After a moment in which

@@ -1,10 +1,10 @@
 //! The connections of a shard: which one a request gets, which are idle, and how many more are needed.
 //!
-//! What must hold:
+//! Invariants:
 //! - a connection stands in one queue of idle ones or in none, and its mark says which;
 //! - one that could take a request and waits for none stands in a queue: no connection is forgotten;
-//! - only an open one has a codec and requests under way, and only one that is in play is open;
-//! - a request is under way on one connection, or waits for one, or waits to be sent again: in one place.
+//! - only an open one has a codec and requests in flight, and only one that is in play is open;
+//! - a request is in flight on one connection, or waits for one, or waits to be sent again: in one place.
 
 mod again;
 mod closed;
@@ -27,12 +27,12 @@ const LOOKED_AT_MAX: usize = 64;
 /// All connections of a shard.
 pub(super) struct Connections<P: Protocol> {
     all: Vec<Connection<P>>,
-    /// Whether client i always uses connection i.
+    /// True if client i always uses connection i.
     dedicated: bool,
     keep_alive: bool,
     idle_open: IdleOpen,
     idle_closed: ClosedConnections,
-    /// How far the connections have grown.
+    /// Progress of growing the connections.
     growth: Growth,
     /// Requests to be sent once more.
     again: Again,
@@ -40,7 +40,7 @@ pub(super) struct Connections<P: Protocol> {
 
 impl<P: Protocol> Connections<P> {
     /// The connections of a plan, dealt out to the targets in turn. Where each of `clients` clients can have one of
-    /// its own and nobody waits in a `queue`, each has.
+    /// its own and no one waits in a `queue`, each has.
     pub fn new(plan: &ShardPlan, clients: usize, is_queued: bool) -> Self {
         let dedicated = !is_queued && clients == plan.connections as usize;
         let growth = Growth::from(
@@ -79,7 +79,7 @@ impl<P: Protocol> Connections<P> {
         self.all.len() as u32
     }
 
-    /// How many have come to be used; their keys are the first.
+    /// The number that have come to be used; their keys are the first.
     #[inline]
     pub const fn in_play(&self) -> u32 {
         self.growth.in_play()
@@ -100,19 +100,19 @@ impl<P: Protocol> Connections<P> {
         self.all.iter_mut().for_each(|connection| connection.set_free_since(start_ns));
     }
 
-    /// Whether a connection is open and takes one more request.
+    /// Returns true if a connection is open and takes one more request.
     #[inline]
     pub fn has_room(&self, key: u32, protocol: &P) -> bool {
         self.get(key).has_room(protocol, self.keep_alive)
     }
 
-    /// Whether connection `key`, whose codec is lent, takes one more request.
+    /// Returns true if connection `key`, whose codec is lent, takes one more request.
     #[inline]
     pub fn takes_more(&self, key: u32, codec: &P::Conn, protocol: &P) -> bool {
         connection::takes_more(protocol, codec, self.get(key).carried(), self.keep_alive)
     }
 
-    /// Whether a connection can be picked; of those that are open, the one that has been idle longest comes first. Clients
+    /// Returns true if a connection can be picked; of those that are open, the one that has been idle longest comes first. Clients
     /// with connections of their own need not ask.
     #[inline]
     pub fn has_idle(&mut self, protocol: &P) -> bool {
@@ -239,13 +239,13 @@ impl<P: Protocol> Connections<P> {
         &mut self.again
     }
 
-    /// Whether a request that waits to be sent once more may find a connection now.
+    /// Returns true if a request that waits to be sent once more may find a connection now.
     #[inline]
     pub fn is_again_due(&self) -> bool {
         self.again.is_due()
     }
 
-    /// A connection for a request that is sent again. One that was lost goes on its own connection, opened anew: others
+    /// A connection for a request that is sent again. One that was lost goes on its own connection, opened again: others
     /// that are open may be as dead as the one that it was lost on.
     pub fn pick_again(&mut self, client: u32, lost_on: u32, protocol: &P) -> Option<u32> {
         if !self.dedicated && lost_on != NOWHERE {
@@ -262,18 +262,18 @@ impl<P: Protocol> Connections<P> {
         self.has_idle(protocol).then(|| self.pick(client)).flatten()
     }
 
-    /// Whether there are connections that have not been needed yet.
+    /// Returns true if there are connections that have not been needed yet.
     #[inline]
     pub fn may_grow(&self) -> bool {
         (self.in_play() as usize) < self.all.len()
     }
 
-    /// Whether the last wait slept, by what the network has waited in all, ns.
+    /// Returns true if the last wait slept, by what the network has waited in all, ns.
     pub fn slept(&mut self, idle_ns: u64) -> bool {
         self.growth.slept(idle_ns)
     }
 
-    /// How many more are needed for so many requests in flight, `depth` to a connection.
+    /// Number of more that are needed for this many requests in flight, `depth` to a connection.
     pub fn missing(&self, in_flight: u32, depth: u32) -> u32 {
         // Without keep-alive a closed connection is as good as any: each request opens its own.
         let closed = if self.keep_alive { self.idle_closed.len() as u32 } else { 0 };
@@ -317,7 +317,7 @@ impl<P: Protocol> Connections<P> {
             requests += connection.opening_for().iter().len() + connection.under_way().len();
             for (place, &tag) in connection.under_way().iter().enumerate() {
                 let flight = flights.get(tag);
-                assert!(flights.is_in_use(tag), "request {tag} has ended and is under way");
+                assert!(flights.is_in_use(tag), "request {tag} has ended and is in flight");
                 assert_eq!((flight.connection, flight.place), (key, place as u32), "{tag}");
             }
             if let Some(tag) = connection.opening_for() {

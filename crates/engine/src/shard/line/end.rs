@@ -7,14 +7,14 @@ use std::io::{Read, Write};
 /// Bytes of requests that wait for each other at most.
 pub(in crate::shard) const OUTGOING_BYTES: usize = 16 << 10;
 
-/// Why a layer above the socket failed.
+/// Reason why a layer above the socket failed.
 #[derive(Debug)]
 pub(in crate::shard) enum LayerError {
     Net(NetError),
     Tls(rustls::Error),
 }
 
-/// What stands between a codec and the network.
+/// Buffers between a codec and the network.
 #[derive(Default)]
 pub(super) struct End {
     pub tls: Option<Box<ClientConnection>>,

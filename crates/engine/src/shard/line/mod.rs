@@ -1,6 +1,6 @@
 //! The line of a shard: the network, TLS on it, the buffers, and what goes out together.
 //!
-//! What must hold: a connection whose requests wait for others of their round is among those to be flushed; nothing is left
+//! Invariants: a connection whose requests wait for others of their round is among those to be flushed; nothing is left
 //! to be flushed when the shard waits for the network; what a connection still had to send goes with it.
 
 mod end;
@@ -21,7 +21,7 @@ const READING_SHARED_BY: u32 = 8;
 /// Behind a longer request the clock is read again: to make it may have taken longer than a reading.
 const SHARING_BYTES_MAX: usize = 256;
 
-/// What the clock showed, for the requests that go out together.
+/// Reading of the clock for the requests that are sent together.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClockReading {
     at_ns: u64,
@@ -29,7 +29,7 @@ struct ClockReading {
     left: u32,
 }
 
-/// Where the next request of a connection is encoded.
+/// Buffer for the next request of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// By itself: it may have to go alone.
@@ -58,7 +58,7 @@ pub(super) struct Line<N: Net> {
 }
 
 impl<N: Net> Line<N> {
-    /// A line for so many connections.
+    /// A line for this many connections.
     pub fn new(net: N, connections: u32) -> Self {
         Self {
             net,
@@ -136,7 +136,7 @@ impl<N: Net> Line<N> {
     }
 
     /// The time for the next request. Requests that are only encoded one behind the other, to go out together, share a
-    /// reading of the clock, which costs as much as encoding one of them. Whatever is handed to the network
+    /// reading of the clock, which costs as much as encoding one of them. Everything that is handed to the network
     /// asks for another.
     #[inline]
     pub fn read_clock(&mut self, clock: &impl Clock) -> u64 {
@@ -147,7 +147,7 @@ impl<N: Net> Line<N> {
         self.reading.at_ns
     }
 
-    /// Whether the next reading of the clock is one that was taken before.
+    /// Returns true if the next reading of the clock is one that was taken before.
     #[inline]
     pub const fn shares_reading(&self) -> bool {
         self.reading.left > 0
@@ -159,7 +159,7 @@ impl<N: Net> Line<N> {
         self.reading.left = 0;
     }
 
-    /// Where the next request of a connection is to be encoded.
+    /// Returns the buffer for the next request of a connection.
     #[inline]
     pub fn draft(&mut self, key: u32) -> (Place, &mut Vec<u8>) {
         // Behind others that wait for the end of the round it is written where it stays; the first may have to go alone.
@@ -172,13 +172,13 @@ impl<N: Net> Line<N> {
         }
     }
 
-    /// Whether a request of so many bytes may wait for others of its round.
+    /// Returns true if a request of this many bytes may wait for others of its round.
     #[inline]
     pub const fn may_wait(bytes: usize) -> bool {
         bytes < OUTGOING_BYTES
     }
 
-    /// A request of so many bytes was encoded.
+    /// A request of this many bytes was encoded.
     #[inline]
     pub fn encoded(&mut self, bytes: usize) {
         if bytes > SHARING_BYTES_MAX {
@@ -270,7 +270,7 @@ impl<N: Net> Line<N> {
         self.net.round_trip(key)
     }
 
-    /// How long the network has been waited for, ns.
+    /// Time that the network has been waited for, ns.
     #[inline]
     pub fn idle_ns(&self) -> u64 {
         self.net.idle_ns()

@@ -1,4 +1,4 @@
-//! What the original prints while it runs, at each of its seconds.
+//! Output of the original while it runs, at each of its seconds.
 //!
 //! The original wakes every second and prints then: a line of progress when the seconds left are a multiple of 60, and a
 //! summary when they are one of `-p`. It prints a dot whenever a client has nothing left to ask, and looks only at its

@@ -1,4 +1,4 @@
-//! What a feed came to.
+//! Result of a feed.
 
 use super::task::Task;
 use crate::{InflightChoice, Position, Tally};
@@ -7,15 +7,15 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_job::throughput::Waiting;
 use plimsoll_record::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
 
-/// What is known of the run.
+/// Facts about an ended run.
 pub struct Ended {
-    /// When it began, ns.
+    /// Time at which it began, ns.
     pub started_ns: u64,
     /// CPU of the process in it, s.
     pub cpu_s: f64,
-    /// Whether the user ended it.
+    /// True if the user ended it.
     pub stopped: bool,
-    /// What its sessions counted.
+    /// Counts of its sessions.
     pub tally: Tally,
 }
 
@@ -109,7 +109,7 @@ fn examples(task: &Task) -> Vec<RefusedOperation> {
     refusals.into_iter().map(told).collect()
 }
 
-/// Where the input was left, unless it was read to its end.
+/// Position at which the input was left, unless it was read to its end.
 fn unread(task: &Task, position: &Position) -> Option<InputPlace> {
     if position.at_end && task.feed.input.trouble().is_none() {
         return None;
@@ -123,11 +123,11 @@ pub fn input(result: &FeedResult) -> Waiting {
     Waiting {
         waited_s: result.input_limited_s,
         of_s: result.seconds,
-        reason: "the input came too slowly (one thread reads and unpacks it, as fast as whoever writes it)",
+        reason: "the input was too slow (one thread reads and decompresses it, no faster than its producer)",
     }
 }
 
-/// Whether every operation was accepted.
+/// Returns true if every operation was accepted.
 pub fn verdict(result: &FeedResult, stopped: bool) -> Verdict {
     if result.complete {
         return Verdict::new(VerdictKind::Valid, Vec::new());

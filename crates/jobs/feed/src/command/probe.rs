@@ -1,4 +1,4 @@
-//! Which version of HTTP a target speaks: one small request in the newer one tells.
+//! Version of HTTP that a target speaks: one small request in the newer one tells.
 
 use anyhow::Result;
 use plimsoll_core::outcome::{Failure, Outcome};
@@ -17,12 +17,12 @@ use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use plimsoll_workloads::render::{HttpForm, RequestParts};
 use std::sync::mpsc::{Sender, channel};
 
-/// How long an answer is waited for.
+/// Time that an answer is waited for.
 const PATIENCE: Span = Span::seconds(3);
-/// What Vespa's containers answer without any work.
+/// Path that Vespa's containers answer without any work.
 const PATH: &[u8] = b"/status.html";
 
-/// What came of the question.
+/// Result of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Reply,
@@ -72,7 +72,7 @@ impl Sessions<Http> for Question {
     }
 }
 
-/// Whether the first target that can be reached speaks HTTP/2: as the client's first word, or chosen in the TLS
+/// Returns true if the first reachable target supports HTTP/2: as the client's first word, or chosen in the TLS
 /// handshake. Where none can be reached it makes no difference.
 ///
 /// # Errors

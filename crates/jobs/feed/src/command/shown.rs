@@ -11,7 +11,7 @@ pub struct FeedProgress {
     feed: Arc<Feed>,
     line: Line,
     heartbeat: Heartbeat,
-    /// When it was looked at last, and what was seen then.
+    /// Time at which it was looked at last, and what was seen then.
     seen: Mutex<(u64, FeedNow)>,
 }
 

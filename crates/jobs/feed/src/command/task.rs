@@ -34,22 +34,22 @@ const CONNECTIONS_HTTP2: u32 = 8;
 const CONNECTIONS_HTTP1_MAX: u32 = 256;
 /// Requests that a connection of HTTP/2 carries, if the target takes as many.
 const STREAMS_MAX: u32 = 512;
-/// How long an operation may take unless it was said; the server's own limit.
+/// Longest time that an operation may take unless it was said; the server's own limit.
 const TIMEOUT: Span = Span::seconds(180);
-/// How long a feed may last: every wait in it has a limit of its own.
+/// Longest time that a feed may last: every wait in it has a limit of its own.
 const FOR_EVER: Span = Span::seconds(365 * 86_400);
-/// How often the watch looks.
+/// Interval at which the watch looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A feed that can run.
 pub struct Task {
     /// The scenario as the record keeps it.
     pub scenario: Scenario,
-    /// What the engine does.
+    /// Plan of the engine.
     pub plan: ShardPlan,
     /// The version of HTTP.
     pub http: Http,
-    /// What all shards share.
+    /// State shared by all worker threads.
     pub feed: Arc<Feed>,
     forms: Arc<Vec<FeedForm>>,
     sources: Vec<Source>,
@@ -58,7 +58,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Opens the files, looks for the target, and finds out which version of HTTP it speaks. `may_end_early`: somebody
+    /// Opens the files, looks for the target, and finds out which version of HTTP it speaks. `may_end_early`: someone
     /// may end it before everything is fed, and that is no failure.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Task {
         let urls = asked.targets.iter().map(|url| Url::parse(url)).collect::<Result<Vec<_>>>()?;
         if let Some(url) = urls.iter().find(|url| url.target != "/") {
             return Err(usage(format!(
-                "'{}': a feed knows its paths itself; write scheme, host and port only",
+                "'{}': operations have their own paths; write scheme, host and port only",
                 url.target
             )));
         }
@@ -120,7 +120,7 @@ impl Task {
         Ok(Self { scenario, plan, http, feed, forms, sources, skip, deadline_ns })
     }
 
-    /// Begins to read, on a thread that nobody waits for: standard input may have nothing to say for ever.
+    /// Begins to read, on a thread that no one waits for: standard input may have nothing to say for ever.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -184,9 +184,9 @@ fn check(asked: &FeedScenario) -> Result<()> {
     let wrong = if asked.targets.is_empty() {
         "no target; name at least one address, such as http://127.0.0.1:8080"
     } else if asked.files.is_empty() {
-        "no file of operations; name one, or - for stdin"
+        "no file of operations; name one, or '-' for stdin"
     } else if several {
-        "- is stdin, which can be read once only"
+        "'-' is stdin, which can be read only once; name other files"
     } else if asked.threads == 0 || asked.threads > 64 {
         "--threads: use a number from 1 to 64"
     } else if asked.inflight.is_some_and(|n| n == 0 || n >= CLIENTS_MAX) {
@@ -205,7 +205,9 @@ fn check(asked: &FeedScenario) -> Result<()> {
         return match &asked.load {
             // Bursts that wait for their backlog have no times of their own either.
             Some(load) if load.has_askers() || matches!(load, LoadModel::PacedBurst { .. }) => {
-                Err(usage("load: a feed has a rate, or goes as fast as the target takes it"))
+                Err(usage(
+                    "load: a feed has a rate, or is as fast as the target accepts; write an open model, a burst or a profile, or leave it out",
+                ))
             }
             Some(load) => Ok(load.validate()?),
             None => Ok(()),
@@ -227,7 +229,7 @@ fn scenario_of(asked: &FeedScenario) -> Scenario {
     }
 }
 
-/// The most operations that may be under way.
+/// The most operations that may be in flight.
 fn inflight_limit(asked: &FeedScenario, http2: bool) -> u32 {
     match (asked.inflight, http2) {
         (Some(own), _) => own,

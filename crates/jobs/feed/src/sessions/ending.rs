@@ -1,4 +1,4 @@
-//! How operations end: settled, out of time, or left over at the end of the feed.
+//! The way operations end: settled, out of time, or left over at the end of the feed.
 
 use super::FeedSessions;
 use crate::slots::Stage;
@@ -27,11 +27,11 @@ pub(super) const OPERATION_IGNORED: &str = "the target ignored the operation: no
                                  (X-Vespa-Ignored-Operation)";
 
 pub(super) fn out_of_time(why: &str, tries: u32) -> String {
-    format!("{why}; tried {tries} times until its time was over")
+    format!("{why}; sent {tries} times before its timeout")
 }
 
 impl FeedSessions {
-    /// Ends what waits longer than an operation may take, and the feed when the target has taken nothing for that long.
+    /// Ends operations that wait longer than --timeout, and the feed if the target accepted nothing for this time.
     /// Where one operation at a time tries, the others would otherwise wait for their turn long after their time.
     pub(super) fn expire(&mut self) {
         if self.now_ns < self.look_ns {
@@ -61,7 +61,7 @@ impl FeedSessions {
             let span = Span { ns: self.now_ns - last_ns };
             let last = self.said.values().next_back().map_or("", String::as_str);
             self.feed.stop(format!(
-                "the target has taken nothing for {:.1} s, as long as an operation may take \
+                "the target accepted nothing for {:.1} s, the limit of an operation \
                  (--timeout): {last}",
                 span.as_seconds()
             ));
@@ -102,7 +102,7 @@ impl FeedSessions {
         self.slots.release(number);
     }
 
-    /// What is held when the feed ends was not accepted, as far as is known.
+    /// Ends operations that are held at the end of the feed: they were not accepted, as far as is known.
     pub(super) fn leave(mut self) {
         let over = self.is_over() && !self.feed.is_stopped();
         self.tally.window = self.window.size();

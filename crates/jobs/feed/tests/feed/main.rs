@@ -171,7 +171,7 @@ fn a_target_that_stays_away_is_given_up_and_nothing_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let end = Scene::new(seed, faults).run(&text, folder.path());
         let trouble = end.trouble.unwrap();
-        assert!(trouble.contains("has taken nothing in 14 tries in a row"), "{trouble}");
+        assert!(trouble.contains("accepted nothing in 14 consecutive attempts"), "{trouble}");
         assert!(end.took_ns < 60 * SECOND_NS, "{}", end.took_ns);
         let tally = &end.tally;
         assert_eq!(tally.accepted + tally.refused + tally.unsettled, 2000);

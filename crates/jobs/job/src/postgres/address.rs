@@ -84,13 +84,13 @@ impl Address {
         let usual = match variable("PGPORT").map(|port| port.parse()) {
             None => PORT,
             Some(Ok(port)) if port > 0 => port,
-            Some(_) => return Err(usage("PGPORT is no port; write 1 to 65535, or unset it")),
+            Some(_) => return Err(usage("PGPORT is not a port; write 1 to 65535, or unset it")),
         };
         let authority = match variable("PGHOST") {
             Some(host) if authority.is_empty() || authority.starts_with(':') => {
                 let is_one = !host.contains(['/', ',']);
                 is_one.then(|| in_brackets(&host) + authority).ok_or_else(|| {
-                    usage("PGHOST is no single host; name one in the address (a socket's folder is not spoken to)")
+                    usage("PGHOST is not a single host; name one in the address (Unix sockets are not supported)")
                 })?
             }
             _ => authority.to_owned(),
@@ -129,7 +129,7 @@ impl Address {
         format!("postgres://{user}@{}:{port}/{database}{}", in_brackets(host), security.shown())
     }
 
-    /// As another process of ours reads it: all of it but the password.
+    /// As another process of plimsoll reads it: all of it but the password.
     #[must_use]
     pub fn written(&self) -> String {
         let Self { user, host, port, database, security, .. } = self;
@@ -180,14 +180,14 @@ mod tests {
         assert_eq!(shown("postgres://:1/"), "postgres://ann@[::1]:1/shop?sslmode=require");
         assert_eq!(shown("postgres://h"), "postgres://ann@h:5433/shop?sslmode=require");
         let full = "postgres://me@h:7/d?sslmode=disable";
-        assert_eq!(shown(full), full, "what is written goes first");
+        assert_eq!(shown(full), full, "the address comes first");
         let password = |text: &str| Address::parse_with(text, all).unwrap().password;
         assert_eq!(password("postgres://me@h").as_deref(), Some("secret"));
         assert_eq!(password("postgres://me:own@h").as_deref(), Some("own"));
         for (name, value, part) in [
-            ("PGHOST", "/run/postgresql", "PGHOST is no single host"),
-            ("PGPORT", "many", "PGPORT is no port"),
-            ("PGSSLMODE", "yes", "write disable, prefer"),
+            ("PGHOST", "/run/postgresql", "PGHOST is not a single host"),
+            ("PGPORT", "many", "PGPORT is not a port"),
+            ("PGSSLMODE", "yes", "expected disable, prefer"),
             ("PGUSER", "", "no HOST:PORT"),
         ] {
             let only = |asked: &str| (asked == name).then(|| value.to_owned());
@@ -229,7 +229,7 @@ mod tests {
             assert!(!told.contains("secret") && told.contains("write postgres://"), "{told}");
         }
         let told = Address::parse("postgres://me:secret@h/x?ssl=1").err().unwrap().to_string();
-        assert!(told.starts_with("postgres://h/x: 'ssl' is no parameter"), "{told}");
+        assert!(told.starts_with("postgres://h/x: unknown parameter 'ssl'"), "{told}");
         // A database is not needed before parameters.
         let address = Address::parse("postgres://me:a?b@h?sslmode=require").unwrap();
         assert_eq!(address.shown(), "postgres://me@h:5432/plimsoll?sslmode=require");

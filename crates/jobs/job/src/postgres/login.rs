@@ -1,4 +1,4 @@
-//! The login before a run: what is wrong is told in the server's words and before any load, and what TLS is preferred comes
+//! The login before a run: what is wrong is reported in the server's words and before any load, and what TLS is preferred comes
 //! to is settled.
 
 use crate::postgres::address::Address;
@@ -27,19 +27,19 @@ pub fn settle(addresses: &mut [Address], secure: &[bool]) {
     }
 }
 
-/// Why a login came to nothing.
+/// Reason why a login came to nothing.
 #[derive(Debug)]
 pub enum NoLogin {
-    /// Nobody is there to be asked.
+    /// No one is there to be asked.
     Nobody(ExchangeError),
     /// The server's words.
     Refused(String),
-    /// Whoever is there does not let a login come about.
+    /// The peer does not complete a login.
     Broken(ExchangeError),
 }
 
 impl NoLogin {
-    /// The one line about it, where somebody is there.
+    /// The one line about it, where someone is there.
     pub fn told(self, address: &Address) -> anyhow::Error {
         let why = match self {
             Self::Refused(why) => why,

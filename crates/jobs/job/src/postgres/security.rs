@@ -7,7 +7,7 @@ use plimsoll_engine::exchange::ExchangeError;
 use plimsoll_engine::tls::{Speaks, Tls, TlsOptions, TlsRefusal, Trust};
 use std::path::PathBuf;
 
-/// What `sslrootcert` says for the authorities of the system.
+/// Value of `sslrootcert` for the authorities of the system.
 const SYSTEM: &str = "system";
 /// All parameters that an address may have.
 const KNOWN: &str = "known are sslmode, sslrootcert, sslcert and sslkey";
@@ -22,7 +22,7 @@ pub enum SslMode {
     Prefer,
     /// TLS, with whomever.
     Require,
-    /// TLS with somebody whom an authority of `sslrootcert` vouches for.
+    /// TLS with a server whose certificate an authority of `sslrootcert` signed.
     VerifyCa,
     /// The same, and under the name that was asked for.
     VerifyFull,
@@ -38,7 +38,7 @@ impl SslMode {
             "verify-full" => Self::VerifyFull,
             _ => {
                 return Err(format!(
-                    "sslmode={text} is none; write disable, prefer, require, verify-ca or verify-full"
+                    "invalid sslmode '{text}'; expected disable, prefer, require, verify-ca or verify-full"
                 ));
             }
         })
@@ -55,10 +55,10 @@ impl SslMode {
     }
 }
 
-/// What an address asks of TLS.
+/// TLS options of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Security {
-    /// How much.
+    /// Security mode.
     pub mode: SslMode,
     /// The authorities; without them the system's.
     root: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl Security {
     /// Reads what stands behind the `?` of an address; `usual` is the mode where nothing there says one.
     ///
     /// # Errors
-    /// What is wrong and what to write; no values but that of `sslmode`.
+    /// The problem and its remedy, without values but that of `sslmode`.
     pub fn parse(parameters: &str, usual: Option<&str>) -> Result<Self, String> {
         let (mut own, mut mode) = (Self::default(), None);
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -81,10 +81,10 @@ impl Security {
                 "sslrootcert" => own.root = file(),
                 "sslcert" => own.certificate = file(),
                 "sslkey" => own.key = file(),
-                _ => return Err(format!("'{name}' is no parameter here; {KNOWN}")),
+                _ => return Err(format!("unknown parameter '{name}'; {KNOWN}")),
             }
             if value.is_empty() {
-                return Err(format!("{name}= says nothing; leave it out or give it a value"));
+                return Err(format!("{name}= is empty; leave it out or give it a value"));
             }
         }
         let is_system = own.root.as_ref().is_some_and(|root| root.as_os_str() == SYSTEM);
@@ -101,7 +101,7 @@ impl Security {
         };
         // Anybody has a certificate of some authority of the system: without the name it proves nothing.
         if is_system && own.mode < SslMode::VerifyFull {
-            return Err("sslrootcert=system goes with sslmode=verify-full only".to_owned());
+            return Err("sslrootcert=system needs sslmode=verify-full".to_owned());
         }
         if own.mode == SslMode::VerifyCa && own.root.is_none() {
             return Err("sslmode=verify-ca needs the authority: add sslrootcert=FILE".to_owned());
@@ -109,7 +109,7 @@ impl Security {
         Ok(own)
     }
 
-    /// Whether a server without TLS will not do.
+    /// Returns true if a server without TLS will not do.
     pub fn requires_tls(&self) -> bool {
         self.mode >= SslMode::Require
     }
@@ -176,7 +176,7 @@ pub fn told(error: &ExchangeError) -> String {
             format!("{error}; name the authority that signed it: sslrootcert=FILE")
         }
         ExchangeError::Tls(TlsRefusal::WrongName(_)) => {
-            format!("{error}; use a name that it is for, or sslmode=verify-ca")
+            format!("{error}; use a name of the certificate, or sslmode=verify-ca")
         }
         _ => error.to_string(),
     }
@@ -202,13 +202,13 @@ mod tests {
             assert_eq!(mode(text), Ok(wanted), "{text}");
         }
         for (text, word) in [
-            ("sslmode=on", "write disable, prefer"),
-            ("sslmode=", "sslmode= is none"),
-            ("sslrootcert=", "says nothing"),
+            ("sslmode=on", "expected disable, prefer"),
+            ("sslmode=", "invalid sslmode ''"),
+            ("sslrootcert=", "is empty"),
             ("sslmode=verify-ca", "add sslrootcert=FILE"),
-            ("sslmode=verify-ca&sslrootcert=system", "verify-full only"),
-            ("sslrootcert=system&sslmode=require", "verify-full only"),
-            ("sslpassword=secret", "'sslpassword' is no parameter"),
+            ("sslmode=verify-ca&sslrootcert=system", "needs sslmode=verify-full"),
+            ("sslrootcert=system&sslmode=require", "needs sslmode=verify-full"),
+            ("sslpassword=secret", "unknown parameter 'sslpassword'"),
             ("SSLMODE=require", "known are sslmode"),
         ] {
             let told = mode(text).unwrap_err();

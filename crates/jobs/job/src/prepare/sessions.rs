@@ -17,7 +17,7 @@ use plimsoll_workloads::rows::RowFeed;
 use plimsoll_workloads::script::Script;
 use std::sync::Arc;
 
-/// What sessions are made from, once or for each part of a run.
+/// Parts from which sessions are made, once or for each period of a run.
 pub struct SessionForm {
     pub(super) source: Source,
     pub(super) forms: Arc<Vec<Form>>,
@@ -25,14 +25,14 @@ pub struct SessionForm {
     pub(super) troubles: Troubles,
     /// One a shard: where its reader of a streamed file waits between the parts of a run.
     pub(super) parks: Vec<Park>,
-    /// What each user asks, in models of users.
+    /// Requests of each user, in models of users.
     pub(super) script: Option<Script>,
     /// Rows, and the requests cut for them.
     pub(super) filling: Option<Filling>,
 }
 
 impl SessionForm {
-    /// How many requests there are to choose from, where they can be asked in any order.
+    /// Number of requests to choose from, where they can be asked in any order.
     #[must_use]
     pub fn length(&self) -> Option<usize> {
         match &self.source.kind {
@@ -53,7 +53,7 @@ impl SessionForm {
         }
     }
 
-    /// The run of `plan` with sessions that begin anew.
+    /// The run of `plan` with sessions that begin again.
     ///
     /// # Errors
     /// When the source cannot be read in the order that is asked for.
@@ -73,7 +73,7 @@ impl SessionForm {
     }
 
     /// Sessions for every shard: together they walk the source once, whatever the number of shards. Requests in memory
-    /// begin anew; a streamed file goes on where the sessions before these ended.
+    /// begin again; a streamed file goes on where the sessions before these ended.
     ///
     /// # Errors
     /// When the source cannot be read in the order that is asked for.
@@ -95,7 +95,7 @@ impl SessionForm {
                 Order::Shuffle | Order::Random,
             ) => {
                 return Err(usage(
-                    "--order: a file of over 64 MiB is streamed and can only be asked in its own order; \
+                    "--order: a file of over 64 MiB is streamed in its own order; \
                  shuffle the file itself (shuf)",
                 ));
             }
@@ -172,7 +172,7 @@ pub fn order_of(scenario: &Scenario) -> Result<Order> {
         "shuffle" => Ok(Order::Shuffle),
         "random" => Ok(Order::Random),
         "block" | "interleaved" => Err(usage(format!(
-            "--order {}: an order of users; give --users, or write file, shuffle or random",
+            "--order {} is an order for users; use it with --users, or write file, shuffle or random",
             scenario.order
         ))),
         other => Err(usage(format!("--order '{other}': write file, shuffle or random"))),

@@ -1,4 +1,4 @@
-//! Where requests come from: one URL, a query file, or NDJSON.
+//! Sources of requests: one URL, a query file, or NDJSON.
 
 use crate::url::{Url, servers};
 use crate::usage::usage;

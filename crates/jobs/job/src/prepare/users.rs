@@ -1,4 +1,4 @@
-//! What users ask, and the rows that requests are filled with.
+//! Requests of users, and the rows that fill them.
 
 use super::{Source, SourceKind};
 use crate::usage::usage;
@@ -25,20 +25,20 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     let users = matches!(scenario.load, LoadModel::Users { .. });
     let per_user = scenario.rows.as_ref().is_some_and(|rows| rows.per == RowsPer::User);
     let wrong = if scenario.repeat == 0 {
-        "--repeat 0 asks for nothing; use at least 1"
+        "--repeat must be at least 1"
     } else if !users && scenario.repeat != 1 {
-        "--repeat is how often each user asks a request; it needs --users"
+        "--repeat (times that each user sends a request) needs --users"
     } else if !users && per_user {
         "--rows-per user needs --users; without users each request has a row"
     } else if users && scenario.ignore_first > 0 {
-        "requests of clients can be left out of the measuring, those of users cannot; use --warmup"
+        "the first requests of clients can be excluded, those of users cannot; use --warmup"
     } else {
         return Ok(());
     };
     Err(usage(wrong))
 }
 
-/// What each user asks; `None` in models without users.
+/// Requests of each user; `None` in models without users.
 pub(super) fn script(scenario: &Scenario, source: &Source) -> Result<Option<Script>> {
     if !matches!(scenario.load, LoadModel::Users { .. }) {
         return Ok(None);
@@ -52,7 +52,7 @@ pub(super) fn script(scenario: &Scenario, source: &Source) -> Result<Option<Scri
     script_of(scenario, rendered.per_target[0].len())
 }
 
-/// What each user asks of so many requests; `None` in models without users.
+/// Requests of each user out of this many; `None` in models without users.
 ///
 /// # Errors
 /// An order that is none, or more than a user can ask.
@@ -84,9 +84,7 @@ fn unfilled(scenario: &Scenario, source: &Source) -> Result<()> {
         Some(path) => format!("{}:{line}", path.display()),
         None => "URL or --header".to_owned(),
     };
-    Err(usage(format!(
-        "{whence}: {place} is filled from rows, and there are none; give --rows FILE, or write %7B%7B for braces"
-    )))
+    Err(usage(format!("{whence}: {place} needs rows; use --rows FILE, or write %7B%7B for braces")))
 }
 
 /// The rows of a scenario, with its requests cut for them; `None` where there are no rows.

@@ -16,7 +16,7 @@ use plimsoll_wire::rank::Rank;
 /// The head of FeedSim's table.
 const HEAD: &str = "duration_secs,total_queries,requested_qps,achieved_qps,total_bytes_rx,total_bytes_tx,\
                     rx_MBps,tx_MBps,min_ms,avg_ms,50p_ms,90p_ms,95p_ms,99p_ms,99.9p_ms";
-/// How much lower a final run begins again after one that missed a limit.
+/// Factor by which a final run is lower than the one before, which missed a limit.
 const STEP_DOWN: f64 = 0.97;
 /// Final runs at most.
 const FINAL_RUNS_MAX: usize = 4;
@@ -25,7 +25,7 @@ const FINAL_RUNS_MAX: usize = 4;
 pub struct Row {
     requested_per_s: f64,
     stretch: Stretch,
-    /// Whether every limit held.
+    /// True if every limit held.
     held: bool,
 }
 
@@ -49,7 +49,7 @@ pub fn measure(
     Row { requested_per_s: rate_per_s, stretch, held }
 }
 
-/// Whether every limit held. For another tool's method the plant counts other limits than the goal's own.
+/// Returns true if every limit held. For another tool's method the plant counts other limits than the goal's own.
 fn holds(goal: &Goal, stretch: &Stretch) -> bool {
     let scheduled = stretch.counts.scheduled.max(1) as f64;
     let at =
@@ -127,7 +127,7 @@ pub fn checked(found: Finding, rows: &[Row], goal: &Goal) -> Finding {
     if last.held {
         let reason = match found.verdict {
             Found::Ok | Found::BudgetTooSmall => {
-                format!("all limits held in the last run, {:.0} s {at}{known}", seen.seconds)
+                format!("all limits held in the final run, {:.0} s {at}{known}", seen.seconds)
             }
             _ => found.reason.clone(),
         };
@@ -141,19 +141,19 @@ pub fn checked(found: Finding, rows: &[Row], goal: &Goal) -> Finding {
         };
     }
     let runs = match rows.len() {
-        1 => "the last run".to_owned(),
-        n => format!("the last {n} runs"),
+        1 => "the final run".to_owned(),
+        n => format!("the final {n} runs"),
     };
     let reason = format!(
-        "no rate is certified: a limit was broken in {runs}, {:.0} s each, down to {:.1}/s{known}",
+        "no rate is certified: a limit was missed in {runs}, {:.0} s each, down to {:.1}/s{known}",
         seen.seconds, seen.rate_per_s
     );
     match (found.verdict, found.interval_per_s) {
         (Found::Ok | Found::BudgetTooSmall, Some((low, _))) if seen.rate_per_s < low => Finding {
             verdict: Found::Drifting,
             reason: format!(
-                "the limits were broken in {runs}, {:.0} s each, down to {:.1}/s, where the search saw them hold: the \
-                 target did not stay the same",
+                "the limits were missed in {runs}, {:.0} s each, down to {:.1}/s, although they held in the search: the \
+                 target changed",
                 seen.seconds, seen.rate_per_s
             ),
             estimate_per_s: None,
@@ -169,7 +169,7 @@ pub fn checked(found: Finding, rows: &[Row], goal: &Goal) -> Finding {
 }
 
 impl Row {
-    /// The run as a search tells of its own.
+    /// The run as a search reports its own.
     fn seen(&self, goal: &Goal) -> Measured {
         let limits = goal.limits.len();
         Measured::new(self.requested_per_s, self.seconds(), limits, &self.stretch.counts)
@@ -220,7 +220,7 @@ impl Row {
         text.join(",")
     }
 
-    /// What each instance did in this run: the requests of class i went to instance i.
+    /// Results of each instance in this run: the requests of class i went to instance i.
     fn instances(&self) -> Vec<RankInstance> {
         let seconds = self.seconds();
         let parts = &self.stretch.totals.classes;
@@ -237,7 +237,7 @@ impl Row {
             .collect()
     }
 
-    /// How far the instances' answers per second lie apart, over their mean.
+    /// Spread of the instances' answers per second, over their mean.
     pub fn spread(&self) -> f64 {
         let oks: Vec<f64> =
             self.stretch.totals.classes.iter().map(|part| part.ledger.ok as f64).collect();
@@ -348,7 +348,7 @@ impl Row {
     }
 }
 
-/// What the record holds under `rank`: the last run by instance and as a whole, and all runs.
+/// Section `rank` of the record: the last run by instance and as a whole, and all runs.
 pub fn record(rows: &[Row], instances: usize) -> RankResult {
     let runs: Vec<RankRun> = rows.iter().map(Row::recorded).collect();
     let overall = runs.last().map(|run| RankOverall {
@@ -467,7 +467,7 @@ mod tests {
         );
         assert_eq!(verdict_of(&reported).kind, VerdictKind::BudgetTooSmall);
         assert!(
-            reported.reason.contains("the last 2 runs, 10 s each, down to 141.0/s"),
+            reported.reason.contains("the final 2 runs, 10 s each, down to 141.0/s"),
             "{}",
             reported.reason
         );

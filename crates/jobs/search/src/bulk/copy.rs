@@ -1,6 +1,6 @@
 //! Loading a text into PostgreSQL: `COPY` of as many documents at a time as other engines get in a bulk request.
 //!
-//! A `COPY` is done as a whole or not at all. One whose connection broke is not sent again, since nobody knows which of
+//! A `COPY` is done as a whole or not at all. One whose connection broke is not sent again, since no one knows which of
 //! the two it was, and documents that are there twice would end the second one.
 
 use super::{BATCH_BYTES, BATCH_DOCUMENTS, LoadTally};
@@ -22,7 +22,7 @@ pub struct CopySessions<R> {
     over: bool,
     statement: String,
     data: Vec<u8>,
-    /// Documents and bytes under way, one entry a client.
+    /// Documents and bytes in flight, one entry a client.
     under_way: Vec<(u64, u64)>,
     tally: Arc<LoadTally>,
     give_up: Arc<AtomicBool>,
@@ -69,7 +69,8 @@ impl<R: BufRead> CopySessions<R> {
                 Ok(_) if put_row(&self.line, &mut self.data) => documents += 1,
                 Ok(_) => {
                     self.tally.failed.fetch_add(1, Ordering::Relaxed);
-                    self.tally.note(|| "a line of the text is no document with an id".to_owned());
+                    self.tally
+                        .note(|| "a line of the text is not a document with an id".to_owned());
                 }
                 Err(error) => self.fail(|| format!("the text cannot be read: {error}")),
             }
@@ -152,7 +153,7 @@ impl<R: BufRead> Sessions<Postgres> for CopySessions<R> {
         let place = self.place(client);
         let (documents, _) = std::mem::take(&mut self.under_way[place]);
         self.tally.failed.fetch_add(documents, Ordering::Relaxed);
-        self.fail(|| format!("{} while loading", failure.name()));
+        self.fail(|| format!("{} while ingesting", failure.name()));
     }
 
     fn describe(&self, _what: &Submission, _request: &Request) -> String {

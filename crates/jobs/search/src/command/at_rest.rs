@@ -13,13 +13,13 @@ const WITHIN: Span = Span::seconds(600);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A server that uses less than this share of a core has nothing to do: it only keeps itself alive.
 const IDLE: f64 = 0.15;
-/// Looks in a row that must see it so: the embedded server begins to merge when nobody has written for a second.
+/// Looks in a row that must see it so: the embedded server begins to merge when no one has written for a second.
 const LOOKS: u32 = 6;
 
-/// What was seen of a server's CPU time.
+/// Observation of a server's CPU time.
 #[derive(Default)]
 struct Watch {
-    /// When it was looked at last, s, and what it had used until then, s.
+    /// Time at which it was looked at last, s, and what it had used until then, s.
     last: Option<(f64, f64)>,
     idle: u32,
 }
@@ -34,11 +34,11 @@ impl Watch {
     }
 }
 
-/// Waits until a server of ours has no work of its own left: how long that took, s, and whether it still has some.
-/// None where it is not ours, whose every work would come from the load, or its CPU time cannot be told.
+/// Waits until a server of plimsoll has no work of its own left: how long that took, s, and whether it still has some.
+/// None where it is not ours, whose every work would come from the load, or its CPU time is unknown.
 ///
 /// # Errors
-/// When somebody stops the program.
+/// When the user stops the program.
 pub fn wait(engine: &Engine) -> Result<Option<(f64, bool)>> {
     if !engine.is_ours() {
         return Ok(None);
@@ -51,7 +51,7 @@ pub fn wait(engine: &Engine) -> Result<Option<(f64, bool)>> {
         if is_at_rest || at_s > WITHIN.as_seconds() {
             return Ok(Some((at_s, !is_at_rest)));
         }
-        signals::go_on("while an engine had work left from a load")?;
+        signals::go_on("while an engine had work left from ingesting")?;
         std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -16,9 +16,9 @@ use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How long a sign of life is waited for.
+/// Time that a sign of life is waited for.
 const SIGN_OF_LIFE: Span = Span::seconds(5);
-/// How long an engine at an address may take until it answers at all.
+/// Longest time that an engine at an address may take until it answers at all.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ const RESTARTS_MAX: u32 = 5;
 pub struct Engine {
     spec: EngineSpec,
     process: Option<Embedded>,
-    /// How it is asked.
+    /// The way it is asked.
     pub server: Server,
     headers: Vec<String>,
     timeout: Span,
@@ -37,7 +37,7 @@ pub struct Engine {
     restarts: u32,
 }
 
-/// Where a started engine's stderr goes.
+/// File for the stderr of a started engine.
 struct Log {
     path: Option<PathBuf>,
     /// Its folder where the matrix has none; it goes with the engine.
@@ -74,7 +74,7 @@ impl Log {
     }
 }
 
-/// How much of a log's end is looked at, bytes.
+/// Part of a log's end that is looked at, bytes.
 const LAST_BYTES: u64 = 64 << 10;
 
 /// The last line of a log that says something: frames of a stack below it say where, and not what.
@@ -86,7 +86,7 @@ fn last_words(log: &str) -> Option<String> {
 }
 
 impl Engine {
-    /// Starts an engine, or makes sure that the one at an address answers. What a started one says on stderr goes to
+    /// Starts an engine, or makes sure that the one at an address answers. Output of a started engine on stderr goes to
     /// a file in `folder`, the record's.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Engine {
                 let target = self.server.target()?;
                 if target.addresses.is_empty() {
                     let host = target.host;
-                    bail!("the host '{host}' is not known; correct the address");
+                    bail!("unknown host '{host}'; correct the address");
                 }
                 bail!(
                     "nothing answers at {} within {s} s; start it, or correct the address",
@@ -131,10 +131,10 @@ impl Engine {
         }
     }
 
-    /// Whether it answers at all, whatever it says.
+    /// Returns true if it answers at all.
     ///
     /// # Errors
-    /// When somebody stops the program.
+    /// When the user stops the program.
     pub fn is_alive(&mut self) -> Result<bool> {
         let process = self.process.as_mut().map(Embedded::is_alive);
         // One of ours without a process could not be started again.
@@ -145,10 +145,10 @@ impl Engine {
         Ok(answer.status != 0)
     }
 
-    /// What it calls itself; empty where it does not say.
+    /// Returns its name and version; empty if unknown.
     ///
     /// # Errors
-    /// When somebody stops the program.
+    /// When the user stops the program.
     pub fn version(&self) -> Result<String> {
         let answer = self.server.ask_one(&self.spec.dialect.hello(), SIGN_OF_LIFE)?;
         let told = self.spec.dialect.read_version(&answer.body);
@@ -165,13 +165,13 @@ impl Engine {
     /// Starts it again after its death. Only what this program started can be started again.
     ///
     /// # Errors
-    /// When it is somebody else's, does not start, or has been started again too often.
+    /// When it is another client's, does not start, or has been started again too often.
     pub fn restart(&mut self) -> Result<()> {
         if !self.is_ours() {
-            bail!("it is not ours to start again");
+            bail!("plimsoll did not start it and cannot restart it");
         }
         if self.restarts == RESTARTS_MAX {
-            bail!("it was started again {RESTARTS_MAX} times");
+            bail!("it was restarted {RESTARTS_MAX} times");
         }
         self.restarts += 1;
         // The old one's port and data are free before the new one begins.
@@ -182,14 +182,14 @@ impl Engine {
         self.wait_until_it_answers()
     }
 
-    /// What it said last, in quotes behind a colon; empty where it said nothing, or it is not ours.
+    /// Last words of a dead engine, in quotes after a colon; empty if it said nothing, or plimsoll did not start it.
     #[must_use]
     pub fn last_words(&self) -> String {
         let words = self.log.last_words().filter(|_| self.is_ours());
         words.map_or(String::new(), |words| format!(": '{words}'"))
     }
 
-    /// Whether this program started it.
+    /// Returns true if this program started it.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         matches!(self.spec.place, Place::Serve(_))

@@ -22,7 +22,7 @@ pub fn rows(spec: &MatrixSpec, list: &[Query]) -> Result<Option<Arc<Rows>>> {
     Ok(Some(Arc::new(rows)))
 }
 
-/// Whether some request names a column, and none names what is no column or what cannot be put where it stands.
+/// Checks that some request names a column, and that each named column exists and its values can be put there.
 fn check(spec: &MatrixSpec, list: &[Query], rows: &Rows) -> Result<()> {
     let file = rows.path().display();
     let nobody = Authority { host: "localhost".to_owned(), port: 80, tls: false };
@@ -87,7 +87,7 @@ pub fn add_sql(
         Some(rows) => Dialect::filled_sql(index, query, distance, rows, row),
         None => match Dialect::Postgresql.search(index, query, distance)? {
             Call::Sql(text) => Ok(text),
-            Call::Http(_) => Err("it is no SQL".to_owned()),
+            Call::Http(_) => Err("it is not SQL".to_owned()),
         },
     };
     let plain = match Dialect::Postgresql.search(index, query, distance) {

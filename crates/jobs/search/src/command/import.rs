@@ -7,15 +7,16 @@ use plimsoll_core::clock::{format_utc, wall_us};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::units::Span;
 use plimsoll_job::exit;
+use plimsoll_job::tool;
 use plimsoll_job::usage::usage;
-use plimsoll_record::{JobResults, Tool};
+use plimsoll_record::JobResults;
 use plimsoll_report::assemble::{Ending, RecordHeader, assemble};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_report::printed_table::read;
 use serde_json::json;
 use std::path::Path;
 
-/// What requests were limited by where the flags do not say: the usual limit of the tools that print such tables.
+/// Timeout of requests if the flags have none: the usual limit of the tools that print such tables.
 const TIMEOUT: Span = Span::seconds(60);
 
 /// Reads the table, keeps the record and prints it.
@@ -34,15 +35,13 @@ pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
     let folder = output
         .runs
         .as_deref()
-        .map(|runs| RunFolder::create(runs, "search", wall_us()))
+        .map(|runs| RunFolder::create_named(runs, "search", output.naming(), wall_us()))
         .transpose()?;
     let own = folder.as_ref().map(RunFolder::header);
     let header = RecordHeader {
-        tool: Tool {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
-        },
+        tool: tool::own(),
         job: "search".to_owned(),
+        naming: output.naming(),
         scenario: json!({ "import": name, "timeout": timeout }),
         ..own.unwrap_or_else(|| RecordHeader {
             started_at: format_utc(wall_us()),
@@ -52,7 +51,7 @@ pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
     let ending = Ending {
         duration_s: Some(0.0),
         warnings: vec![
-            "printed by another tool: nothing here was measured by this program".to_owned(),
+            "printed by another tool: plimsoll measured none of these figures".to_owned(),
         ],
         job_results: JobResults::of(result),
         ..Ending::default()

@@ -32,16 +32,16 @@ const ORDER_WITHIN: Span = Span::seconds(120);
 const REFRESH_WITHIN: Span = Span::seconds(3600);
 /// Longest time of one bulk request.
 const BULK_WITHIN: Span = Span::seconds(300);
-/// How long documents that were acknowledged may take to be found.
+/// Longest time that documents that were acknowledged may take to be found.
 const FOUND_WITHIN: Span = Span::seconds(300);
-/// Counts in a row that were not answered, after which nobody is there any more.
+/// Counts in a row that were not answered, after which no one is there any more.
 const GONE_MAX: u32 = 100;
 /// Between two counts.
 const COUNT_EVERY: Duration = Duration::from_millis(50);
 /// Connections for documents that are written one by one.
 const SINGLE_LOADERS: u32 = 32;
 
-/// What is to be loaded, and where.
+/// Text to ingest, and its destination.
 pub struct Order<'a> {
     /// The text.
     pub text: &'a Text,
@@ -51,14 +51,14 @@ pub struct Order<'a> {
     pub shards: u32,
     /// Connections.
     pub loaders: u32,
-    /// Whether an index that is there and whole is used as it is.
+    /// True if an index that is there and whole is used as it is.
     pub reuse: bool,
 }
 
-/// Loads a text. What goes wrong is in the load's `trouble`.
+/// Ingests a text. A failure is in the load's `trouble`.
 ///
 /// # Errors
-/// When somebody stops the program, or it fails itself.
+/// When the user stops the program, or it fails itself.
 pub fn load(engine: &Engine, name: &str, order: &Order<'_>, shown: &Shown) -> Result<Load> {
     let mut load = Load {
         engine: name.to_owned(),
@@ -96,7 +96,7 @@ pub fn load(engine: &Engine, name: &str, order: &Order<'_>, shown: &Shown) -> Re
     Ok(load)
 }
 
-/// Whether an index is there from before, with all of this text in it and all that is made after a load.
+/// Returns true if an index with all of this text, and everything made after ingesting, exists from before.
 fn is_there(server: &Server, order: &Order<'_>) -> Result<bool> {
     let found = told(server, server.dialect.count_whole(order.index))?;
     if found != Ok(Some(order.text.documents)) {
@@ -159,7 +159,7 @@ fn prepare(server: &Server, order: &Order<'_>) -> Result<Option<String>> {
     for call in dialect.create(order.index, order.shards) {
         let answer = server.ask_one(&call, ORDER_WITHIN)?;
         if let Some(trouble) = server.trouble(&answer) {
-            return Ok(Some(format!("making the index: {trouble}")));
+            return Ok(Some(format!("creating the index: {trouble}")));
         }
     }
     Ok(None)
@@ -208,7 +208,7 @@ fn write(
             run_engine(&plan, || protocol.clone(), own, &mut Nowhere, &mut progress, &stop)?
         }
     };
-    signals::go_on("while a text was loaded")?;
+    signals::go_on("while a text was ingested")?;
     load.documents = tally.documents.load(Ordering::Relaxed);
     load.bytes = tally.bytes.load(Ordering::Relaxed);
     load.failed = tally.failed.load(Ordering::Relaxed);
@@ -221,7 +221,7 @@ fn write(
     let first = first.unwrap_or_else(|| "no reason was given".to_owned());
     let missing = order.text.documents.saturating_sub(load.documents);
     Ok((missing > 0).then(|| {
-        format!("{missing} of {} documents were not taken; first: {first}", order.text.documents)
+        format!("{missing} of {} documents were not accepted; first: {first}", order.text.documents)
     }))
 }
 
@@ -250,7 +250,7 @@ fn until_found(server: &Server, order: &Order<'_>) -> Result<(f64, Option<String
     for call in server.dialect.refresh(order.index) {
         let answer = server.ask_one(&call, REFRESH_WITHIN)?;
         if let Some(trouble) = server.trouble(&answer) {
-            return Ok((seconds(), Some(format!("making it findable: {trouble}"))));
+            return Ok((seconds(), Some(format!("refreshing the index: {trouble}"))));
         }
     }
     let mut gone = 0;
@@ -264,13 +264,13 @@ fn until_found(server: &Server, order: &Order<'_>) -> Result<(f64, Option<String
             let (lost, url) = (failure.name(), &server.url);
             return Ok((
                 seconds(),
-                Some(format!("{lost} at {url} while waiting until it is found")),
+                Some(format!("{lost} at {url} while waiting until all documents can be found")),
             ));
         }
         if now_ns() - start_ns > FOUND_WITHIN.ns {
             let found = found.ok().flatten().map_or("none".to_owned(), |found| found.to_string());
             let trouble = format!(
-                "{found} of {} documents can be found {FOUND_WITHIN} after loading (documents of the same id are one)",
+                "{found} of {} documents can be found {FOUND_WITHIN} after ingesting (documents with the same id count once)",
                 order.text.documents
             );
             return Ok((seconds(), Some(trouble)));
@@ -283,7 +283,7 @@ fn until_found(server: &Server, order: &Order<'_>) -> Result<(f64, Option<String
 /// Removes an index that is no longer needed; that it cannot be removed is no trouble of a cell's.
 ///
 /// # Errors
-/// When somebody stops the program.
+/// When the user stops the program.
 pub fn remove(server: &Server, index: &str) -> Result<()> {
     take_away(server, index).map(|_| ())
 }

@@ -29,35 +29,38 @@ use plimsoll_job::signals::{self, Stopped};
 use plimsoll_job::usage::{Usage, usage};
 use plimsoll_record::search::{CellKey, EngineRecord, Group, Load, Probe, TimeSpent};
 use plimsoll_report::folder::RunFolder;
+use plimsoll_report::naming::Naming;
 use plimsoll_workloads::rows::Rows;
 use std::sync::Arc;
 
 /// Everything that the walk carries along.
 pub struct Matrix<'a> {
-    /// What was asked for.
+    /// Settings of the matrix.
     pub spec: &'a MatrixSpec,
     /// The queries.
     pub list: Vec<Query>,
-    /// What requests are filled with.
+    /// Rows that fill requests.
     pub rows: Option<Arc<Rows>>,
-    /// What is finished.
+    /// Finished cells.
     pub state: State,
     /// The texts that were needed.
     pub texts: Vec<Text>,
     /// The engines as far as they were met.
     pub engines: Vec<EngineRecord>,
-    /// Where this sitting's time went.
+    /// Account of this session's time.
     pub time: TimeSpent,
-    /// When this sitting began, ns.
+    /// Time at which this sitting began, ns.
     start_ns: u64,
     args: &'a SearchArgs,
     shown: Shown,
+    /// Name and labels of the run.
+    pub naming: Naming,
 }
 
 /// In the place of the address of an engine that has none yet.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-/// Measures a matrix, or goes on with one, and keeps its record.
+/// Measures a matrix, or continues with one, and keeps its record.
 ///
 /// # Errors
 /// Wrong usage, or a program failure. An engine's failure is in the cells.
@@ -86,6 +89,11 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         shown
             .line(&format!("resuming {folder}: {} of {planned} cells are done", state.cells.len()));
     }
+    // A resumed matrix keeps its name, unless the user gives it another one.
+    let naming = match (output.naming(), &state.folder) {
+        (none, Some(folder)) if none.is_empty() => folder.header().naming,
+        (given, _) => given,
+    };
     let engines = record::engines(spec, &state.engines);
     let mut matrix = Matrix {
         spec,
@@ -98,6 +106,7 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         start_ns: now_ns(),
         args,
         shown,
+        naming,
     };
     record::announce(&matrix)?;
     let walked = matrix.walk(&texts);
@@ -121,17 +130,18 @@ fn open(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<State> 
     {
         return State::resume(&path, spec);
     }
-    State::begin(Some(RunFolder::create(runs, "search", wall_us())?), spec)
+    let folder = RunFolder::create_named(runs, "search", output.naming(), wall_us())?;
+    State::begin(Some(folder), spec)
 }
 
-/// Which part of the matrix a text is loaded for.
+/// Part of the matrix for which a text is ingested.
 struct Loaded<'a> {
     engine: usize,
     size: usize,
     shards: u32,
     text: &'a Text,
     index: String,
-    /// What a reader must know of all cells that are measured there.
+    /// Marks of all cells measured there.
     marks: Vec<String>,
 }
 
@@ -165,11 +175,11 @@ impl Matrix<'_> {
         Ok(())
     }
 
-    /// An error of this program's that ends the walk, such as a full disk; what is kept of it is told.
+    /// An error of this program's that ends the walk, such as a full disk; what is kept of it is reported.
     fn cut_short(&self, error: anyhow::Error) -> anyhow::Error {
         match &self.state.folder {
             Some(folder) if !error.is::<Usage>() => error.context(format!(
-                "stopped with {} cells in {}; the same command goes on from there",
+                "stopped with {} cells in {}; the same command resumes there",
                 self.state.cells.len(),
                 folder.path().display()
             )),
@@ -177,7 +187,7 @@ impl Matrix<'_> {
         }
     }
 
-    /// Whether the texts are those that earlier sittings loaded, as far as their documents tell.
+    /// Checks that the texts are those of earlier sessions, by their numbers of documents.
     fn same_texts(&self) -> Result<()> {
         let differs = |load: &&Load| {
             let text = self.texts.iter().find(|text| text.label == load.size);
@@ -292,7 +302,7 @@ impl Matrix<'_> {
         }
         let trouble = self.loaded(engine, &mut place)?;
         if let Some(trouble) = &trouble {
-            let reason = format!("the text could not be loaded: {trouble}");
+            let reason = format!("the text could not be ingested: {trouble}");
             self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason)?;
         }
         for group in self.spec.groups.iter().filter(|group| group.shards == shards) {
@@ -384,7 +394,7 @@ impl Matrix<'_> {
                 }
                 if engine.is_ours() {
                     let name = &about.key.engine;
-                    self.shown.line(&format!("{name} died{words}; it is started again"));
+                    self.shown.line(&format!("{name} died{words}; restarting it"));
                 }
                 if let Err(reason) = self.revive(engine, place)? {
                     return self.keep(withheld(&about.key, &reason), None, true);
@@ -404,7 +414,7 @@ impl Matrix<'_> {
     }
 }
 
-/// What an engine called itself in earlier sittings and does now.
+/// Versions of an engine in earlier sessions and now.
 fn versions(before: &str, now: &str) -> String {
     match before.rsplit("; later ").next() {
         Some(last) if last == now || now.is_empty() => before.to_owned(),

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Requests of a user who asks until the end of the run: more than any can ask.
 const NO_END: u32 = 1_000_000_000;
 
-/// What is asked in a cell.
+/// Requests of a cell.
 pub struct Asked<'a> {
     /// The matrix.
     pub spec: &'a MatrixSpec,
@@ -46,11 +46,11 @@ pub struct Asked<'a> {
     pub list: &'a [Query],
     /// For each query of it, why it is not asked, if so.
     pub refused: &'a [Option<String>],
-    /// What requests are filled with.
+    /// Rows that fill requests.
     pub rows: Option<&'a Arc<Rows>>,
     /// The index.
     pub index: &'a str,
-    /// Which cell.
+    /// Key of the cell.
     pub key: &'a CellKey,
 }
 
@@ -125,7 +125,7 @@ fn filled(set: &RenderedSet, asked: &Asked<'_>, dialect: Dialect) -> Result<Opti
     Ok(Some(Filling { templates: Arc::new(templates), feed }))
 }
 
-/// Which row comes next, where requests are filled with rows.
+/// Row that comes next, where requests are filled with rows.
 fn feed(asked: &Asked<'_>) -> Option<RowFeed> {
     let (rows, wanted) = (asked.rows?, asked.spec.rows.as_ref()?);
     let each = match (wanted.per, asked.spec.profile.is_some()) {
@@ -151,14 +151,14 @@ fn script_length(asked: &Asked<'_>) -> u32 {
     }
 }
 
-/// How a cell's load comes.
+/// The way a cell's load comes.
 struct Load {
     model: LoadModel,
     course: Course,
     window: Window,
     /// Warm-up and duration of the run; without them it ends with the last user.
     length: Option<(Span, Span)>,
-    /// Whether load of the same kind goes before, as a run of its own.
+    /// True if load of the same kind goes before, as a run of its own.
     warms_apart: bool,
 }
 
@@ -208,7 +208,7 @@ fn load(asked: &Asked<'_>, repeats: &[u32]) -> Result<Load> {
     Ok(Load { model, course: Course::Script(script), window, length, warms_apart })
 }
 
-/// What the rate of a cell counts.
+/// Window that a cell's rate counts.
 ///
 /// # Errors
 /// When the profile cannot be read.
@@ -221,7 +221,7 @@ pub fn window_of(spec: &MatrixSpec, users: u32) -> Result<Window> {
     })
 }
 
-/// How long a profile's steps last, without a beginning in which nobody comes.
+/// Time that a profile's steps last, without a beginning in which no one comes.
 fn loaded_ns(profile: &UserProfile) -> u64 {
     let idle: u64 = profile
         .steps()
@@ -237,7 +237,7 @@ fn loaded_ns(profile: &UserProfile) -> u64 {
 /// Measures every repeat of a cell; ends early when nothing comes back any more.
 ///
 /// # Errors
-/// When somebody stops the program, or it fails itself.
+/// When the user stops the program, or it fails itself.
 pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<Measured>> {
     let (requests, each) = requests(engine, asked)?;
     if each.is_empty() {
@@ -347,7 +347,7 @@ fn one(
     let turned_out = end.refused.map(|why| format!("the engine refused a connection: {why}"));
     let given_up = outbox.give_up.load(Ordering::Relaxed).then(|| {
         let first = first_failure.clone().unwrap_or_default();
-        format!("the engine stopped answering: {first}")
+        format!("the engine no longer answers: {first}")
     });
     Ok(Measured {
         totals: end.totals,
@@ -363,7 +363,7 @@ fn one(
     })
 }
 
-/// The kind of a failure that no sample tells of.
+/// The kind of a failure that no sample reports.
 fn first_of_warmup(warmup: &Option<Interval>, totals: &Interval) -> Option<String> {
     let all = warmup.iter().chain([totals]);
     all.flat_map(|interval| Failure::ALL.map(|kind| (kind, interval.ledger.failed.get(kind))))
@@ -371,7 +371,7 @@ fn first_of_warmup(warmup: &Option<Interval>, totals: &Interval) -> Option<Strin
         .map(|(kind, _)| kind.name().to_owned())
 }
 
-/// Whether connections broke, so that the engine may be dead.
+/// Returns true if connections broke, so that the engine may be dead.
 #[must_use]
 pub fn connections_broke(repeats: &[Measured]) -> bool {
     let broke = |interval: &Interval| {

@@ -1,4 +1,4 @@
-//! What an engine makes of a distance, and of each query, before the load.
+//! Probes of an engine before ingesting: the effect of a distance, and each query.
 
 use super::engine::Engine;
 use super::filling::{sql_of_first_row, with_first_row};
@@ -21,18 +21,18 @@ use std::time::Duration;
 
 /// Longest time of each request of the probe, and until the planted words are found.
 const WITHIN: Span = Span::seconds(60);
-/// How long words that were taken away may still be found.
+/// Longest time that words that were taken away may still be found.
 const GONE_WITHIN: Span = Span::seconds(10);
-/// How long an engine may have no room for a request, in looks and pauses between them.
+/// Longest time that an engine may have no room for a request, in looks and pauses between them.
 const LOOKS: u32 = 200;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often a request is sent whose answer cannot be read, or does not come.
+/// Number of times that a request is sent whose answer cannot be read, or does not come.
 const TRIES: u32 = 3;
 
 /// Plants words at known distances in an index of their own, asks for them, and takes them away again.
 ///
 /// # Errors
-/// When somebody stops the program, or it fails itself.
+/// When the user stops the program, or it fails itself.
 pub fn probe(engine: &Engine, name: &str, distances: &BTreeSet<u8>) -> Result<Probe> {
     let server = &engine.server;
     let index = format!("plimsoll-probe-{}", std::process::id());
@@ -46,7 +46,7 @@ pub fn probe(engine: &Engine, name: &str, distances: &BTreeSet<u8>) -> Result<Pr
     })
 }
 
-/// What comes back for a distance, or the words of refusal.
+/// Result for a distance, or the words of refusal.
 type Answered = (u8, Result<Vec<String>, String>);
 
 /// Ids for each distance, or words of refusal; the inner error is why nothing can be learnt.
@@ -63,7 +63,7 @@ fn planted_and_asked(
     for call in calls {
         let answer = patiently(server, &call)?;
         if let Some(why) = server.trouble(&answer) {
-            return Ok(Err(format!("the words could not be planted: {why}")));
+            return Ok(Err(format!("the probe's words could not be ingested: {why}")));
         }
     }
     if let Some(why) = until_planted(server, index)? {
@@ -101,7 +101,7 @@ fn patiently(server: &Server, call: &Call) -> Result<Reply> {
     }
 }
 
-/// What became of a question.
+/// Result of a question.
 enum Told {
     /// Ids of the documents that came back.
     Ids(Vec<String>),
@@ -136,7 +136,7 @@ fn until_planted(server: &Server, index: &str) -> Result<Option<String>> {
             }
             Told::Ids(_) => {}
             Told::Refused(why) | Told::Nothing(why) => {
-                return Ok(Some(format!("the planted word cannot be asked for: {why}")));
+                return Ok(Some(format!("the query for the planted word failed: {why}")));
             }
         }
         signals::go_on("while an engine was probed")?;
@@ -166,7 +166,7 @@ fn clear(server: &Server, index: &str) -> Result<()> {
     }
 }
 
-/// Where queries are asked once.
+/// Engine and index for single queries.
 pub struct Place<'a> {
     /// The engine's name.
     pub engine: &'a str,
@@ -182,7 +182,7 @@ pub struct Place<'a> {
 /// refusal where there are some.
 ///
 /// # Errors
-/// When somebody stops the program, or it fails itself.
+/// When the user stops the program, or it fails itself.
 pub fn answers(
     server: &Server,
     place: &Place<'_>,
@@ -202,7 +202,7 @@ pub fn answers(
         };
         match server.dialect.ask(place.index, query, place.group.distance) {
             Err(why) => {
-                answer.refused = Some(format!("{} cannot say it: {why}", server.dialect.name()))
+                answer.refused = Some(format!("{} cannot express it: {why}", server.dialect.name()))
             }
             Ok(call) => {
                 let reply = match (&server.door, &call, rows) {

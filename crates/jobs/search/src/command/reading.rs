@@ -26,7 +26,7 @@ pub fn read_text(path: &Path, shown: &str, what: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
-        usage(format!("{shown}:{line}: a byte that is no UTF-8; save it as UTF-8"))
+        usage(format!("{shown}:{line}: a byte that is not UTF-8; save the file as UTF-8"))
     })
 }
 
@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(told(b"a\r\n").unwrap(), "a\r\n");
         assert_eq!(
             told(b"a\n\xff").unwrap_err(),
-            "q.toml:2: a byte that is no UTF-8; save it as UTF-8"
+            "q.toml:2: a byte that is not UTF-8; save the file as UTF-8"
         );
         let long = told(&vec![b'a'; (4 << 20) + 1]).unwrap_err();
         assert_eq!(long, "q.toml: over 4 MiB, which is too long for a list of queries");

@@ -1,4 +1,4 @@
-//! What engines found of what is known to be in a synthetic text.
+//! Recall: documents that engines found of those known to be in a synthetic text.
 
 use super::text::Text;
 use crate::query::Query;

@@ -17,8 +17,9 @@ use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::lost_file;
 use plimsoll_job::postgres::{Address, is_address};
 use plimsoll_job::signals::Stopped;
+use plimsoll_job::tool;
 use plimsoll_record::search::{EngineRecord, QueryRecord, SearchResult, SizeRecord};
-use plimsoll_record::{AssertionResult, Generator, JobResults, Judge, RunRecord, TargetInfo, Tool};
+use plimsoll_record::{AssertionResult, Generator, JobResults, Judge, RunRecord, TargetInfo};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
 use plimsoll_report::folder::amend;
 use plimsoll_workloads::rows::fill_text;
@@ -53,11 +54,9 @@ fn header(matrix: &Matrix<'_>) -> RecordHeader {
     };
     let places: Vec<String> = spec.engines.iter().map(place).collect();
     RecordHeader {
-        tool: Tool {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PLIMSOLL_COMMIT").unwrap_or("").to_owned(),
-        },
+        tool: tool::own(),
         job: KEY.to_owned(),
+        naming: matrix.naming.clone(),
         scenario: serde_json::to_value(without_secrets(spec)).unwrap_or_default(),
         target: TargetInfo {
             url: places.join(", "),
@@ -80,7 +79,7 @@ fn header(matrix: &Matrix<'_>) -> RecordHeader {
     }
 }
 
-/// How users come and what they do between requests; empty where all are there at once and ask at once.
+/// The way users come and what they do between requests; empty where all are there at once and ask at once.
 fn users_come(spec: &MatrixSpec) -> String {
     let mut said: Vec<String> = spec.profile.iter().cloned().collect();
     if spec.think != Pause::None {
@@ -188,7 +187,7 @@ fn sizes(matrix: &Matrix<'_>) -> Vec<SizeRecord> {
 /// Writes the whole record.
 ///
 /// # Errors
-/// When this program fails itself. That the record cannot be kept is told, and is no reason not to print it.
+/// When this program fails itself. That the record cannot be kept is reported, and is no reason not to print it.
 pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Finished> {
     let header = header(matrix);
     let mut result = result(matrix);
@@ -218,7 +217,7 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
     if let (Some(folder), None) = (&matrix.state.folder, stopped)
         && let Err(error) = folder.finish(&record)
     {
-        lost_file(&format!("the record could not be kept: {error}"));
+        lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
     Ok(Finished { record, folder: kept })
@@ -243,7 +242,7 @@ fn whole(header: &RecordHeader, totals: &Interval, measured_s: f64, ending: Endi
     assemble(header, totals, phases, ending)
 }
 
-/// What each cell says to each assertion. One that is withheld has neither times nor a rate.
+/// Results of each assertion for each cell. One that is withheld has neither times nor a rate.
 fn asserted(matrix: &Matrix<'_>, header: &RecordHeader) -> Vec<AssertionResult> {
     let mut all = Vec::new();
     if matrix.spec.assertions.is_empty() {
@@ -276,7 +275,7 @@ fn verdict(result: &SearchResult, stopped: Option<&Stopped>) -> Verdict {
     if let Some(stopped) = stopped {
         let (done, all) = (result.cells.len(), result.cells_planned());
         let reason = format!(
-            "stopped {}, with {done} of {all} cells; the same command goes on from there",
+            "stopped {}, with {done} of {all} cells; the same command resumes there",
             stopped.during
         );
         return Verdict::new(VerdictKind::Partial, vec![reason]);
@@ -289,7 +288,7 @@ fn verdict(result: &SearchResult, stopped: Option<&Stopped>) -> Verdict {
     Verdict::default()
 }
 
-/// Time outside cells beyond this share is told.
+/// Time outside cells beyond this share is reported.
 const WASTE: f64 = 0.1;
 /// A cell whose rate and mean response time differ by more than this share does not keep its own books.
 const LITTLE: f64 = 0.2;
@@ -319,7 +318,7 @@ fn warnings(result: &SearchResult, same_host: bool) -> Vec<String> {
     let waste = result.time.outside_cells();
     if waste > WASTE && result.time.cells > 0 {
         warnings.push(format!(
-            "{:.0} % of the time without loading went by outside cells",
+            "{:.0} % of the time not spent ingesting was spent outside cells",
             waste * 100.0
         ));
     }

@@ -28,10 +28,10 @@ use std::time::Duration;
 
 /// Longer than anything that is waited for here; requests have their own limits.
 const LONG: Span = Span::seconds(7 * 24 * 3600);
-/// What the server says when a statement took longer than its limit.
+/// Error code of a statement that exceeded its time limit.
 const CANCELED: &[u8] = b"57014";
 
-/// How an engine is reached.
+/// The way an engine is reached.
 #[derive(Clone)]
 pub enum Door {
     /// Over HTTP, with requests of this form.
@@ -47,7 +47,7 @@ pub struct Server {
     pub dialect: Dialect,
     /// Its address.
     pub url: String,
-    /// How it is reached.
+    /// The way it is reached.
     pub door: Door,
     scenario: Scenario,
 }
@@ -96,13 +96,13 @@ impl Server {
         }
     }
 
-    /// HTTP as this engine is spoken to.
+    /// HTTP as this engine is used to.
     #[must_use]
     pub fn http(&self) -> Http {
         http_of(&self.scenario)
     }
 
-    /// PostgreSQL's protocol as it is spoken in a cell.
+    /// PostgreSQL's protocol as it is used in a cell.
     ///
     /// # Errors
     /// When the address holds what cannot be sent.
@@ -127,7 +127,7 @@ impl Server {
     /// Asks one request, for at most `timeout`.
     ///
     /// # Errors
-    /// When this program's engine cannot run, or somebody stops the program.
+    /// When this program's engine cannot run, or the user stops the program.
     pub fn ask_one(&self, call: &Call, timeout: Span) -> Result<Answer> {
         match (&self.door, call) {
             (Door::Http(form), Call::Http(call)) => {
@@ -141,7 +141,7 @@ impl Server {
                 let tls = address.tls()?;
                 Ok(ask_sql(protocol, &self.target()?, tls.as_ref(), text, timeout))
             }
-            _ => anyhow::bail!("{} is asked in another protocol's words", self.dialect.name()),
+            _ => anyhow::bail!("{} uses another protocol", self.dialect.name()),
         }
     }
 
@@ -167,7 +167,7 @@ impl Server {
             .context("one request has one answer")
     }
 
-    /// Why an answer is none, in the engine's own words or ours; none when it is one.
+    /// Reason why an answer is none, in the engine's own words or ours; none when it is one.
     #[must_use]
     pub fn trouble(&self, answer: &Answer) -> Option<String> {
         match answer.lost {
@@ -180,7 +180,7 @@ impl Server {
         }
     }
 
-    /// Why an answer that says it is a success is none: it ran out of time, lacks shards, or some items of it failed.
+    /// Reason why an answer that says it is a success is none: it ran out of time, lacks shards, or some items of it failed.
     fn unsound(&self, answer: &Answer) -> Option<String> {
         let checks = Checks::new(&[self.dialect.checks()?]).ok()?.of_any_reply();
         let seen = Seen { status: 200, body: &answer.body, ..Seen::default() };
@@ -188,13 +188,13 @@ impl Server {
     }
 }
 
-/// Whether an engine will not answer a request that it understood, now or later.
+/// Returns true if an engine will not answer a request that it understood, now or later.
 #[must_use]
 pub fn is_refusal(answer: &Answer) -> bool {
     answer.lost.is_none() && (400..500).contains(&answer.status) && answer.status != 429
 }
 
-/// So many users who ask again as soon as they are answered.
+/// This many users who ask again as soon as they are answered.
 #[must_use]
 pub fn closed(clients: u32) -> LoadModel {
     LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 }

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Ticks of `/proc/PID/stat` in a second: the kernel's USER_HZ, the same on every platform that Linux runs on today.
 const TICKS_PER_S: f64 = 100.0;
 
-/// User and system time of a process and of its living descendants, s. What a descendant used that has ended and was
+/// User and system time of a process and of its living descendants, s. The time of a descendant that has ended and was
 /// waited for is in its parent's.
 #[must_use]
 pub fn tree_cpu_s(pid: u32) -> Option<f64> {
@@ -49,7 +49,7 @@ fn parse_stat(text: &str) -> Option<(u32, u64)> {
 const HANDED_ON_BY: [&str; 6] =
     ["docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta", "conmon"];
 
-/// Whether a process is one of those, by its name in `/proc/PID/comm`, which has at most 15 characters.
+/// Returns true if a process is one of those, by its name in `/proc/PID/comm`, which has at most 15 characters.
 fn hands_on(name: &str) -> bool {
     HANDED_ON_BY.iter().any(|program| name.trim_end() == &program[..program.len().min(15)])
 }

@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Shown {
-    /// For so many cells, of which some were finished in earlier sittings.
+    /// For this many cells, of which some were finished in earlier sittings.
     #[must_use]
     pub fn new(planned: usize, done: usize, quiet: bool) -> Self {
         let bar = Line::new(Some(planned as u64), MESSAGE, quiet);
@@ -65,17 +65,17 @@ impl Shown {
         }
     }
 
-    /// How long so many cells will take at least.
+    /// Time that this many cells will take at least.
     pub fn planned(&self, cells: usize, each_s: f64) {
         self.line(&format!(
-            "{} of {} each: {}, and what loading takes",
+            "{} of {} each: {}, and the time for ingesting",
             counted(cells as u64, "cell"),
             lasting(each_s),
             lasting(cells as f64 * each_s)
         ));
     }
 
-    /// What goes on now, without figures.
+    /// Shows the present activity, without figures.
     pub fn doing(&self, what: &str) {
         self.say(self.state().done, vec![what.to_owned()]);
     }
@@ -98,7 +98,7 @@ impl Shown {
         for distance in distances {
             if let Some(reached) = probe.clamped_to(*distance) {
                 self.line(&format!(
-                    "{name}: says yes to distance {distance} and searches {reached}"
+                    "{name}: accepts edit distance {distance} but searches with {reached}"
                 ));
             }
         }
@@ -106,7 +106,7 @@ impl Shown {
 
     /// A text is being made.
     pub fn making(&self, label: &str, bytes: u64) {
-        self.doing(&format!("making the text of {label}: {}", number::bytes(bytes as f64)));
+        self.doing(&format!("creating the text of {label}: {}", number::bytes(bytes as f64)));
     }
 
     /// A text is being loaded.
@@ -128,8 +128,10 @@ impl Shown {
         let shards = counted(load.shards.into(), "shard");
         let place = format!("{}, {}, {shards}", load.engine, load.size);
         self.line(&match (&load.trouble, load.reused) {
-            (Some(trouble), _) => format!("{place}: not loaded: {trouble}"),
-            (None, true) => format!("{place}: {} documents were there", count(load.documents)),
+            (Some(trouble), _) => format!("{place}: not ingested: {trouble}"),
+            (None, true) => {
+                format!("{place}: {} documents, ingested before", count(load.documents))
+            }
             (None, false) => format!(
                 "{place}: {} documents in {} ({}/s, {} MB/s), found {} later",
                 load.documents,

@@ -29,7 +29,7 @@ pub struct CellPart {
     pub totals: Option<IntervalLine>,
 }
 
-/// What was finished in earlier sittings, and a place for what is finished in this one.
+/// Results of earlier sessions, and those of this one.
 pub struct State {
     /// The record's folder; none where no record is kept.
     pub folder: Option<RunFolder>,
@@ -45,7 +45,7 @@ pub struct State {
     pub answers: Vec<Answer>,
     /// Time spent in earlier sittings.
     pub before: TimeSpent,
-    /// Whether this is not the first sitting.
+    /// True if this is not the first sitting.
     pub resumed: bool,
     /// Held as long as this process is at the folder.
     _alone: Option<Alone>,
@@ -104,7 +104,7 @@ impl State {
         let changed = spec.differences(&before);
         if !changed.is_empty() {
             return Err(usage(format!(
-                "--resume {shown}: this folder belongs to a different matrix ({} differs); use the same settings, or start a new one without --resume",
+                "--resume {shown}: this folder belongs to a different matrix ({}); use the same settings, or start a new one without --resume",
                 changed.join("; ")
             )));
         }
@@ -112,7 +112,7 @@ impl State {
         let alone = Alone::take(&parts.join(LOCK)).with_context(|| parts.display().to_string())?;
         if alone.is_none() {
             return Err(usage(format!(
-                "{shown}: another process is measuring this matrix; wait for its end, or begin one of its own with --fresh"
+                "{shown}: another process is measuring this matrix; wait until it ends, or start another matrix with --fresh"
             )));
         }
         let mut state = Self::empty(Some(RunFolder::reopen(path)?));
@@ -191,8 +191,8 @@ fn read_all<T: DeserializeOwned>(folder: &Path, beginning: &str) -> Result<Vec<T
         .collect()
 }
 
-/// The newest record of exactly this matrix in a folder of records, where it is unfinished: what was measured anew since is
-/// not gone back behind.
+/// The newest record of exactly this matrix in a folder of records, where it is unfinished: what was measured again since is
+/// not resumed.
 #[must_use]
 pub fn unfinished(runs: &Path, spec: &MatrixSpec) -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = fs::read_dir(runs)

@@ -17,7 +17,7 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Bytes of disk that an engine of ours takes for a byte of text: documents, postings, and segments while they are
+/// Bytes of disk that an engine of plimsoll takes for a byte of text: documents, postings, and segments while they are
 /// merged.
 const INDEX_SHARE: f64 = 2.0;
 
@@ -29,26 +29,26 @@ const LARGE_BYTES: u64 = 1_000_000;
 pub struct Text {
     /// Its size as tables have it.
     pub label: String,
-    /// Where it lies.
+    /// Path of the text.
     pub path: PathBuf,
     /// Documents.
     pub documents: u64,
     /// Bytes.
     pub bytes: u64,
-    /// What tells it from other texts in the names of indexes.
+    /// Mark of the text in the names of indexes.
     pub mark: String,
     /// The generator behind it, where its answers are known.
     pub source: Option<SyntheticOptions>,
 }
 
-/// What stands beside a text.
+/// Description file of a text.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     documents: u64,
     bytes: u64,
 }
 
-/// Where texts come from.
+/// Texts and their sizes.
 pub struct Texts<'a> {
     spec: &'a MatrixSpec,
     data: &'a Path,
@@ -110,7 +110,7 @@ impl<'a> Texts<'a> {
         Ok(match self.spec.corpus.as_str() {
             "synthetic" if bytes == 0 => {
                 return Err(usage(
-                    "--sizes all: a synthetic text has no end; write a size, such as 64MB",
+                    "--sizes all: a synthetic text has no fixed size; write one, such as 64MB",
                 ));
             }
             "synthetic" => Source::Synthetic(SyntheticOptions::new(
@@ -130,7 +130,7 @@ impl<'a> Texts<'a> {
         Ok((corpus, source))
     }
 
-    /// Where the text of a size lies, and what tells it from others.
+    /// Returns the path of the text of a size, and its mark.
     fn place(&self, bytes: u64) -> Result<(PathBuf, String)> {
         let mut what = format!("{} {bytes}", self.spec.corpus);
         let name = match self.spec.corpus.strip_prefix("ndjson:") {
@@ -149,7 +149,7 @@ impl<'a> Texts<'a> {
         Ok((self.data.join(format!("{name}-{}-{mark}.ndjson", label(bytes).to_lowercase())), mark))
     }
 
-    /// The text of a size; made if it is not there yet. `tell` is told the bytes written so far.
+    /// The text of a size; made if it is not there yet. `tell` is reported the bytes written so far.
     ///
     /// # Errors
     /// When it cannot be made or written, or the source has less text.
@@ -199,7 +199,7 @@ impl<'a> Texts<'a> {
             about.documents += 1;
             about.bytes += line.len() as u64;
             if about.documents.is_multiple_of(4096) {
-                signals::go_on("while a text was made")?;
+                signals::go_on("while a text was created")?;
                 tell(about.bytes);
             }
             // The planted counts of a synthetic text hold for all of it.
@@ -231,28 +231,31 @@ fn wait_to_be_alone(path: &Path) -> Result<Alone> {
         if let Some(alone) = Alone::take(path).with_context(|| path.display().to_string())? {
             return Ok(alone);
         }
-        signals::go_on("while another process made the text")?;
+        signals::go_on("while another process created the text")?;
         if now_ns() > until_ns {
-            bail!("{}: another process has made this text for {MADE_WITHIN}", path.display());
+            bail!(
+                "{}: another process has been creating this text for {MADE_WITHIN}; stop it, or use another --data",
+                path.display()
+            );
         }
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
 impl About {
-    /// Where it stands.
+    /// Returns the present state.
     fn beside(path: &Path) -> PathBuf {
         path.with_extension("json")
     }
 
-    /// What stands beside a text that is there as a whole.
+    /// Reads the description of a complete text.
     fn of(path: &Path) -> Option<Self> {
         let about: Self = serde_json::from_slice(&fs::read(Self::beside(path)).ok()?).ok()?;
         (fs::metadata(path).ok()?.len() == about.bytes).then_some(about)
     }
 }
 
-/// How much of a text's beginning and end is looked at for its first and last document, bytes.
+/// Part of a text's beginning and end that is looked at for its first and last document, bytes.
 const END_BYTES: u64 = 1 << 20;
 
 impl Text {
@@ -274,7 +277,7 @@ impl Text {
         Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
 
-    /// What the record tells of it.
+    /// Returns its entry in the record.
     #[must_use]
     pub fn record(&self, asked: u64) -> SizeRecord {
         SizeRecord {
@@ -312,7 +315,7 @@ fn free_bytes(folder: &Path) -> Result<u64> {
 /// The file of a text of the user's own, `ndjson:FILE`.
 ///
 /// # Errors
-/// When the name of a text is neither that nor one of ours.
+/// When the name of a text is neither that nor one of plimsoll.
 pub fn own_text(corpus: &str) -> Result<PathBuf> {
     match corpus.strip_prefix("ndjson:") {
         Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),

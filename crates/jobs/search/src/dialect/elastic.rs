@@ -10,12 +10,12 @@ pub(super) fn search(index: &str, query: &Query, distance: u8) -> Result<Call, S
     Ok(Call::json("POST", format!("/{index}/_search"), &body(query, distance)?))
 }
 
-/// Its body. The total is always asked for exactly: without that it is told up to 10,000 only.
+/// Its body. The total is always asked for exactly: without that it is reported up to 10,000 only.
 pub(super) fn body(query: &Query, distance: u8) -> Result<Value, String> {
     if let Clause::Raw(texts) = &query.clause {
         let text = texts.get("elasticsearch").ok_or("the query has no text for elasticsearch")?;
         let filled = text.replace("{distance}", &distance.to_string());
-        return serde_json::from_str(&filled).map_err(|error| format!("no JSON: {error}"));
+        return serde_json::from_str(&filled).map_err(|error| format!("not JSON: {error}"));
     }
     Ok(json!({
         "from": 0,
@@ -119,7 +119,7 @@ pub(super) fn create(index: &str, shards: u32) -> Call {
     Call::json("PUT", format!("/{index}"), &body)
 }
 
-/// Whether a reply that may be cut tells how many documents match, and not only that there are at least so many.
+/// Returns true if a reply that may be cut tells how many documents match, and not only that there are at least this many.
 pub(super) fn is_exact(body: &[u8]) -> bool {
     let relation = Pointer::parse("/hits/total/relation");
     relation.and_then(|pointer| pointer.find(body)).is_none_or(|relation| relation == b"\"eq\"")

@@ -1,4 +1,4 @@
-//! How an engine is spoken to: one query, one load, one index in the language of each.
+//! The way an engine is used to: one query, one load, one index in the language of each.
 
 mod elastic;
 mod sql;
@@ -25,7 +25,7 @@ pub enum Dialect {
     Postgresql,
 }
 
-/// What an engine is asked at a time.
+/// Request to an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// An HTTP request.
@@ -68,16 +68,16 @@ const JSON: &str = "application/json";
 /// The content type of one JSON text a line.
 const NDJSON: &str = "application/x-ndjson";
 
-/// What was read from the answer to a query.
+/// Content of the answer to a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// How many documents match, where that is told exactly.
+    /// Number of documents match, where that that is reported exactly.
     pub hits: Option<u64>,
     /// Ids of the documents returned.
     pub ids: Vec<String>,
 }
 
-/// How documents are handed to an engine.
+/// The way documents are handed to an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feeding {
     /// Many in one request, two lines each.
@@ -109,12 +109,12 @@ impl Dialect {
             "vespa" => Ok(Dialect::Vespa),
             "postgresql" => Ok(Dialect::Postgresql),
             other => Err(SearchError::new(format!(
-                "dialect '{other}' is not known; there are elasticsearch (also OpenSearch's), vespa, postgresql"
+                "unknown dialect '{other}'; there are elasticsearch (also for OpenSearch), vespa, postgresql"
             ))),
         }
     }
 
-    /// Whether it divides an index into as many shards as the matrix says.
+    /// Returns true if it divides an index into as many shards as the matrix says.
     #[must_use]
     pub const fn has_shards(self) -> bool {
         matches!(self, Dialect::Elasticsearch)
@@ -187,7 +187,7 @@ impl Dialect {
         }
     }
 
-    /// Removes an index; that it was not there is told as 404 and is as good.
+    /// Removes an index; that it was not there is reported as 404 and is as good.
     #[must_use]
     pub fn remove(self, index: &str) -> Vec<Call> {
         match self {
@@ -197,7 +197,7 @@ impl Dialect {
         }
     }
 
-    /// What has to be asked next where [`Dialect::remove`] was answered before it had come to its end.
+    /// Returns the next request if [`Dialect::remove`] was answered before its work was done.
     #[must_use]
     pub fn remove_on(self, body: &[u8]) -> Option<Call> {
         let value: Value = serde_json::from_slice(body).ok()?;
@@ -246,7 +246,7 @@ impl Dialect {
         (self == Dialect::Vespa).then(|| vespa::document(id))
     }
 
-    /// Whether the answer to [`Dialect::document`] holds this text's line.
+    /// Returns true if the answer to [`Dialect::document`] holds this text's line.
     #[must_use]
     pub fn is_document(self, body: &[u8], line: &Value) -> bool {
         let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
@@ -318,7 +318,7 @@ impl Dialect {
         }
     }
 
-    /// How documents are handed over.
+    /// The way documents are handed over.
     #[must_use]
     pub const fn feeding(self) -> Feeding {
         match self {
@@ -354,14 +354,14 @@ impl Dialect {
         }
     }
 
-    /// How many documents a reply's first row tells of, where it begins with that number; queries that are their user's
+    /// Number of documents that a reply's first row reports, where it begins with that number; queries that are their user's
     /// own may return anything, and their rows are their hits.
     #[must_use]
     pub fn tells_hits(query: &Query) -> bool {
         !matches!(query.clause, super::query::Clause::Raw(_))
     }
 
-    /// What the engine says was wrong, from the beginning of a reply that may be cut: its own words, or the reply's.
+    /// Error message of the engine, from the beginning of a reply that may be cut: its own words, or the reply's.
     #[must_use]
     pub fn message(self, status: u16, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);

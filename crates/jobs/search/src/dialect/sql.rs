@@ -4,7 +4,7 @@
 //! A table of documents has a generated column `FIELD_words tsvector` for each text field, in the configuration
 //! `simple` (lower case, no stemming), with a GIN index; a table `TABLE_vocabulary(field, word)` holds each field's
 //! words once, from `ts_stat`. A fuzzy word is all words of the vocabulary within its distance, joined to one
-//! `tsquery`: exact at any distance, and as dear as a walk over the vocabulary.
+//! `tsquery`: exact at any distance, and as expensive as a walk over the vocabulary.
 //!
 //! An index of `pg_trgm` over the vocabulary shortens that walk where it cannot lose a word. One edit changes at most
 //! three of a word's trigrams, so that words of n trigrams within k edits share at least n - 3k of them; where that
@@ -34,7 +34,7 @@ const SIMILARITY_LEAST: f64 = 0.15;
 const LEVENSHTEIN_MAX: usize = 255;
 
 impl Statement {
-    /// The text with the values in their places: what is sent, since each query is parsed and planned anew as those of
+    /// The text with the values in their places: what is sent, since each query is parsed and planned again as those of
     /// users are.
     #[must_use]
     pub fn inlined(&self) -> String {
@@ -85,7 +85,7 @@ pub(super) fn told(select: &str, query: &Query) -> String {
     )
 }
 
-/// What is in that row, as an array of its two columns.
+/// Content of that row, as an array of its two columns.
 pub(super) fn found(value: &Value) -> Found {
     let ids = value.get(1).and_then(Value::as_array).map_or_else(Vec::new, |ids| {
         ids.iter().filter_map(|id| Some(id.as_str()?.to_owned())).collect()
@@ -97,7 +97,7 @@ pub(super) fn count(index: &str) -> String {
     format!("SELECT count(*) FROM {}", name(index))
 }
 
-/// What stands at a table once its indexes and its vocabulary are made.
+/// Comment of a table whose indexes and vocabulary are complete.
 const WHOLE: &str = "plimsoll: whole";
 
 /// Documents of a table that is whole; none of any other.
@@ -146,7 +146,7 @@ pub fn insert(index: &str, documents: &[(String, serde_json::Map<String, Value>)
     format!("INSERT INTO {} ({}) VALUES {}", name(index), columns(), rows.join(", "))
 }
 
-/// Whether words within so many edits of this one are all as similar as [`SIMILARITY`] says.
+/// Returns true if words within this many edits of this one are all as similar as [`SIMILARITY`] says.
 fn trigrams_suffice(word: &str, edits: u8) -> bool {
     if !word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return false;
@@ -354,9 +354,9 @@ impl Maker {
     }
 }
 
-/// Whether what is in a column is within so many edits of a word, whose place among the parameters is `value`. No word that is
-/// is longer or shorter by more than these edits; of others the function is not asked, for which more than 255 characters are
-/// an error that would end the query. Only CASE promises not to ask it first.
+/// Returns the condition that a column is within this many edits of a word, whose parameter number is `value`. No word
+/// that is is longer or shorter by more than these edits; of others the function is not asked, for which more than 255
+/// characters are an error that would end the query. Only CASE promises not to ask it first.
 fn within(column: &str, word: &str, value: &str, edits: u8) -> String {
     let (length, edits_long) = (word.chars().count(), usize::from(edits));
     let least = length.saturating_sub(edits_long);
@@ -376,7 +376,7 @@ fn joined(parts: &[String], joint: &str) -> String {
 }
 
 impl Statement {
-    /// What makes the table of an index and its vocabulary's: before the load, and after it.
+    /// Returns the statements that create the tables of an index and its vocabulary: before the load, and after it.
     #[must_use]
     pub fn tables(index: &str) -> (Vec<String>, Vec<String>) {
         let table = name(index);

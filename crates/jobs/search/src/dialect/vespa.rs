@@ -37,7 +37,7 @@ pub(super) fn remove_all() -> Call {
     Call::without_body("DELETE", REMOVE_ALL)
 }
 
-/// Goes on with that, where it was ended before all of them were gone.
+/// Continues, where it was ended before all of them were gone.
 pub(super) fn remove_on(continuation: &str) -> Option<Call> {
     let token = percent_encode(continuation.as_bytes(), NON_ALPHANUMERIC);
     let path = format!("{REMOVE_ALL}&continuation={token}");

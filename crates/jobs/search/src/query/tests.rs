@@ -62,7 +62,7 @@ fn should_counts_once_where_nothing_else_must() {
 #[test]
 fn what_is_wrong_is_told_with_its_query() {
     for (text, part) in [
-        ("kind = \"fuzy\"\ntext = \"x\"", "not known; there are fuzzy"),
+        ("kind = \"fuzy\"\ntext = \"x\"", "unknown kind 'fuzy'; there are fuzzy"),
         ("kind = \"fuzzy\"\ntext = \"two words\"", "takes one word"),
         ("kind = \"fuzzy\"", "needs a text"),
         ("kind = \"match\"\ntext = \"x\"\noperator = \"xor\"", "operator 'xor'"),
@@ -86,7 +86,10 @@ fn what_is_wrong_is_told_with_its_query() {
     let unknown = one("kind = \"all\"\nsizes = 3").unwrap_err().to_string();
     assert!(unknown.starts_with("q.toml:4: "), "{unknown}");
     let half = one("kind = \"match\"\ntext = \"x\"\ndistance = 2.5").unwrap_err().to_string();
-    assert_eq!(half, "q.toml:5: distance is \"cell\", or a whole number of 0 to 8");
+    assert_eq!(
+        half,
+        "q.toml:5: field `query.distance`: distance is \"cell\", or a whole number of 0 to 8"
+    );
     let twice = "[[query]]\nname=\"a\"\nkind=\"all\"\n".repeat(2);
     assert!(parse(&twice, "f").unwrap_err().to_string().contains("two of this name"));
     assert!(parse("", "f").unwrap_err().to_string().contains("no query"));

@@ -72,7 +72,7 @@ enum WrittenDistance {
 /// # Errors
 /// Wrong TOML, an unknown kind or field, a field that the kind does not have, a name that comes twice.
 pub fn parse(text: &str, shown: &str) -> Result<Vec<Query>, SearchError> {
-    let file: ListFile = crate::toml_text::read(text, shown)?;
+    let file: ListFile = plimsoll_job::toml_text::read(text, shown).map_err(SearchError)?;
     queries(&file.query)
         .map_err(|SearchError(problem)| SearchError::new(format!("{shown}: {problem}")))
 }
@@ -178,7 +178,7 @@ impl Written {
             }
             other => {
                 return Err(SearchError::new(format!(
-                    "kind '{other}' is not known; there are {}",
+                    "unknown kind '{other}'; there are {}",
                     KINDS.map(|(kind, _)| kind).join(", ")
                 )));
             }
@@ -251,7 +251,7 @@ impl Written {
         let minimum = self.minimum.unwrap_or(usual);
         if minimum < usual {
             return Err(SearchError::new(
-                "minimum 0 means another thing to each engine where there is no must; leave it out",
+                "minimum 0 without must means something different in each engine; leave it out",
             ));
         }
         if minimum as usize > should.len() {

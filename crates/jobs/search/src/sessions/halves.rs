@@ -1,4 +1,4 @@
-//! What a window's parts hold, so that its halves can be compared once its end is known.
+//! Contents of a window's parts, so that its halves can be compared once its end is known.
 
 use plimsoll_core::search::statistics::{Gain, Half, gain};
 
@@ -28,7 +28,7 @@ impl Parts {
         }
     }
 
-    /// A request ended so long after the window began.
+    /// A request ended this long after the window began.
     #[inline]
     pub fn add(&mut self, query: u16, after_ns: u64, response_ns: u64) {
         let query = usize::from(query);
@@ -56,8 +56,8 @@ impl Parts {
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 
-    /// What the second half of a window of this length gained over the first. The halves meet where the parts do that are
-    /// nearest to its middle.
+    /// Speed-up of the second half of a window of this length over the first. The halves meet where the parts do that
+    /// are nearest to its middle.
     #[must_use]
     pub fn gain(&self, length_ns: u64) -> Option<Gain> {
         if self.width_ns == 0 {

@@ -21,20 +21,20 @@ use std::sync::Arc;
 pub struct Filling {
     /// The requests, cut.
     pub templates: Arc<TemplateSet>,
-    /// Which row comes next.
+    /// Row that comes next.
     pub feed: RowFeed,
 }
 
-/// What is asked over HTTP, and what makes an answer.
+/// Requests over HTTP, and the check of answers.
 #[derive(Clone)]
 pub struct HttpAsking {
     /// The requests, rendered; the class of each is its query's index in the list.
     pub requests: Arc<RenderedSet>,
-    /// Whose replies are judged.
+    /// Dialect whose replies are judged.
     pub dialect: Dialect,
-    /// What replies must be beside what the dialect says.
+    /// Checks of replies besides those of the dialect.
     pub checks: Checks,
-    /// What requests are filled with.
+    /// Rows that fill requests.
     pub filling: Option<Filling>,
 }
 
@@ -63,7 +63,7 @@ pub struct CellSessions {
 const DECODED_MAX: usize = 64 << 20;
 
 impl CellSessions {
-    /// The users of a cell. What they counted goes to the outbox at the end.
+    /// The users of a cell. Their counts go to the outbox at the end.
     #[must_use]
     pub fn new(plan: CellPlan, asking: HttpAsking, outbox: Outbox) -> Self {
         Self {

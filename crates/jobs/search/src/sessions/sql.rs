@@ -18,7 +18,7 @@ const FINE: u16 = 200;
 /// Most bytes of all statements of a cell, which are held in memory: 256 MiB.
 pub const SQL_BYTES_MAX: usize = 256 << 20;
 
-/// What is asked of PostgreSQL: statements that were written before the load, one for each row where rows fill them.
+/// Requests to PostgreSQL: statements that were written before the load, one for each row where rows fill them.
 #[derive(Clone)]
 pub struct SqlAsking {
     queries: Arc<Vec<SqlQuery>>,
@@ -32,11 +32,11 @@ pub struct SqlAsking {
 pub struct SqlQuery {
     /// Its index in the list.
     pub class: u16,
-    /// Whether the first column is the number of documents that match.
+    /// True if the first column is the number of documents that match.
     pub tells_hits: bool,
     /// Its first statement.
     first: usize,
-    /// Whether it has a statement for each row.
+    /// True if it has a statement for each row.
     filled: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct Statements {
     queries: Vec<SqlQuery>,
 }
 
-/// Why statements cannot be asked.
+/// Reason why statements cannot be asked.
 #[derive(Debug, Error)]
 pub enum SqlError {
     /// They take more room than there is.
@@ -121,7 +121,7 @@ pub struct SqlCellSessions {
 }
 
 impl SqlCellSessions {
-    /// The users of a cell. What they counted goes to the outbox at the end.
+    /// The users of a cell. Their counts go to the outbox at the end.
     #[must_use]
     pub fn new(plan: CellPlan, asking: SqlAsking, outbox: Outbox) -> Self {
         Self { users: Users::new(plan, outbox), asking }

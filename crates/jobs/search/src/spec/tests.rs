@@ -53,7 +53,7 @@ fn what_is_wrong_is_told_in_one_line() {
         ("", "no engine"),
         ("engines = [\"lucene\"]", "'lucene' is not an engine; expected index"),
         ("engines = [\"http://h:1\"]", "give it a name"),
-        ("engines = [\"a=http://h:1,mysql\"]", "dialect 'mysql' is not known"),
+        ("engines = [\"a=http://h:1,mysql\"]", "unknown dialect 'mysql'"),
         ("engines = [\"index\", \"index\"]", "the same name"),
         ("engines = [\"index\"]\nsizes = [\"1MB\", \"1MB\"]", "comes twice"),
         ("engines = [\"index\"]\nsizes = [\"1GB\", \"1.0004GB\"]", "the same name"),
@@ -82,7 +82,7 @@ fn what_is_wrong_is_told_in_one_line() {
             "there is no query 'nothing'; there are all",
         ),
         ("engines = [\"index\"]\nassertions = [\"p95 small\"]", "is no assertion"),
-        ("engines = [\"index\"]\nthink = \"long\"", "is no think time"),
+        ("engines = [\"index\"]\nthink = \"long\"", "is not a think time"),
         ("engines = [\"postgresql\"]\nchecks = [\"/a=1\"]", "PostgreSQL has none"),
         ("users = 5", "m.toml:1"),
         ("engines = [\"index\"]\nuser = [5]", "m.toml:2"),
@@ -104,5 +104,5 @@ fn a_changed_matrix_says_what_changed() {
     assert_eq!(told, ["users was [1,5,10,20] and is [3]", "seed was 1 and is 2"]);
     let other =
         MatrixSpec { queries: "[[query]]\nname=\"b\"\nkind=\"all\"".to_owned(), ..before.clone() };
-    assert_eq!(other.differences(&before), ["the queries are others"]);
+    assert_eq!(other.differences(&before), ["the queries differ"]);
 }

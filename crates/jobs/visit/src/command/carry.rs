@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the watch looks whether the visit has come to a bad end, and whether it is time to save it.
+/// Interval at which the watch looks whether the visit has come to a bad end, and whether it is time to save it.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Between two savings of the state of a visit that can be resumed, ns.
 const SAVE_EVERY_NS: u64 = SECOND_NS;
-/// How long a visit that was stopped waits for its output to take what was received, ns.
+/// Time that a visit that was stopped waits for its output to take what was received, ns.
 const LAST_WORDS_NS: u64 = SECOND_NS;
 
 /// Runs the visit; `state` is the file that keeps how far it has come.
@@ -86,7 +86,7 @@ pub fn carry(
     finished
 }
 
-/// Waits until everything is written; after a signal not for long, since nobody may read the pipe that it goes to.
+/// Waits until everything is written; after a signal not for long, since no one may read the pipe that it goes to.
 fn write_out(visit: &Visit, state: Option<&Path>) -> Result<(), String> {
     let mut signal_ns = None;
     let mut goes_on = || {

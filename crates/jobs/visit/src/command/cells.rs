@@ -110,7 +110,7 @@ pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8>
         let verdict = match (&result.trouble, end.interrupted, end.totals.ledger.ok) {
             (Some(trouble), ..) => Verdict::new(VerdictKind::TargetFailed, vec![trouble.clone()]),
             (None, true, _) => {
-                let reason = "stopped before every way was measured".to_owned();
+                let reason = "stopped before every combination was measured".to_owned();
                 Verdict::new(VerdictKind::Partial, vec![reason])
             }
             _ => throughput::judge(Verdict::default(), &end, None),

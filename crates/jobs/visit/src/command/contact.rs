@@ -1,4 +1,4 @@
-//! What is asked before a visit: which clusters there are, and whether the target takes the request at all.
+//! Requests before a visit: which clusters there are, and whether the target takes the request at all.
 //!
 //! A streamed reply begins with its status, and only then is the request looked at: what is wrong with a selection is then
 //! said nowhere. So one small request goes ahead that does not stream.
@@ -141,7 +141,7 @@ fn ask(task: &Task, form: &VisitForm) -> Result<Asked> {
         if now_ns() + 100 * MILLISECOND_NS >= until_ns {
             let tried = match task.urls.len() {
                 1 => String::new(),
-                n => format!("none of {n} containers can be reached; the last one: "),
+                n => format!("none of the {n} containers can be reached; the last one: "),
             };
             return Ok(Asked::Nothing(Contact::Failed(format!("{tried}{why}"))));
         }

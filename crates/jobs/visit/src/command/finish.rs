@@ -1,4 +1,4 @@
-//! What a visit came to.
+//! Result of a visit.
 
 use crate::{ReplyForm, SliceTimes, Visit, VisitTotals};
 use plimsoll_core::histogram::Histogram;
@@ -13,7 +13,7 @@ pub fn shares(times: SliceTimes) -> TimeShares {
     TimeShares::of(times.wait_ns as f64, times.receive_ns as f64, times.turn_ns as f64)
 }
 
-/// How long a run took.
+/// Time that a run took.
 pub struct Took {
     /// From the first request until everything was written, s.
     pub seconds: f64,
@@ -99,11 +99,11 @@ pub fn output(result: &VisitResult) -> Waiting {
     Waiting {
         waited_s: result.output_limited_s + result.output_last_s,
         of_s: result.seconds,
-        reason: "the output took documents more slowly than they came",
+        reason: "the output was slower than the documents arrived",
     }
 }
 
-/// Whether all that was asked for is there.
+/// Returns true if all that was asked for is there.
 pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     let ledger = &end.totals.ledger;
     let mut reasons = Vec::new();
@@ -118,7 +118,7 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     if !result.unfinished.is_empty() && result.trouble.is_none() && !stopped {
         let first = &result.unfinished[0];
         reasons.push(format!(
-            "{} of {} slices did not come to their end; slice {}: {}",
+            "{} of {} slices did not finish; slice {}: {}",
             result.unfinished.len(),
             result.slices,
             first.slice,
@@ -127,7 +127,7 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     }
     if result.document_count_claimed != result.document_count_received {
         reasons.push(format!(
-            "replies claimed {} documents and held {}",
+            "replies announced {} documents and held {}",
             result.document_count_claimed, result.document_count_received
         ));
     }

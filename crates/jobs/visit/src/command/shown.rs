@@ -14,7 +14,7 @@ pub struct VisitProgress {
     visit: Arc<Visit>,
     line: Line,
     heartbeat: Heartbeat,
-    /// When it was looked at first and last, and what was seen then.
+    /// Time at which it was looked at first and last, and what was seen then.
     seen: Mutex<[(u64, VisitTotals); 2]>,
 }
 

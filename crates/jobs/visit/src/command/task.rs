@@ -1,4 +1,4 @@
-//! What is visited, and what the engine does for it.
+//! Plan of a visit, and of the engine for it.
 
 use crate::{Visit, VisitForm, VisitSessions};
 use anyhow::Result;
@@ -44,7 +44,7 @@ pub fn path_of(urls: &[Url]) -> Result<String> {
     };
     let first = urls.first().map(path).unwrap_or_default();
     if urls.iter().any(|url| path(url) != first) {
-        return Err(usage("the addresses name different paths; visit them one after the other"));
+        return Err(usage("the addresses have different paths; visit them one after the other"));
     }
     if first.contains('?') {
         return Err(usage(format!("'{first}': the path must not have parameters; use the flags")));

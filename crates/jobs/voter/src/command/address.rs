@@ -12,10 +12,10 @@ use plimsoll_job::usage::usage;
 const VOLT_PORT: u16 = 21212;
 /// Most hosts of a run.
 const HOSTS_MAX: usize = 256;
-/// Where the password of a VoltDB is looked for when its address holds none.
+/// Variable with the password of VoltDB if the address has none.
 pub const VOLT_PASSWORD: &str = "VOLTDB_PASSWORD";
 
-/// Whom the calls go to.
+/// Database of the calls.
 pub enum Database {
     /// A server that speaks VoltDB's protocol.
     Volt(VoltAddress),
@@ -53,8 +53,12 @@ impl Database {
         match (volt, sql) {
             (_, 0) => Ok(Self::Volt(VoltAddress::parse(texts)?)),
             (0, 1) => Ok(Self::Postgres(Box::new(postgres::Address::parse(&texts[0])?))),
-            (0, _) => Err(usage("one PostgreSQL takes all votes; name one postgres:// target")),
-            _ => Err(usage("some targets are volt:// and some postgres://; run them apart")),
+            (0, _) => {
+                Err(usage("only one PostgreSQL server is supported; name one postgres:// target"))
+            }
+            _ => Err(usage(
+                "some targets are volt:// and some postgres://; measure them in separate runs",
+            )),
         }
     }
 
@@ -67,7 +71,7 @@ impl Database {
         }
     }
 
-    /// The same for another process of ours, which gets the password apart ([`Database::password`]).
+    /// The same for another process of plimsoll, which gets the password apart ([`Database::password`]).
     #[must_use]
     pub fn written(&self) -> Vec<String> {
         match self {
@@ -79,7 +83,7 @@ impl Database {
     /// Finds out what TLS that PostgreSQL may or may not have comes to, so that all connections of a run are of one kind.
     ///
     /// # Errors
-    /// Nobody is there, or whoever is does not let us in.
+    /// No one is there, or whoever is does not let us in.
     pub fn settle(&mut self, connect_timeout: Span) -> Result<()> {
         let Self::Postgres(sql) = self else { return Ok(()) };
         let is_secure = super::contact::log_in(sql, connect_timeout)?;
@@ -109,7 +113,7 @@ impl Database {
         }
     }
 
-    /// The variable that hands the password to a process of ours, with its value.
+    /// The variable that hands the password to a process of plimsoll, with its value.
     #[must_use]
     pub fn password(&self) -> Option<(&'static str, String)> {
         match self {
@@ -142,14 +146,16 @@ impl VoltAddress {
                 let (user, password) = own.split_once(':').unwrap_or((own, ""));
                 let own = (decoded(user), decoded(password));
                 if login.as_ref().is_some_and(|other| *other != own) {
-                    return Err(usage("the targets differ in user or password; run them apart"));
+                    return Err(usage(
+                        "the targets differ in user or password; use the same for all, or separate runs",
+                    ));
                 }
                 login = Some(own);
             }
             for one in list.trim_end_matches('/').split(',') {
                 let host = split_authority(one, VOLT_PORT).ok_or_else(|| {
                     usage(format!(
-                        "volt://{list}: '{one}' is no HOST:PORT; write volt://[USER@]HOST:PORT[,HOST:PORT]"
+                        "volt://{list}: '{one}' is not HOST:PORT; write volt://[USER@]HOST:PORT[,HOST:PORT]"
                     ))
                 })?;
                 hosts.push(host);
@@ -219,10 +225,10 @@ mod tests {
     fn what_is_no_database_is_told_so() {
         let cases: [(&[&str], &str); 6] = [
             (&["http://h:80"], "write volt://"),
-            (&["volt://h:0"], "no HOST:PORT"),
-            (&["volt://"], "no HOST:PORT"),
+            (&["volt://h:0"], "is not HOST:PORT"),
+            (&["volt://"], "is not HOST:PORT"),
             (&["volt://a:x@h", "volt://b:x@h"], "differ in user"),
-            (&["volt://h", "postgres://h"], "run them apart"),
+            (&["volt://h", "postgres://h"], "in separate runs"),
             (&["postgres://h", "postgres://g"], "name one postgres"),
         ];
         for (texts, part) in cases {

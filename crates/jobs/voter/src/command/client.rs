@@ -32,35 +32,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-/// Sessions of one shard of so many, which send what they counted at the end.
+/// Sessions of one shard of this many, which send what they counted at the end.
 pub type MakeSessions<P> =
     dyn Fn(&Arc<Voting>, u32, u32, Sender<VoterTally>) -> Box<dyn Sessions<P> + Send>;
 
-/// What is known when the calls begin.
+/// Facts known when the calls begin.
 pub struct Before {
     /// Rows of the key range.
     pub rows: Option<u64>,
-    /// What the preparation leaves to be told.
+    /// Lines of the preparation.
     pub prepared: Vec<String>,
-    /// When they are due by an agreement with others, us since the Unix epoch.
+    /// Time at which they are due by an agreement with others, us since the Unix epoch.
     pub agreed_us: Option<u64>,
-    /// When the first calls are due, ns; `None` is at once.
+    /// Time at which the first calls are due, ns; `None` is at once.
     pub start_ns: Option<u64>,
-    /// Which host a vote belongs to, where there are several.
+    /// Host that a vote belongs to, where there are several.
     pub routes: Option<Arc<Routes>>,
-    /// Where the words about the phases go.
+    /// Outputs for the lines about phases.
     pub lines: Lines,
 }
 
-/// What a client counted.
+/// Counts of a client.
 pub struct Counted {
     /// Its calls.
     pub tally: VoterTally,
-    /// How the load was tuned.
+    /// The way the load was tuned.
     pub tuned: Option<TuneResult>,
-    /// When its first call was made, ns.
+    /// Time at which its first call was made, ns.
     pub first_ns: Option<u64>,
-    /// Why it ended before its time.
+    /// Reason why it ended before its time.
     pub trouble: Option<String>,
 }
 
@@ -135,7 +135,7 @@ pub fn run(
     }
 }
 
-/// Says that everything is ready, and waits to be told when to start.
+/// Says that everything is ready, and waits to be reported when to start.
 fn gate(rows: Option<u64>) -> Result<u64> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "ready {}", rows.map_or("-".to_owned(), |rows| rows.to_string()))?;
@@ -213,8 +213,8 @@ pub fn worn_out(result: &VoterResult) -> Vec<String> {
     let answered = result.accepted + result.rejected.total();
     let share = result.rejected.limit as f64 / answered.max(1) as f64;
     let text = format!(
-        "{:.0} % of the votes came from telephones that had voted as often as they may, and wrote nothing: an earlier run \
-         with the same --seed has used them up; give another seed, or more --max-votes",
+        "{:.0} % of the votes came from telephones that had already cast their last vote, and wrote nothing: an earlier run \
+         with the same --seed used them up; use another --seed, or a higher --max-votes",
         share * 100.0
     );
     (share > WORN_OUT).then_some(text).into_iter().collect()
@@ -237,7 +237,7 @@ pub struct Run<'a, P: Protocol, F: Fn() -> P + Sync> {
 }
 
 impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
-    /// Makes the calls of this plan, with somebody who watches them.
+    /// Makes the calls of this plan, with someone who watches them.
     ///
     /// # Errors
     /// When they could not be made.
@@ -343,7 +343,7 @@ fn process(task: &Task, end: &RunEnd, result: &VoterResult, first_ns: Option<u64
     }
 }
 
-/// What a check that failed means.
+/// Meaning of a failed check.
 #[must_use]
 pub fn wrong_writes(check: WriteCheck) -> String {
     match check {

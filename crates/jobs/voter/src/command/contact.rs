@@ -1,4 +1,4 @@
-//! What is asked of the database before the calls and after them, on a connection of its own.
+//! Requests to the database before and after the calls, on a separate connection.
 
 use super::address::{Database, VoltAddress, authority};
 use super::stranger::looks_like;
@@ -31,7 +31,7 @@ pub enum Contact {
     Sql(Box<Exchange<Postgres>>),
 }
 
-/// The codec of calls to VoltDB, with so many under way on a connection.
+/// The codec of calls to VoltDB, with this many in flight on a connection.
 #[must_use]
 pub fn volt_of(address: &VoltAddress, depth: u32) -> Volt {
     Volt::new(Login::new(&address.user, &address.password)).with_depth(depth)
@@ -45,7 +45,7 @@ impl Contact {
     /// Logs in at every host, and keeps the first connection.
     ///
     /// # Errors
-    /// Nobody listens (the target failed), or whoever listens does not let us in, or is no database of this kind.
+    /// Nothing listens (the target failed), or whoever listens does not let us in, or is no database of this kind.
     pub fn open(database: &Database, connect_timeout: Span) -> Result<Self> {
         let targets = database.targets();
         match database {
@@ -60,7 +60,7 @@ impl Contact {
                     match &first {
                         Some((_, one)) if one.map(cluster_of) != host.map(cluster_of) => {
                             return Err(usage(format!(
-                                "{} is of another cluster than {}: their rows would be counted at one of them only; name \
+                                "{} and {} belong to different clusters, and rows would be counted at one only; name \
                                  hosts of one cluster",
                                 authority(&target.host, target.port),
                                 authority(&targets[0].host, targets[0].port)
@@ -101,13 +101,13 @@ impl Contact {
         };
         let (asked, more) = (names.len() as i64, names.len() as i64 - there);
         let text = format!(
-            "the database has {there} contestants from before, and {asked} were asked for: votes for the other {more} are \
+            "the database already has {there} contestants instead of the requested {asked}: votes for the other {more} are \
              rejected; use --contestants {there}, or empty the table contestants"
         );
         Ok((more > 0).then_some(text).into_iter().collect())
     }
 
-    /// How many rows the key range holds.
+    /// Number of rows that the key range holds.
     ///
     /// # Errors
     /// The database does not answer, or refuses.
@@ -121,7 +121,7 @@ impl Contact {
             }
             Self::Sql(exchange) => sql(exchange, &text)?.and_then(|text| text.parse().ok()),
         };
-        rows.ok_or_else(|| anyhow::anyhow!("the count of the votes was answered with no number"))
+        rows.ok_or_else(|| anyhow::anyhow!("the reply to the count of votes is not a number"))
     }
 
     /// The contestants with their votes, most first.
@@ -143,7 +143,7 @@ impl Contact {
     }
 }
 
-/// Which host leads which partition, by the targets of a run; nothing where there is one host, or where the cluster does
+/// Host leads that which partition, by the targets of a run; nothing where there is one host, or where the cluster does
 /// not say: votes then go to any host, which passes them on.
 ///
 /// # Errors
@@ -168,7 +168,7 @@ pub fn routes(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<
 fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> anyhow::Error {
     match error {
         ExchangeError::Unresolved(_) | ExchangeError::Connect { .. } => unreachable(format!(
-            "{shown}: nothing is listening ({error}); start the database or check the port; plimsoll serve voter starts one of plimsoll's own"
+            "{shown}: nothing is listening ({error}); start the database or check the port; plimsoll serve voter starts plimsoll's own database"
         )),
         ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
@@ -177,14 +177,14 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
             usage(format!("{shown}: {why}"))
         }
         error => usage(format!(
-            "{shown}: {} is not what was expected: {}; check the port ({error})",
+            "{shown}: {} is not the expected protocol: {}; check the port ({error})",
             authority(&target.host, target.port),
             looks_like(target, hello)
         )),
     }
 }
 
-/// What all hosts of a cluster say alike.
+/// Identity of a cluster, which all its hosts report alike.
 fn cluster_of(host: Host) -> (i64, [u8; 4]) {
     (host.cluster_start_ms, host.leader_address)
 }
@@ -192,7 +192,7 @@ fn cluster_of(host: Host) -> (i64, [u8; 4]) {
 /// Logs in at every host once, and calls `@Ping` there.
 ///
 /// # Errors
-/// Nobody listens (the target failed), or whoever listens does not let us in, or is no VoltDB.
+/// Nothing listens (the target failed), or whoever listens does not let us in, or is no VoltDB.
 pub fn ping(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<()> {
     for (index, target) in targets.iter().enumerate() {
         if !targets[..index].contains(target) {
@@ -202,7 +202,7 @@ pub fn ping(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<()
     Ok(())
 }
 
-/// A connection that has proved good, and whom it leads to.
+/// A connection that has proved good, and its peer.
 fn open_volt(
     address: &VoltAddress,
     target: &Target,
@@ -228,7 +228,7 @@ fn open_volt(
 /// Logs in to PostgreSQL once, and tells whether that was over TLS.
 ///
 /// # Errors
-/// Nobody listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
+/// Nothing listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
 pub fn log_in(address: &Address, limit: Span) -> Result<bool> {
     let target = Target::resolve(&address.host, address.port);
     let end = plimsoll_job::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;
@@ -271,7 +271,7 @@ fn volt<T>(
     answer.map_err(|why| {
         if why.contains("was not found") {
             return usage(format!(
-                "{why}: the schema is missing; load it with plimsoll serve voltdb, or use plimsoll serve voter"
+                "{why}: the schema is missing; install it with plimsoll serve voltdb, or use plimsoll serve voter"
             ));
         }
         anyhow::anyhow!("the database said: {why}")
@@ -297,7 +297,7 @@ fn initialize(exchange: &mut Exchange<Volt>, names: &[String]) -> Result<i64> {
     request.call("Initialize", &[count, Value::String(&csv)]);
     let there = volt(exchange, &request, |reply| reply.long())?;
     let Some(there) = there.filter(|there| *there > 0) else {
-        bail!("Initialize was answered with no number of contestants");
+        bail!("the reply to Initialize has no number of contestants");
     };
     // Calls of a procedure that is not there would all fail: better to know now. Nobody is number 0.
     request.call("Vote", &[Value::BigInt(0), Value::Integer(0), Value::BigInt(1)]);
@@ -315,7 +315,7 @@ fn greet(exchange: &mut Exchange<Volt>) -> Result<()> {
             None => {}
             Some(why) if why.contains("was not found") => {
                 return Err(usage(format!(
-                    "{}: the hello schema is missing; load it with plimsoll serve voltdb, or use plimsoll serve voter",
+                    "{}: the hello schema is missing; install it with plimsoll serve voltdb, or use plimsoll serve voter",
                     why.trim()
                 )));
             }

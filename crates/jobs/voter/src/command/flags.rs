@@ -8,12 +8,12 @@ use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 use plimsoll_job::flags::{ArrivalsFlag, OutputFlags};
 
-/// Votes that one telephone may give where nobody says otherwise.
+/// Votes that one telephone may give where no one says otherwise.
 const MAX_VOTES: u32 = 2;
 /// All telephone numbers.
 const WHOLE: &str = "1/1";
 
-/// How calls follow each other.
+/// The way calls follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RhythmFlag {
     /// Workers; each sends its next call after the reply.
@@ -32,7 +32,7 @@ pub enum ModeFlag {
     Managed,
 }
 
-/// Whose latency is looked at.
+/// Latency that tuning judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TuneByFlag {
     /// This client's.
@@ -50,7 +50,7 @@ pub enum Switch {
     Off,
 }
 
-/// How a vote is said in SQL.
+/// The way a vote is said in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SqlFlag {
     /// One call of a stored function.
@@ -217,7 +217,7 @@ pub struct BenchFlags {
     /// One process of several: prepares nothing, says when it is ready, and waits for its start on stdin.
     #[arg(long, hide = true)]
     pub gate: bool,
-    /// Which of several processes this is, I/N from 0/N.
+    /// Number of this process among several, I/N from 0/N.
     #[arg(long, hide = true, value_name = "I/N")]
     pub part: Option<String>,
 }

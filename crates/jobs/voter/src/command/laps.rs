@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Between two looks at whether the run is over.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Where lines go.
+/// Output of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// Nowhere.
@@ -27,7 +27,7 @@ pub enum Lines {
 }
 
 impl Lines {
-    /// Where they go for this run; `stdout_is_taken` says that stdout carries JSON.
+    /// Output of lines for this run; `stdout_is_taken` says that stdout carries JSON.
     #[must_use]
     pub fn of(shape: &Shape, quiet: bool, stdout_is_taken: bool) -> Self {
         match shape.verbosity {
@@ -48,21 +48,21 @@ impl Lines {
     }
 }
 
-/// Whoever watches a run while it goes on.
+/// Observer of a running benchmark.
 pub struct Watch<'a> {
     /// The run.
     pub voting: &'a Voting,
     /// Its parameters.
     pub shape: &'a Shape,
-    /// Whether the server reports times.
+    /// True if the server reports times.
     pub server_reports: bool,
-    /// When a run whose target has gone is given up.
+    /// Time at which a run whose target has gone is given up.
     pub give_up: Span,
-    /// Where the lines go.
+    /// Output of lines.
     pub lines: Lines,
-    /// Whether calls may wait in a queue.
+    /// True if calls may wait in a queue.
     pub has_queue: bool,
-    /// How the shards stand.
+    /// The way the shards stand.
     pub gauges: &'a [Arc<Gauge>],
     /// Ends the schedule.
     pub end_early: &'a AtomicBool,
@@ -70,7 +70,7 @@ pub struct Watch<'a> {
     pub done: &'a AtomicBool,
 }
 
-/// When something was answered last.
+/// Time of the last answer.
 struct Answered {
     at_ns: u64,
     calls: u64,
@@ -146,7 +146,7 @@ impl Watch<'_> {
         let silent_ns = now_ns().saturating_sub(answered.at_ns);
         if silent_ns > self.give_up.ns && now.failed > answered.failed {
             self.voting.stop(format!(
-                "nothing was answered for {} while calls failed: the target has gone",
+                "no call was answered for {} while calls failed: the target is gone",
                 self.give_up
             ));
             self.end_early.store(true, Ordering::Relaxed);

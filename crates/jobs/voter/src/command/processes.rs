@@ -30,11 +30,11 @@ use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a process may take until it is ready: it logs in and counts its rows.
+/// Longest time that a process may take until it is ready: it logs in and counts its rows.
 const READY_WITHIN_NS: u64 = 120_000_000_000;
-/// How long the last lines of a process that has ended may take.
+/// Longest time that the last lines of a process that has ended may take.
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(1);
-/// Where nobody asked for a start: time for all processes to open their connections.
+/// Time for all processes to open their connections, if no start was requested.
 const SLACK_US: u64 = 500_000;
 
 /// One process.
@@ -47,7 +47,7 @@ struct Client {
     rows_before: Option<u64>,
 }
 
-/// How one process ended.
+/// End of one process.
 pub(super) struct Ended {
     name: String,
     index: u32,
@@ -180,14 +180,14 @@ impl Client {
         }
     }
 
-    /// Tells it when to start. One that has died in the meantime is told of later.
+    /// Tells it when to start. One that has died in the meantime is reported of later.
     fn let_go(&mut self, start_us: u64) {
         if let Some(mut stdin) = self.child.stdin.take() {
             let _ = writeln!(stdin, "start {start_us}");
         }
     }
 
-    /// What it has said before it ended.
+    /// Lines that it printed before it ended.
     fn last_lines(&self, mut take: impl FnMut(&str)) {
         // Its end closes the stream, so that this is no wait.
         while let Ok(line) = self.lines.recv_timeout(LAST_LINES_WITHIN) {
@@ -205,7 +205,7 @@ impl Client {
     }
 }
 
-/// The lines of a stream, read on a thread so that waiting for them has a limit; whatever nobody takes is let go.
+/// The lines of a stream, read on a thread so that waiting for them has a limit; whatever no one takes is let go.
 fn lines(stdout: ChildStdout) -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {

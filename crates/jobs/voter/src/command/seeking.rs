@@ -59,7 +59,7 @@ impl Default for Search {
     }
 }
 
-/// What is sought, and the longest response time of each limit, ns.
+/// The goal of the search, and the longest response time of each limit, ns.
 ///
 /// # Errors
 /// A limit that cannot be sought, or a budget that makes no sense.
@@ -149,7 +149,9 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     };
     let sought = quest.carry_out(&mut plant, &progress);
     progress.done();
-    let end = plant.finish()?.ok_or_else(|| usage("--budget: too short for a single call"))?;
+    let end = plant
+        .finish()?
+        .ok_or_else(|| usage("--budget is too short for a single call; use a longer one"))?;
     let mut parts = parts.into_inner();
     parts.close();
     let counted =

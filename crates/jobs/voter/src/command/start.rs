@@ -11,7 +11,7 @@ use std::time::Duration;
 const WAIT_MAX_US: u64 = 24 * 3_600_000_000;
 /// From here on the engine itself waits: its sleep is exact.
 pub const HANDOVER_US: u64 = 2_000_000;
-/// When a run was stopped that had an agreed start to wait for.
+/// Activity in which a run with an agreed start was stopped.
 pub const BEFORE_START: &str = "before the agreed start";
 
 /// The first boundary of `every_us` that leaves at least as much time before it.
@@ -25,7 +25,7 @@ pub fn boundary_us(now_us: u64, every_us: u64) -> u64 {
     (now_us / every_us).saturating_add(2).saturating_mul(every_us)
 }
 
-/// When the calls shall begin, microseconds since the Unix epoch; `None` is at once.
+/// When the calls must begin, microseconds since the Unix epoch; `None` is at once.
 ///
 /// # Errors
 /// When the flags contradict each other, or name a time that has passed.
@@ -48,15 +48,15 @@ pub fn start_us(at: Option<&str>, delay: Option<Span>, now_us: u64) -> Result<Op
         )));
     }
     if start_us - now_us > WAIT_MAX_US {
-        return Err(usage("the start is more than a day away; begin the command later"));
+        return Err(usage("the start is more than a day away; start the command later"));
     }
     Ok(Some(start_us))
 }
 
-/// Waits until so much time is left before the start, and returns what is.
+/// Waits until this much time is left before the start, and returns what is.
 ///
 /// # Errors
-/// When somebody stops this process first.
+/// When the user stops this process first.
 pub fn draw_near(start_us: u64, most_us: u64) -> Result<u64> {
     loop {
         let left_us = start_us.saturating_sub(wall_us());
@@ -71,7 +71,7 @@ pub fn draw_near(start_us: u64, most_us: u64) -> Result<u64> {
 /// Waits until shortly before the start and returns it on the clock that measures, ns.
 ///
 /// # Errors
-/// When somebody stops this process first.
+/// When the user stops this process first.
 pub fn wait_for(start_us: u64) -> Result<u64> {
     let left_us = draw_near(start_us, HANDOVER_US)?;
     Ok(now_ns().saturating_add(left_us.saturating_mul(1_000)))

@@ -1,15 +1,15 @@
-//! What answers on a port where no database of ours does: told by its first bytes.
+//! Identification of a service that is not the expected database, by its first bytes.
 
 use plimsoll_engine::target::Target;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long somebody may take to say something.
+/// Longest time that someone may take to say something.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes that tell one service from another.
 const LOOKED_AT: usize = 64;
-/// What makes a silent web server speak.
+/// Request that makes a silent web server answer.
 const HTTP_QUESTION: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 
 /// Names a service by what it says first.
@@ -21,7 +21,7 @@ fn name(said: &[u8]) -> Option<&'static str> {
         _ if begins(b"RFB ") => "a VNC server",
         _ if begins(b"-ERR") || begins(b"-DENIED") => "Redis, or something like it",
         _ if begins(b"220 ") || begins(b"220-") => "a mail or FTP server",
-        [0x15 | 0x16, 0x03, ..] => "a server that speaks TLS",
+        [0x15 | 0x16, 0x03, ..] => "a server that expects TLS",
         // An ErrorResponse: its length, then the severity.
         [b'E', 0, 0, _, _, b'S', ..] => "PostgreSQL",
         // A packet's length, its number, and version 10 of the greeting.
@@ -32,7 +32,7 @@ fn name(said: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What the service at `target` looks like: a web server, say. `hello` is what the right one would have understood.
+/// Description of the service at `target`: a web server, say. `hello` is what the right one would have understood.
 /// Takes a few seconds at most.
 #[must_use]
 pub fn looks_like(target: &Target, hello: &[u8]) -> String {
@@ -47,14 +47,14 @@ pub fn looks_like(target: &Target, hello: &[u8]) -> String {
         }
     }
     if heard.is_empty() {
-        return "it takes connections and says nothing".to_owned();
+        return "it accepts connections and sends nothing".to_owned();
     }
     let begins: String = heard
         .iter()
         .take(16)
         .map(|&byte| if byte.is_ascii_graphic() { char::from(byte) } else { '.' })
         .collect();
-    format!("its answer begins with '{begins}', which is no protocol known here")
+    format!("its answer begins with '{begins}', which is no known protocol")
 }
 
 fn ask(target: &Target, question: &[u8]) -> Vec<u8> {
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_silent_one_is_given_up_and_an_unknown_one_quoted() {
-        for (says, part) in [(&b""[..], "says nothing"), (b"who are you?\x07", "'who.are.you?.'")] {
+        for (says, part) in [(&b""[..], "sends nothing"), (b"who are you?\x07", "'who.are.you?.'")]
+        {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
             let thread = std::thread::spawn(move || {

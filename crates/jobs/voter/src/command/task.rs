@@ -1,4 +1,4 @@
-//! What a client is to do, made from the flags before anything is sent.
+//! Plan of a client, made from the flags before anything is sent.
 
 use super::address::Database;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
@@ -17,15 +17,15 @@ use plimsoll_engine::tls::Tls;
 use plimsoll_job::prepare::{check_limits, plan_of};
 use plimsoll_job::usage::usage;
 
-/// Calls under way on a connection to VoltDB where nobody limits them: the server's own back-pressure does.
+/// Calls in flight on a connection to VoltDB where no one limits them: the server's own back-pressure does.
 pub const VOLT_DEPTH: u32 = 30_000;
 /// Connections to PostgreSQL, which has a process for each.
 const SQL_CONNECTIONS: u32 = 32;
 /// Most transactions that wait on one connection to PostgreSQL.
 const SQL_DEPTH: u32 = 16;
-/// Most calls under way of a load that is tuned: what VoltDB's own client allows.
+/// Most calls in flight of a load that is tuned: what VoltDB's own client allows.
 const TUNED_MAX: u32 = 3_000;
-/// Length of a tuned load where nobody names one.
+/// Length of a tuned load where no one names one.
 const TUNED_LENGTH: Span = Span::seconds(30);
 /// Longest run by calls.
 const LONGEST: Span = Span::seconds(24 * 3600);
@@ -34,7 +34,7 @@ const LONGEST: Span = Span::seconds(24 * 3600);
 pub struct Task {
     /// The run in Erlvolt's words.
     pub shape: Shape,
-    /// Whom the calls go to.
+    /// Database of the calls.
     pub database: Database,
     /// The rules, and how calls are repeated.
     pub settings: Settings,
@@ -42,27 +42,27 @@ pub struct Task {
     pub names: Vec<String>,
     /// The run as records keep it.
     pub scenario: Scenario,
-    /// Which of several processes this is.
+    /// Returns the number of this process among several.
     pub part: Slice,
-    /// Calls under way on one connection.
+    /// Calls in flight on one connection.
     pub depth: u32,
-    /// How a vote is said in SQL.
+    /// The way a vote is said in SQL.
     pub sql: SqlWay,
-    /// What its transaction sees.
+    /// Isolation level of its transaction.
     pub isolation: Isolation,
-    /// Whether votes go to the hosts that lead their partitions.
+    /// True if votes go to the hosts that lead their partitions.
     pub affinity: bool,
-    /// When a run whose target has gone is given up.
+    /// Time at which a run whose target has gone is given up.
     pub give_up: Span,
     /// TLS to PostgreSQL, where its address asks for it.
     pub tls: Option<Tls>,
-    /// Whether somebody else prepares, and says when to start.
+    /// True if another client prepares, and says when to start.
     pub gate: bool,
     /// The settings of the search, if there is one.
     pub search: Search,
 }
 
-/// Connections of each process, and calls under way on each.
+/// Connections of each process, and calls in flight on each.
 fn connections(
     flags: &BenchFlags,
     shape: &Shape,
@@ -204,13 +204,13 @@ impl Task {
         Ok(())
     }
 
-    /// Whether rows are written and counted.
+    /// Returns true if rows are written and counted.
     #[must_use]
     pub fn is_voter(&self) -> bool {
         self.shape.bench == Bench::Voter
     }
 
-    /// What the one class of requests is called.
+    /// Name of the one class of requests.
     #[must_use]
     pub fn class(&self) -> String {
         if self.is_voter() { "vote" } else { "select" }.to_owned()
@@ -230,7 +230,7 @@ impl Task {
     }
 }
 
-/// How a vote is said where SQL is spoken.
+/// The way a vote is said where SQL is used.
 fn way(flag: Option<SqlFlag>) -> SqlWay {
     match flag {
         None | Some(SqlFlag::Function) => SqlWay::Function,

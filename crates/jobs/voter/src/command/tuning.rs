@@ -155,7 +155,7 @@ fn checked(
     }
 }
 
-/// Why no rate is certified; nothing where one is, and the run is judged as any other.
+/// Reason why no rate is certified; nothing where one is, and the run is judged as any other.
 fn judged(
     tuned: &TuneResult,
     goal: &TuneGoal,
@@ -176,7 +176,7 @@ fn judged(
         }
     };
     if least {
-        let reason = format!("{text} is missed with one call at a time on each thread already");
+        let reason = format!("{text} is missed even with one call in flight on each thread");
         return Some(Verdict::new(VerdictKind::Infeasible, vec![reason]));
     }
     let why = match last {

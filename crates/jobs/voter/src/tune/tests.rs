@@ -105,7 +105,7 @@ fn goals_are_read_and_others_told() {
         let told = text.parse::<TuneGoal>().unwrap_err().to_string();
         assert!(told.contains("p99=10ms"), "{told}");
     }
-    assert!("p99".parse::<TuneGoal>().unwrap_err().to_string().contains("no '='"));
+    assert!("p99".parse::<TuneGoal>().unwrap_err().to_string().contains("'=' is missing"));
 }
 
 proptest! {

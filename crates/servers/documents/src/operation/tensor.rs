@@ -34,7 +34,7 @@ struct Cells<'a> {
     label: &'a str,
     dimension: &'a str,
     values: Vec<f32>,
-    /// How many came in order; those by address are not counted.
+    /// The number that came in order; those by address are not counted.
     in_order: usize,
     by_address: bool,
 }

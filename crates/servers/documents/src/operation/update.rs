@@ -62,7 +62,7 @@ impl<'s> EditsSeed<'s> {
     }
 }
 
-/// Where below the field, and what.
+/// Changes below the field: path and change.
 type Changes = Vec<(Vec<Step>, Change)>;
 
 /// `{"assign": v, "increment": 1, ...}`

@@ -1,6 +1,6 @@
 //! The tokens of a schema file.
 
-/// Where a token begins, both counted from 1, the column in characters.
+/// Beginning of a token, both counted from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) line: usize,

@@ -24,7 +24,7 @@ pub(crate) const MAX_TYPES: usize = 1000;
 /// The largest schema file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// How the text of a field is matched.
+/// The way the text of a field is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
     /// Cut into lower-cased words.
@@ -97,7 +97,7 @@ pub struct Schema {
     stored_ids: Vec<u32>,
 }
 
-/// Why a schema cannot be served.
+/// Reason why a schema cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The text of a schema is not understood, or says what this server does not support.

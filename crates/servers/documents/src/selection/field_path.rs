@@ -37,7 +37,7 @@ fn can_be_key(of: &FieldType, key: &str) -> bool {
     }
 }
 
-/// Whether a key is what the selection calls it.
+/// Returns true if a key is what the selection calls it.
 fn is_called(key: &Value, name: &str) -> bool {
     match key {
         Value::String(text) => text == name,
@@ -59,7 +59,7 @@ pub(super) struct Mismatch;
 pub(super) struct Found<'a> {
     /// The elements found, each with its variables.
     pub(super) elements: Vec<(Bindings<'a>, Scalar<'a>)>,
-    /// Whether it could have found more than one.
+    /// True if it could have found more than one.
     pub(super) is_collection: bool,
     bindings: Bindings<'a>,
 }

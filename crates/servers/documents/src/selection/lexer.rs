@@ -30,7 +30,7 @@ pub(super) enum Lookup {
 }
 
 impl Token<'_> {
-    /// How a message names the token.
+    /// The way a message names the token.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Word(word) => format!("'{}'", shorten(word)),

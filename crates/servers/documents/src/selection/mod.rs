@@ -42,7 +42,7 @@ pub(crate) const MAX_PATTERNS: usize = 64;
 
 /// The document types that selections may name.
 pub(crate) trait Types {
-    /// Whether there is such a type. Names are case-sensitive.
+    /// Returns true if there is such a type. Names are case-sensitive.
     fn has_type(&self, document_type: &str) -> bool;
 
     /// The type of a field, if the document type has it.
@@ -67,7 +67,7 @@ pub(crate) trait Subject {
 pub(crate) struct SelectionError {
     /// The error: the text found and the text expected.
     pub(crate) message: String,
-    /// Where, in characters from 1 on.
+    /// Column, in characters from 1.
     pub(crate) column: usize,
 }
 
@@ -132,7 +132,7 @@ impl Selection {
         evaluate::evaluate(&self.root, subject, now_s)
     }
 
-    /// Whether the document is selected: only what is true is, not what is INVALID.
+    /// Returns true if the document is selected: only what is true is, not what is INVALID.
     ///
     /// # Errors
     /// When the selection divides by zero for this document.

@@ -8,7 +8,7 @@ use super::tree::{
 };
 use super::{MAX_DEPTH, MAX_PATTERNS, MAX_SELECTION_BYTES, SelectionError, Types};
 
-/// How close operators bind; those of arithmetic follow.
+/// Precedence of operators; those of arithmetic follow.
 const OR: u8 = 1;
 const AND: u8 = 2;
 const COMPARE: u8 = 3;
@@ -45,7 +45,7 @@ enum Parsed {
 
 struct Operand {
     parsed: Parsed,
-    /// Where it begins, in bytes.
+    /// Beginning, in bytes.
     start: usize,
     depth: usize,
     /// The power of `and` or `or`, as long as further terms belong to the same row.
@@ -55,7 +55,7 @@ struct Operand {
 struct Parser<'a> {
     lexer: Lexer<'a>,
     token: Token<'a>,
-    /// Where the token begins, in bytes.
+    /// Beginning of the token, in bytes.
     start: usize,
     types: &'a dyn Types,
     /// Levels of parentheses and `not` around the token.

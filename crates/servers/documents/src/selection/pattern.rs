@@ -56,7 +56,7 @@ impl Pattern {
     }
 }
 
-/// Whether a glob can match more than one text.
+/// Returns true if a glob can match more than one text.
 pub(super) fn has_wildcard(glob: &str) -> bool {
     glob.contains(['*', '?'])
 }

@@ -16,7 +16,7 @@ pub(crate) enum Pin {
 }
 
 impl Pin {
-    /// Where the documents lie.
+    /// Location of the documents.
     pub(crate) fn location(&self) -> u64 {
         match self {
             Self::Document(id) => id.location(),

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 /// The longest id, in bytes.
 const MAX_ID_BYTES: usize = 512;
 
-/// When what was written can be found, as far as the request wants to wait for it.
+/// Time at which a write can be found, as far as the request wants to wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refresh {
     No,

@@ -185,7 +185,7 @@ fn nodes() -> Table {
     }
 }
 
-/// How much of the machine's memory is taken, per cent.
+/// Part of the machine's memory that is taken, per cent.
 fn ram_percent() -> Option<String> {
     let told = read_to_string("/proc/meminfo").ok()?;
     let kilobytes = |name: &str| -> Option<u64> {

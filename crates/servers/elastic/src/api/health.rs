@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the health of an index that is missing is waited for, when the request does not say.
+/// Time that the health of an index that is missing is waited for, when the request does not say.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest such wait.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -19,7 +19,7 @@ struct Wanted<'a> {
     patience: Duration,
     status: Option<&'a str>,
     level: &'a str,
-    /// Whether one node is as many as were asked for.
+    /// True if one node is as many as were asked for.
     nodes: bool,
     /// Shards that must be there; none for all of them.
     shards: Option<usize>,
@@ -29,7 +29,7 @@ fn wrong(name: &str, value: &str) -> ElasticError {
     ElasticError::argument(format!("unknown value [{value}] of [{name}]"))
 }
 
-/// Whether one node is what `2`, `>=2`, `<3`, `ge(2)` and so on ask for.
+/// Returns true if one node is what `2`, `>=2`, `<3`, `ge(2)` and so on ask for.
 fn one_node(text: &str) -> Option<bool> {
     let digits = text.find(|c: char| c.is_ascii_digit())?;
     let (sign, rest) = text.split_at(digits);

@@ -83,7 +83,7 @@ pub(super) async fn on_pool<T: Send + 'static>(
     answer.await.map_err(|_| ElasticError::internal("the thread failed"))
 }
 
-/// Whether a path may be one of Elasticsearch's: an index alone, or a name that begins with `_`
+/// Returns true if a path may be one of Elasticsearch's: an index alone, or a name that begins with `_`
 /// first or behind an index.
 pub(crate) fn owns(path: &str) -> bool {
     let mut segments = path.split('/').filter(|segment| !segment.is_empty());

@@ -25,7 +25,7 @@ const OTHERS: [&str; 13] = [
     "bulk",
 ];
 
-/// Which of them were asked for.
+/// Returns the requested ones.
 fn chosen(request: &Request<'_>, metrics: &str) -> Result<Vec<&'static str>, ElasticError> {
     let mut chosen = Vec::new();
     for metric in metrics.split(',') {

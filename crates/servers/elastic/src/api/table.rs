@@ -1,4 +1,4 @@
-//! How a table of `_cat` is shown: chosen columns, sorted, as text or as JSON.
+//! The way a table of `_cat` is shown: chosen columns, sorted, as text or as JSON.
 
 use super::super::error::ElasticError;
 use super::super::names::matches;

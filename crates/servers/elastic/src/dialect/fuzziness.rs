@@ -5,7 +5,7 @@ use plimsoll_index::fuzzy::FuzzyMode;
 use plimsoll_scan::Metric;
 use serde_json::Value as Json;
 
-/// How far a word may be.
+/// Edit distance of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fuzziness {
     Edits(u64),

@@ -3,8 +3,8 @@
 use super::super::error::ElasticError;
 use serde_json::Value as Json;
 
-/// How many of `clauses` are required by a specification such as `2`, `-1`, `75%`, `-25%` or
-/// `2<75% 9<-3`. It may be more than there are, and then nothing matches.
+/// Number of `clauses` that a specification such as `2`, `-1`, `75%`, `-25%` or `2<75% 9<-3`. It
+/// may be more than there are, and then nothing matches.
 ///
 /// # Errors
 /// When it is none of these.

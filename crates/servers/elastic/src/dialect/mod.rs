@@ -21,7 +21,7 @@ use plimsoll_index::query::{AtLeast, Expansion, Node, Similar};
 use plimsoll_scan::Metric;
 use serde_json::Value as Json;
 
-/// How deep queries may be nested.
+/// Deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
 /// The most clauses of one query.
 const MAX_CLAUSES: usize = 65_536;
@@ -257,7 +257,7 @@ fn all_of(mut must: Vec<Node>) -> Node {
     }
 }
 
-/// How words are to be found.
+/// The way words are to be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nearness {
     pub(crate) fuzziness: fuzziness::Fuzziness,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 pub(super) type Outcome<T> = Result<T, ElasticError>;
 
-/// How Elasticsearch calls the beginning of a value.
+/// The way Elasticsearch calls the beginning of a value.
 pub(crate) fn token(json: &Json) -> &'static str {
     match json {
         Json::Null => "VALUE_NULL",

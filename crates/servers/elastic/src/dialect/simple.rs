@@ -6,7 +6,7 @@ use super::{Context, Made, query};
 use plimsoll_index::query::Node;
 use serde_json::{Value as Json, json};
 
-/// How words without an operator combine.
+/// The way words without an operator combine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DefaultOperator {
     #[default]
@@ -121,7 +121,7 @@ fn clause(part: &str, default_field: Option<&str>) -> Result<Json, ElasticError>
     Ok(on(field, "best_fields", json!({ "query": text, "operator": "and" })))
 }
 
-/// Whether a word has signs that Elasticsearch takes for more than a part of it: wildcards, boosts, ranges, comparisons,
+/// Returns true if a word has signs that Elasticsearch takes for more than a part of it: wildcards, boosts, ranges, comparisons,
 /// regular expressions, escapes.
 fn special(text: &str) -> bool {
     text.contains(['*', '?', '^', '\\', '[', ']', '{', '}']) || text.starts_with(['<', '>', '/'])

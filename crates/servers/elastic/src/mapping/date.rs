@@ -19,7 +19,7 @@ impl Default for Formats {
     }
 }
 
-/// How [`Formats::default`] is written.
+/// The way [`Formats::default`] is written.
 pub(crate) const DEFAULT: &str = "strict_date_optional_time||epoch_millis";
 /// The format of a field that dynamic mapping makes of a date with slashes.
 const SLASHED: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";

@@ -22,7 +22,7 @@ use tantivy::Term;
 
 /// The most fields of one index, counting objects' fields and multi-fields.
 pub(crate) const MAX_FIELDS: usize = 1000;
-/// How deep objects may be nested.
+/// Deepest nesting of objects.
 pub(crate) const MAX_DEPTH: usize = 20;
 
 /// The type of a field.
@@ -104,7 +104,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Whether values go into the field's column: those that cannot be searched can still be sorted by.
+    /// Returns true if values go into the field's column: those that cannot be searched can still be sorted by.
     pub(crate) fn is_kept(&self) -> bool {
         let off = |value: &Json| *value == false || *value == "false";
         self.index || self.kind != Kind::Text && !self.options.get("doc_values").is_some_and(off)

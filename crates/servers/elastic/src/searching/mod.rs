@@ -10,5 +10,5 @@ pub(crate) use request::{SearchRequest, parse};
 pub(crate) use run::{count, search};
 pub(crate) use source_filter::SourceFilter;
 
-/// How far from and size together may reach.
+/// Largest sum of from and size.
 pub(crate) const MAX_WINDOW: usize = 10_000;

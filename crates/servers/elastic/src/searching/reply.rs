@@ -161,7 +161,7 @@ fn push_hit(
     Ok(())
 }
 
-/// Whether values have 32 bits, and are shown with as many digits as that takes.
+/// Returns true if values have 32 bits, and are shown with as many digits as that takes.
 fn is_single(by: &SortBy) -> bool {
     matches!(by, SortBy::Score | SortBy::Column { kind: FieldKind::Real { single: true }, .. })
 }

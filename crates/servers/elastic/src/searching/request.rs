@@ -11,7 +11,7 @@ use plimsoll_index::query::Node;
 use serde_json::{Map, Value as Json};
 use std::time::Duration;
 
-/// How long a search may take when the request does not say, and at most.
+/// Longest time that a search may take when the request does not say, and at most.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest body of a search: what it becomes in memory takes many times as much.
 const MAX_QUERY_BYTES: usize = 16 << 20;
@@ -38,7 +38,7 @@ const UNSUPPORTED: [&str; 19] = [
     "ext",
 ];
 
-/// How many matches are counted.
+/// Number of matches that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Totals {
     /// Not at all: the reply has no total.

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How much longer than its timeout a search is waited for, so that it can say so itself.
+/// Time beyond its timeout for which a search is waited for, so that it can say so itself.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The result of a search.
@@ -32,7 +32,7 @@ pub(crate) struct Ran {
 /// The result of one shard.
 type Part = Result<(Found, Arc<Log>), ShardFailure>;
 
-/// Why a shard found nothing.
+/// Reason why a shard found nothing.
 #[derive(Clone, Debug)]
 pub(super) enum ShardFailure {
     TimedOut,
@@ -74,7 +74,7 @@ pub(super) struct Merged {
 pub(super) struct Results {
     pub(super) total: u64,
     pub(super) hits: Vec<Merged>,
-    /// Where the positions of each target's hits are.
+    /// Positions of each target's hits.
     pub(super) logs: Vec<Option<Arc<Log>>>,
     pub(super) timed_out: bool,
     /// The number of the target, and why.

@@ -1,4 +1,4 @@
-//! Which parts of a source a reply shows.
+//! Parts of a source that a reply shows.
 
 use super::super::error::{At, ElasticError};
 use super::super::names;

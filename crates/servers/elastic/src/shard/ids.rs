@@ -1,4 +1,4 @@
-//! Where the present version of each document stands in the log.
+//! Positions of the present version of each document in the log.
 //!
 //! Ids are kept as hashes of 128 bits: two ids of one index with the same hash are as likely as a
 //! fault of the memory that holds them. An entry takes about 50 to 100 bytes.

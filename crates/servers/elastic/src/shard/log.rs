@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 const MAGIC: &[u8; 8] = b"plimslog";
-/// Where the first record begins.
+/// Position of the first record.
 pub(crate) const START: u64 = 16;
 const LENGTHS: usize = 8;
 const HEAD: usize = 1 + 8 * 3 + 2 * 2;
 /// Bytes of the file that are mapped in one step.
 const MAP_STEP: u64 = 64 << 20;
-/// How much is written at a time when a log is copied.
+/// Amount that is written at a time when a log is copied.
 const COPY_BYTES: usize = 1 << 20;
 
 /// The content of a record.
@@ -177,12 +177,12 @@ impl Log {
         })
     }
 
-    /// Where the next record goes.
+    /// Position of the next record.
     pub(crate) fn length(&self) -> u64 {
         self.length.load(Ordering::Acquire)
     }
 
-    /// How far has been written, in a count that never falls: that a log was made shorter does not show.
+    /// Written length, as a count that never falls: that a log was made shorter does not show.
     pub(crate) fn end(&self) -> u64 {
         self.moved + self.length()
     }
@@ -322,7 +322,7 @@ impl Log {
     }
 }
 
-/// Where a log is made that is to take the place of another.
+/// Path of a log that will replace another.
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("log.new")
 }

@@ -36,18 +36,18 @@ use writer::Writer;
 
 /// Batches of writes that may wait for a shard; more are refused.
 const QUEUE: usize = 1024;
-/// How long a request waits for a refresh, or for a write to be taken.
+/// Time that a request waits for a refresh, or for a write to be taken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Time without a search after which a shard is not refreshed any more, ns.
 const UNSEEN_NS: u64 = 30_000_000_000;
 
-/// How a shard keeps what it is given.
+/// The way a shard keeps what it is given.
 #[derive(Clone, Debug)]
 pub(crate) struct Keeping {
     pub(crate) durability: Durability,
     /// Shards of the index, which share the memory for segments in the making.
     pub(crate) shards: usize,
-    /// Where scans of the text wait, if the server does them.
+    /// Queue of scans of the text, if the server does them.
     pub(crate) scans: Option<Arc<ScanQueue>>,
 }
 
@@ -88,7 +88,7 @@ struct Searching {
     lids: Arc<Lids>,
     /// Blocks of columns of the text index.
     blocks: usize,
-    /// Where the positions are that the index gives.
+    /// Log of the positions that the index gives.
     log: Arc<Log>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Shard {
     truth: RwLock<Truth>,
     searching: RwLock<Searching>,
     queue: SyncSender<Message>,
-    /// How far documents can be found, as [`Log::end`] counts.
+    /// End of the searchable documents, as [`Log::end`] counts.
     searchable: watch::Receiver<u64>,
     pub(crate) counters: Counters,
     looks: Looks,
@@ -188,7 +188,7 @@ impl Shard {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }
 
-    /// Why the shard takes no writes any more.
+    /// Reason why the shard takes no writes any more.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -200,7 +200,7 @@ impl Shard {
         })
     }
 
-    /// Where a document stands.
+    /// Returns the position of a document.
     pub(crate) fn entry(&self, id: &str) -> Option<Entry> {
         self.truth().ids.get(id)
     }
@@ -254,7 +254,7 @@ impl Shard {
         *self.searching.write().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 
-    /// Whether there was a search lately.
+    /// Returns true if there was a search lately.
     fn is_looked_at(&self) -> bool {
         let last_ns = self.looks.last_ns.load(Ordering::Relaxed);
         last_ns > 0 && now_ns().saturating_sub(last_ns) < UNSEEN_NS

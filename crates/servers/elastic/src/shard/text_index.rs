@@ -43,7 +43,7 @@ pub(crate) struct TextIndex {
     reader: IndexReader,
     /// The segments whose merge was asked for last.
     merging: Vec<SegmentId>,
-    /// Where the text goes besides.
+    /// Further receiver of the text.
     rows: Option<Box<dyn RowText>>,
 }
 

@@ -32,7 +32,7 @@ const MAX_GROUP: usize = 64;
 const MAX_GROUP_BYTES: usize = 16 << 20;
 /// Bytes of the log after which the text index is committed.
 const COMMIT_BYTES: u64 = 512 << 20;
-/// When what was acknowledged early is brought to the disk.
+/// Time at which what was acknowledged early is brought to the disk.
 const ASYNC_NS: u64 = 100_000_000;
 const LAZY_NS: u64 = 10_000_000_000;
 /// A change for the text index.

@@ -119,7 +119,7 @@ impl Run<'_> {
     }
 }
 
-/// How many of these documents, a bit for each, are not removed.
+/// Documents among these, a bit for each, that are not removed.
 fn living(reader: &SegmentReader, found: &[u64]) -> u64 {
     let Some(alive) = reader.alive_bitset() else {
         return found.iter().map(|word| u64::from(word.count_ones())).sum();

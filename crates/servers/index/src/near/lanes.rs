@@ -21,7 +21,7 @@ type Places = [u16; LANES];
 /// A wanted word, as lanes take it.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    /// Where each character of ASCII is in the word.
+    /// Positions of each ASCII character in the word.
     places: [u16; 128],
     all: u16,
     letters: usize,
@@ -43,7 +43,7 @@ impl Near {
 }
 
 impl Lanes {
-    /// How many edits away each word is, or [`FAR`].
+    /// Number of edits away that each word is, or [`FAR`].
     pub(crate) fn edits(&self, words: &[Column]) -> Column {
         let mut found = [FAR; LANES];
         self.walk(words, &mut found);

@@ -43,7 +43,7 @@ pub(super) struct Column {
 pub(super) struct Chunk {
     /// One byte for each character.
     text: Vec<u8>,
-    /// Where each value ends in the text.
+    /// End of each value in the text.
     ends: Vec<u64>,
     /// The row of each value, in rising order.
     rows: Vec<u64>,

@@ -122,7 +122,7 @@ fn folded(text: &str) -> Vec<char> {
     text.chars().map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// Whether the text contains the pattern with at most `limit` errors, character by character.
+/// Returns true if the text contains the pattern with at most `limit` errors, character by character.
 fn matches(pattern: &[char], text: &[char], metric: Metric, limit: u32) -> bool {
     let limit = limit as usize;
     match metric {

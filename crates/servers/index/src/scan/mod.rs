@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 use tantivy::TantivyError;
 use tantivy::query::Query;
 
-/// How long a scan may wait and run where the search has no limit of its own, in nanoseconds.
+/// Longest time that a scan may wait and run where the search has no limit of its own, in nanoseconds.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// The text of an index partition, still empty: what reads it, and what is given new text.
@@ -38,7 +38,7 @@ pub fn open(queue: Arc<ScanQueue>) -> (ShardScan, Rows) {
     (ShardScan { columns, queue, limits: None }, rows)
 }
 
-/// When a scan is given up.
+/// Limits of a scan.
 #[derive(Clone)]
 struct Limits {
     /// On the scale of `now_ns`.
@@ -69,7 +69,7 @@ impl ShardScan {
     }
 }
 
-/// Why a scan was not done, where that is why a search failed.
+/// Reason why a scan was not done, where that is why a search failed.
 pub fn refused(error: &TantivyError) -> Option<Refused> {
     match error {
         TantivyError::IoError(error) => error.get_ref()?.downcast_ref().copied(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Time between two checks whether the query was abandoned, in nanoseconds.
 const LOOK_NS: u64 = 20_000_000;
 
-/// Why a scan was not done.
+/// Reason why a scan was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Too many scans wait.
@@ -100,7 +100,7 @@ impl ScanQueue {
         }
     }
 
-    /// How many wait or run.
+    /// The number that wait or run.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.lock().tickets.len()

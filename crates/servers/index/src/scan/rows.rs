@@ -1,5 +1,5 @@
-//! Where the text comes from: the thread that indexes documents hands it over, and again when the partition is
-//! opened, from the log of its documents.
+//! Text of documents: the thread that indexes documents hands it over, and again when the partition is opened,
+//! from the log of its documents.
 
 use super::super::row_text::RowText;
 use super::column::Columns;

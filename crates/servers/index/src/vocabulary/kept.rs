@@ -1,4 +1,4 @@
-//! Which vocabularies are in memory, and when one is made.
+//! Vocabularies that are in memory, and when one is made.
 
 use super::{Vocabulary, WORDS_A_LOOKUP};
 use std::collections::HashMap;

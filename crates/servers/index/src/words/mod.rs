@@ -39,7 +39,7 @@ impl<'a> Statistics<'a> {
         Self { searcher, most: AtomicU64::new(0) }
     }
 
-    /// Whether documents of a term that was asked for can be passed over by blocks.
+    /// Returns true if documents of a term that was asked for can be passed over by blocks.
     pub(crate) fn is_any_frequent(&self) -> bool {
         self.most.load(Ordering::Relaxed) >= FREQUENT
     }

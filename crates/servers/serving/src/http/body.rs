@@ -12,7 +12,7 @@ pub(crate) enum Body {
     Chunked(Chunk),
 }
 
-/// Where a chunked body stands. `spent` counts bytes of extensions or trailers against their limit.
+/// State of a chunked body. `spent` counts bytes of extensions or trailers against their limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chunk {
     Size { value: u64, digits: u8 },
@@ -38,7 +38,7 @@ impl Body {
         Self::Chunked(Chunk::Size { value: 0, digits: 0 })
     }
 
-    /// Whether the body has been read whole.
+    /// Returns true if the body has been read whole.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self, Self::Sized(0) | Self::Chunked(Chunk::Done))
     }

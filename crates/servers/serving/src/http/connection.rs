@@ -31,13 +31,13 @@ pub(super) struct Connection {
     pub(super) input: Vec<u8>,
     /// Bytes of replies that the socket did not take.
     pub(super) output: Vec<u8>,
-    /// How many bytes of `output` have left since.
+    /// Number of bytes of `output` that were sent since.
     pub(super) output_sent: usize,
     /// Bytes dropped while draining.
     pub(super) drained_bytes: usize,
-    /// Whether to close once the output has left.
+    /// True if to close once the output has left.
     pub(super) is_closing: bool,
-    /// Whether the peer has closed its side.
+    /// True if the peer has closed its side.
     pub(super) is_read_closed: bool,
 }
 
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// Whether the socket did not take all of an earlier reply.
+    /// Returns true if the socket did not take all of an earlier reply.
     pub(super) fn is_blocked(&self) -> bool {
         !self.output.is_empty()
     }

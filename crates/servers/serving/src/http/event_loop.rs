@@ -48,7 +48,7 @@ pub trait Service {
     /// A request was read whole at `now_ns`; its answer goes to the end of `out`.
     fn request(&mut self, asked: &Asked, ticket: Ticket, now_ns: u64, out: &mut Vec<u8>) -> Step;
 
-    /// When the next awaited answer is due; `u64::MAX` when none is.
+    /// Time at which the next awaited answer is due; `u64::MAX` when none is.
     #[inline]
     fn due_ns(&self) -> u64 {
         u64::MAX
@@ -66,7 +66,7 @@ pub trait Service {
     fn abandoned(&mut self) {}
 }
 
-/// How a loop waits.
+/// The way a loop waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Never sleep: ask the kernel again and again. Takes a whole core.
@@ -166,7 +166,7 @@ impl<S: Service> EventLoop<S> {
         Ok(self.service)
     }
 
-    /// How long to sleep; `None` is until something happens.
+    /// Time to sleep; `None` is until something happens.
     fn timeout(&self) -> Option<Timespec> {
         let due_ns = self.service.due_ns();
         let wait_ns = match due_ns {

@@ -48,7 +48,7 @@ impl Method {
     }
 }
 
-/// How the connection goes on after the reply, and which header field says so.
+/// The way the connection goes on after the reply, and which header field says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persistence {
     /// HTTP/1.1 without `Connection: close`: kept, and no field is needed.
@@ -59,7 +59,7 @@ pub enum Persistence {
     Closed,
 }
 
-/// How a request to `/_stats` wants its arrivals modelled for the closed form.
+/// The way a request to `/_stats` wants its arrivals modelled for the closed form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum StatsArrivals {
     /// Exponential gaps.
@@ -72,13 +72,13 @@ pub enum StatsArrivals {
 /// The query of `/_stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct StatsQuery {
-    /// Whether the counts start again after this reply.
+    /// True if the counts start again after this reply.
     pub reset: bool,
     /// The arrival rate for which the closed-form truth is wanted.
     pub rate_per_s: Option<f64>,
     /// The arrival process that the truth is computed for.
     pub arrivals: StatsArrivals,
-    /// Whether a key or a value was not understood.
+    /// True if a key or a value was not understood.
     pub malformed: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct Asked {
 /// A parsed head.
 #[derive(Debug, PartialEq)]
 pub struct Head {
-    /// How many bytes the head takes, with its empty line.
+    /// Number of bytes that the head takes, with its empty line.
     pub length: usize,
     pub asked: Asked,
     pub body: Body,
@@ -143,7 +143,7 @@ pub fn parse(data: &[u8]) -> Result<Option<Head>, Refusal> {
     Ok(Some(Head { length, asked, body: framing.body(), expects_continue }))
 }
 
-/// Whether the last `added` bytes of `data` may have completed the head, so that a head that
+/// Returns true if the last `added` bytes of `data` may have completed the head, so that a head that
 /// arrives byte by byte is not parsed from its start for each of them.
 pub fn may_be_whole(data: &[u8], added: usize) -> bool {
     let tail = &data[data.len().saturating_sub(added + 3)..];

@@ -1,4 +1,4 @@
-//! Where connections come from: the listener, or another thread that accepts for this one.
+//! Sources of connections: the listener, or another thread that accepts for this one.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where a thread finds connections that another has accepted for it.
+/// Inbox of connections that another thread has accepted for this one.
 #[derive(Debug)]
 pub struct Inbox {
     connections: Mutex<Vec<OwnedFd>>,
@@ -39,7 +39,7 @@ impl Inbox {
     }
 }
 
-/// Where a loop's connections come from.
+/// Source of a loop's connections.
 #[derive(Debug)]
 pub enum Intake {
     /// It accepts, keeps its share and hands the others theirs in turn.

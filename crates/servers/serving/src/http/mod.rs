@@ -39,7 +39,7 @@ pub struct ConnectionCounters {
     bad_requests: AtomicU64,
 }
 
-/// How many connections a target has seen.
+/// Number of connections that a target has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConnectionCounts {
     /// Connections accepted since the start.

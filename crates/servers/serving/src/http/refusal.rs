@@ -1,9 +1,9 @@
-//! Why a request is not answered as it was meant.
+//! Reason why a request is not answered as it was meant.
 
 /// The largest request head in bytes; a larger one is refused with 431.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Why a request is answered with an error and its connection closed.
+/// Reason why a request is answered with an error and its connection closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// 400: the head or a chunk is not HTTP/1, or its framing contradicts itself.

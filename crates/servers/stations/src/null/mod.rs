@@ -23,7 +23,7 @@ pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most threads.
 pub const THREADS_MAX: usize = 64;
 
-/// How the null target answers.
+/// The way the null target answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NullConfig {
     /// Size of the body of each reply, 0 to [`BODY_BYTES_MAX`] bytes.
@@ -139,7 +139,7 @@ struct Shared {
     canned: Canned,
     /// Each thread's tally: its own to count in, or as it last published it when it is alone.
     slots: Vec<Mutex<Published>>,
-    /// How often the statistics were reset.
+    /// Number of times that the statistics were reset.
     epoch: AtomicU64,
     /// The latest arrival on any thread, from which the next gap is counted.
     last_arrival_ns: AtomicU64,

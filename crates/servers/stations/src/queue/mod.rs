@@ -40,7 +40,7 @@ pub const DELAY_NS_MAX: u64 = 3_600 * SECOND_NS;
 /// The longest stall period, one day in nanoseconds.
 pub const STALL_PERIOD_NS_MAX: u64 = 24 * 3_600 * SECOND_NS;
 
-/// How the queue target answers.
+/// The way the queue target answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueConfig {
     /// The station.
@@ -79,7 +79,7 @@ pub enum QueueConfigError {
     /// A number is out of its range.
     #[error("{name} is {value}, but must be between {least} and {most}")]
     Range {
-        /// Which number.
+        /// Name of the number.
         name: &'static str,
         /// Its value.
         value: u64,

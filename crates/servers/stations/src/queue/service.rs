@@ -13,7 +13,7 @@ use thiserror::Error;
 /// The longest service time in nanoseconds, one hour; longer draws are cut to it.
 pub const SERVICE_NS_MAX: u64 = 3_600 * SECOND_NS;
 
-/// How long a server is busy with one request. All times are in nanoseconds.
+/// Time that a server is busy with one request. All times are in nanoseconds.
 ///
 /// As text (see [`FromStr`]): `fixed:5ms`, `exponential:MEAN`, `lognormal:MEDIAN,SIGMA`,
 /// `gamma:SHAPE,MEAN`, `bimodal:SHARE,A,B`; times as [`Span`] reads them.
@@ -70,7 +70,7 @@ pub enum ServiceTimeError {
     /// A number is out of its range.
     #[error("{name} of a service time is {value}, but must be between {least} and {most}")]
     Range {
-        /// Which number.
+        /// Name of the number.
         name: &'static str,
         /// Its value.
         value: f64,

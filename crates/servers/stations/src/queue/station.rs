@@ -26,7 +26,7 @@ pub const IN_FLIGHT_MAX: usize = 4_000_000;
 /// even one without service time, waits until the stall is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stall {
-    /// How long each stall takes, above 0 and below the period.
+    /// Time that each stall takes, above 0 and below the period.
     pub length_ns: u64,
     /// From the end of one stall to the end of the next, at most one day.
     pub period_ns: u64,
@@ -37,7 +37,7 @@ pub struct Stall {
 pub struct StationConfig {
     /// Servers, 1 to [`SERVERS_MAX`]; 0 means that no request waits for a server.
     pub servers: u32,
-    /// How long a server is busy with a request.
+    /// Time that a server is busy with a request.
     pub service: ServiceTime,
     /// Added to every reply after its service, in nanoseconds, at most one hour. It occupies no
     /// server and goes on during stalls, as a network's delay does.
@@ -85,7 +85,7 @@ pub enum Rejection {
 /// A request that an arrival has become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admitted {
-    /// When its service starts.
+    /// Time at which its service starts.
     pub start_ns: u64,
     /// When its reply is due, delay included.
     pub due_ns: u64,
@@ -98,15 +98,15 @@ pub struct Admitted {
 pub struct Completion {
     /// When the reply is due, which is what completions are ordered by.
     pub due_ns: u64,
-    /// Which accepted request this is, counted from 0 since the station was made.
+    /// Accepted request that this is, counted from 0 since the station was made.
     pub sequence: u64,
     /// The caller's name for the request.
     pub id: u64,
-    /// When it arrived.
+    /// Time at which it arrived.
     pub arrived_ns: u64,
     /// The service time that was drawn.
     pub service_ns: u64,
-    /// Whether the reply is an error.
+    /// True if the reply is an error.
     pub is_error: bool,
 }
 
@@ -126,14 +126,14 @@ pub struct Completion {
 #[derive(Clone, Debug)]
 pub struct Station {
     config: StationConfig,
-    /// How many times as fast as configured the servers work.
+    /// Speed of the servers, relative to the configured one.
     speed: f64,
     rng: Rng,
     /// When each server that ever worked is free again, the earliest first.
     free_ns: BinaryHeap<Reverse<u64>>,
     /// Requests whose reply is not yet due, the next first.
     pending: BinaryHeap<Reverse<Completion>>,
-    /// When those that wait will start, in order; those in the past are dropped at each arrival.
+    /// Time at which those that wait will start, in order; those in the past are dropped at each arrival.
     starts_ns: VecDeque<u64>,
     /// The first request since the start or the last reset, from which stalls are counted.
     origin_ns: Option<u64>,
@@ -208,13 +208,13 @@ impl Station {
         self.speed = speed;
     }
 
-    /// How many times as fast as configured the servers work.
+    /// Speed of the servers, relative to the configured one.
     #[must_use]
     pub fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// When the next reply is due.
+    /// Time at which the next reply is due.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Option<u64> {
@@ -262,7 +262,7 @@ impl Station {
         }
     }
 
-    /// When a request that arrives now can start: once a server is free and no stall is on.
+    /// Time at which a request that arrives now can start: once a server is free and no stall is on.
     fn start_ns(&self, now_ns: u64, origin_ns: u64) -> u64 {
         let servers = self.config.servers as usize;
         let free_ns = match self.free_ns.peek() {
@@ -281,7 +281,7 @@ impl Station {
         }
     }
 
-    /// When a service that starts outside a stall ends: stalls that it meets are added.
+    /// Time at which a service that starts outside a stall ends: stalls that it meets are added.
     fn end_ns(&self, start_ns: u64, service_ns: u64, origin_ns: u64) -> u64 {
         let Some(stall) = self.config.stall else { return start_ns.saturating_add(service_ns) };
         let working_ns = stall.period_ns - stall.length_ns;

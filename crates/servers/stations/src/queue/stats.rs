@@ -43,7 +43,7 @@ pub struct QueueSummary {
     pub service: SampleSummary,
     /// From a request read whole to its reply handed to the kernel, of all replies sent.
     pub response: SampleSummary,
-    /// How much later than due replies were handed to the kernel.
+    /// Delay with which replies were handed to the kernel.
     pub lateness: SampleSummary,
     /// Connections since the start.
     pub connections: ConnectionCounts,
@@ -52,7 +52,7 @@ pub struct QueueSummary {
     /// The closed form for the rate that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth: Option<Truth>,
-    /// Why there is none for it.
+    /// Reason why there is none for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_truth_because: Option<&'static str>,
 }

@@ -19,7 +19,7 @@ use super::special::{invert, ln_gamma};
 use super::station::Stall;
 use serde::Serialize;
 
-/// How requests arrive.
+/// The way requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {

@@ -1,9 +1,9 @@
-//! Which form of a streamed visit the client prefers.
+//! Form of a streamed visit that the client prefers.
 
 use hyper::header::{ACCEPT, HeaderMap};
 
-/// Whether the `Accept` headers prefer JSON lines to JSON; with equal weight lines win, and without
-/// any header JSON does.
+/// Returns true if the `Accept` headers prefer JSON lines to JSON; with equal weight lines win, and
+/// without any header JSON does.
 ///
 /// # Errors
 /// When a header cannot be read.

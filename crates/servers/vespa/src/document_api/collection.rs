@@ -35,14 +35,14 @@ pub(super) struct Plan {
     /// Nothing is in this part of the space, so that there is nothing to read.
     pub(super) nothing: bool,
     pub(super) concurrency: usize,
-    /// When the visit stops at the end of a bucket.
+    /// Time at which the visit stops at the end of a bucket.
     pub(super) deadline_ns: u64,
     /// The time from the beginning to then.
     pub(super) session: Duration,
     pub(super) visit: OwnedSemaphorePermit,
 }
 
-/// How a visit is answered.
+/// The way a visit is answered.
 pub(super) struct Form {
     pub(super) stream: bool,
     pub(super) lines: bool,

@@ -6,7 +6,7 @@ use plimsoll_documents::schema::Schemas;
 use plimsoll_serving::parameters::{Parameters, duration_us, is_true};
 use std::time::Duration;
 
-/// How long an operation may take when the request does not say.
+/// Longest time that an operation may take when the request does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Parameters of Vespa's API that must have a value when they are given.
@@ -90,7 +90,7 @@ impl<'a> Options<'a> {
         Ok(Some(Duration::from_micros(us)))
     }
 
-    /// Which fields are shown, and how tensors are.
+    /// Fields that are shown, and how tensors are.
     pub(super) fn shown(&self, schemas: &Schemas) -> Result<(FieldSet, Tensors), String> {
         let fields = match self.get("fieldSet") {
             Some(text) => FieldSet::parse(text, schemas)?,

@@ -22,7 +22,7 @@ use std::sync::mpsc::TrySendError;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// How long one request goes on when it does not say.
+/// Time that one request goes on when it does not say.
 const TIME_CHUNK: Duration = Duration::from_secs(60);
 /// The pause before a write is handed again to a queue that was full.
 const AGAIN: Duration = Duration::from_millis(10);

@@ -66,7 +66,7 @@ impl Collect for Entries {
     }
 }
 
-/// How a visit ended.
+/// The way a visit ended.
 enum End {
     Finished,
     /// More is left: time is up, or there is enough.

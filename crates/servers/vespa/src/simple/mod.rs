@@ -19,16 +19,16 @@ use plimsoll_index::text::fold;
 use terms::Reader;
 use tokens::Kind;
 
-/// How deep parentheses may nest.
+/// Deepest nesting of parentheses.
 const MAX_GROUPS: usize = 64;
 
 /// A text to be read.
 pub(crate) struct Text<'a> {
     pub(crate) text: &'a str,
-    /// Where words without a field are looked for.
+    /// Field of words without a field.
     pub(crate) field: &'a str,
     pub(crate) kind: QueryType,
-    /// How far words may be from each other, where they must be near.
+    /// Largest distance between words that must be near each other.
     pub(crate) distance: Option<u32>,
     pub(crate) schemas: &'a Schemas,
 }
@@ -61,7 +61,7 @@ pub(crate) fn uncut(text: &str, field: &str, schemas: &Schemas) -> Node {
 struct Parser<'a> {
     reader: Reader<'a>,
     combining: Combining,
-    /// How many parentheses are open.
+    /// Number of parentheses that are open.
     groups: usize,
 }
 

@@ -1,9 +1,9 @@
 //! The documents of record: a redb file in the order of buckets, written by one thread that
 //! commits many writes at once.
 //!
-//! When a write is acknowledged, and what then survives, is the choice of [`Durability`]. Each
-//! commit also notes the documents it changed in a table of changes, from which the index catches
-//! up after a crash; the notes go away once a commit of the index has covered them.
+//! [`Durability`] chooses the time of acknowledgement of a write, and so what survives a crash.
+//! Each commit also notes the documents it changed in a table of changes, from which the index
+//! catches up after a crash; the notes go away once a commit of the index has covered them.
 
 mod fetched;
 pub(crate) mod key;
@@ -56,7 +56,7 @@ const LAST_TIMESTAMP: &str = "last_timestamp";
 /// All changes up to this sequence number are gone from [`CHANGES`].
 const PRUNED: &str = "pruned";
 
-/// How much of the file redb keeps in memory.
+/// Amount that of the file redb keeps in memory.
 const CACHE_BYTES: usize = 256 << 20;
 /// Work that is older than this when it is taken up means that the store is overloaded.
 const MAX_AGE_NS: u64 = 3_000_000_000;

@@ -4,9 +4,9 @@ use super::{Header, StoreError};
 use plimsoll_core::clock::wall_us;
 use redb::{ReadableTable, Table};
 
-/// How long removals are remembered, in microseconds: 14 days.
+/// Time that removals are remembered, in microseconds: 14 days.
 const TOMBSTONE_US: u64 = 14 * 24 * 3600 * 1_000_000;
-/// How many removals are remembered.
+/// Number of removals that are remembered.
 const MAX_TOMBSTONES: u64 = 1_000_000;
 /// The most that one commit forgets, so that none takes long.
 const MAX_PRUNED: u64 = 4096;

@@ -16,7 +16,7 @@ pub(crate) struct Header {
     pub(crate) removed: bool,
     /// The number of the document, by which the index refers to it.
     pub(crate) lid: u64,
-    /// When it was written, in microseconds since 1970. No two writes have the same.
+    /// Time at which it was written, in microseconds since 1970. No two writes have the same.
     pub(crate) timestamp_us: u64,
 }
 

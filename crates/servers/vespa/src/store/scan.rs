@@ -3,7 +3,7 @@
 use super::{DecodeError, Header, Store, StoreError, key};
 use std::ops::{Bound, RangeInclusive};
 
-/// Where a scan starts.
+/// Start of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// With this place, or the next one after it.

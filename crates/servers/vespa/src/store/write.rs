@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 /// The most writes in one commit.
 const MAX_BATCH: usize = 4096;
-/// How long acknowledged writes may wait for the disk, by durability.
+/// Longest time that acknowledged writes may wait for the disk, by durability.
 const ASYNC_NS: u64 = 100_000_000;
 const NONE_NS: u64 = 10_000_000_000;
 
@@ -71,7 +71,7 @@ pub(crate) enum Written {
     Missing,
 }
 
-/// Why a write was not accepted.
+/// Reason why a write was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WriteError {
     #[error(transparent)]
@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// How long acknowledged writes may still wait for the disk; nothing when none does.
+    /// Longest time that acknowledged writes may still wait for the disk; nothing when none does.
     fn sync_due(&self, unsynced_ns: Option<u64>) -> Option<Duration> {
         let limit_ns = match self.durability {
             Durability::Sync => return None,
@@ -396,7 +396,7 @@ impl<'t> Pending<'t> {
     }
 }
 
-/// Whether a write may take place.
+/// Returns true if a write may take place.
 fn check(
     test: &Test,
     alive: Option<Header>,

@@ -17,7 +17,7 @@ const MAX_WIDTH: usize = 4096;
 pub(crate) struct Piece<O> {
     pub(crate) output: O,
     pub(crate) documents: u64,
-    /// Whether the token now stands behind everything in this piece.
+    /// True if the token now stands behind everything in this piece.
     pub(crate) whole: bool,
 }
 
@@ -67,12 +67,12 @@ impl<C: Collect> Reader<C> {
         }
     }
 
-    /// How far the visit has come.
+    /// Progress of the visit.
     pub(crate) fn token(&self) -> &ProgressToken {
         &self.done
     }
 
-    /// Whether as many documents as wanted were given out.
+    /// Returns true if as many documents as wanted were given out.
     pub(crate) fn has_enough(&self) -> bool {
         self.left == 0
     }

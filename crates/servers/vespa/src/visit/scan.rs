@@ -31,7 +31,7 @@ pub(crate) enum VisitError {
     Stopping,
 }
 
-/// Which documents a visit is about.
+/// Documents that a visit is about.
 #[derive(Default)]
 pub(crate) struct Wanted {
     /// The common prefix of their ids.
@@ -39,12 +39,12 @@ pub(crate) struct Wanted {
     /// The only location that they can have, in the order of visits.
     pub(crate) place: Option<u64>,
     pub(crate) filter: Option<Filter>,
-    /// When they were written, in microseconds: from, and up to but not with.
+    /// Time at which they were written, in microseconds: from, and up to but not with.
     pub(crate) from_us: u64,
     pub(crate) to_us: Option<u64>,
-    /// Whether removed documents count.
+    /// True if removed documents count.
     pub(crate) removes: bool,
-    /// Whether who collects wants values, and not only what is stored of them.
+    /// True if who collects wants values, and not only what is stored of them.
     pub(crate) values: bool,
 }
 
@@ -92,7 +92,7 @@ pub(crate) trait Collect: Send + 'static {
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) buckets: Vec<RangeInclusive<u64>>,
-    /// Where to go on in the first bucket.
+    /// Key after which the first bucket continues.
     pub(super) after: Option<Vec<u8>>,
     /// Number of documents after which the piece ends with its bucket.
     pub(super) limit: u64,

@@ -2,7 +2,7 @@
 
 use plimsoll_index::query::Number;
 
-/// Where something stands in the text: both count from 1, columns in characters.
+/// Position in the text: both count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) line: u32,
@@ -22,7 +22,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// How a message names the token.
+    /// The way a message names the token.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Word(word) => format!("'{word}'"),

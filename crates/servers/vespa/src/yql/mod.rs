@@ -15,7 +15,7 @@ use plimsoll_index::query::{Node, Number, OrderBy, Selection, Statement};
 
 /// The longest query text, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// How deep parentheses and negations may nest.
+/// Deepest nesting of parentheses and negations.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// The names outside the text that it can refer to.
@@ -48,7 +48,7 @@ pub(crate) struct FreeText<'a> {
     pub(crate) only_words: bool,
 }
 
-/// Why the text was not understood.
+/// Reason why the text was not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("query:L{line}:{column} {message}")]
 pub(crate) struct YqlError {

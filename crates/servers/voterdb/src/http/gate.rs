@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long a call may take. Statements end before.
+/// Longest time that a call may take. Statements end before.
 const CALL: Duration = Duration::from_secs(120);
 /// Bytes read at a time.
 const READ_BYTES: usize = 64 * 1024;
@@ -19,7 +19,7 @@ pub(super) struct Gate {
     input: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug)]
 pub(super) enum GateError {
     /// The user or the password is wrong.
@@ -46,7 +46,7 @@ impl Gate {
         }
     }
 
-    /// Whether it was logged in to like this.
+    /// Returns true if it was logged in to like this.
     pub(super) fn is_of(&self, login: &[u8]) -> bool {
         self.login == login
     }

@@ -32,7 +32,7 @@ type Reply = Response<Full<Bytes>>;
 const CONNECTIONS_MAX: u32 = 1_024;
 /// Bytes of the body of a request.
 const BODY_BYTES_MAX: usize = 2 << 20;
-/// How long a request may take to arrive, and a connection may be idle.
+/// Longest time that a request may take to arrive, and a connection may be idle.
 const IDLE: Duration = Duration::from_secs(60);
 /// Time for requests in flight when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! How the writing of snapshots goes, for those who ask and for whoever runs the server.
+//! The way the writing of snapshots goes, for those who ask and for whoever runs the server.
 
 use std::fmt;
 use std::io;

@@ -29,9 +29,9 @@ use std::time::Duration;
 
 /// Bytes that may wait to be written; whoever appends more waits.
 const QUEUE_BYTES_MAX: usize = 64 << 20;
-/// How long a wait for room lasts before it is looked at again.
+/// Time that a wait for room lasts before it is looked at again.
 const ROOM_WAIT: Duration = Duration::from_millis(100);
-/// How long records come together before an asynchronous log is written.
+/// Time that records come together before an asynchronous log is written.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// The queue before the file.
@@ -40,7 +40,7 @@ pub(crate) struct Log {
     queue: Mutex<Queue>,
     filled: Condvar,
     emptied: Condvar,
-    /// Whether answers wait for the disk.
+    /// True if answers wait for the disk.
     is_sync: bool,
     /// The number of the file that records now go to.
     number: AtomicU64,
@@ -54,7 +54,7 @@ struct Queue {
     cut: Option<usize>,
     /// Calls whose answers wait.
     calls: usize,
-    /// How many of them are waited for before the next write.
+    /// Number of them to wait for before the next write.
     wanted: usize,
     is_asleep: bool,
     is_closed: bool,

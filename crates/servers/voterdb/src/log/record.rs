@@ -28,7 +28,7 @@ const END: u8 = 7;
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     bytes: Vec<u8>,
-    /// Where the record of votes begins that is not whole yet.
+    /// Beginning of the incomplete record of votes.
     votes_at: Option<usize>,
 }
 

@@ -79,7 +79,7 @@ fn damaged(path: &Path, at: u64) -> String {
     )
 }
 
-/// How far a file could be read.
+/// Readable part of a file.
 struct FileRead {
     /// Up to the zeros that a log was filled with ahead, if they follow.
     used_bytes: u64,
@@ -129,7 +129,7 @@ fn read(path: &Path, magic: &[u8; 8], database: &mut Database<'_>) -> Result<Fil
     Ok(done)
 }
 
-/// Where the zeros at the end of a file begin, not before a place.
+/// Beginning of the zeros at the end of a file, not before a given position.
 fn used_bytes(input: &mut BufReader<File>, from: u64) -> io::Result<u64> {
     let (mut at, mut used) = (input.seek(SeekFrom::Start(from))?, from);
     loop {

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long written records of an asynchronous log may wait for the disk.
+/// Longest time that written records of an asynchronous log may wait for the disk.
 const SYNC_NS: u64 = 100_000_000;
 /// Zeros written ahead at a time.
 const FILL_BYTES: usize = 1 << 20;
@@ -20,7 +20,7 @@ const FILL_BYTES: usize = 1 << 20;
 const GATHER_NS: u64 = 1_000_000;
 /// Number of writes after which no wait is tried, once the callers did not come.
 const IMPATIENT_WRITES: u32 = 32;
-/// How long the thread sleeps when there is nothing to do.
+/// Time that the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_secs(60);
 /// A buffer that was longer is given back.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -44,9 +44,9 @@ pub(crate) struct Writer {
 /// on the disk is about twice as fast as to make the file longer each time.
 struct LogFile {
     file: File,
-    /// Where the next record goes.
+    /// Position of the next record.
     end: u64,
-    /// How long the file is.
+    /// Length of the file.
     length: u64,
     is_filled: bool,
 }

@@ -28,19 +28,19 @@ pub(super) struct Connection {
     pub(super) input: Vec<u8>,
     /// Answers that have not left.
     pub(super) output: Vec<u8>,
-    /// How many bytes of `output` have.
+    /// Number of bytes of `output` that were sent.
     pub(super) sent: usize,
-    /// Whether it stands in the list of those with something to send.
+    /// True if it stands in the list of those with something to send.
     pub(super) is_dirty: bool,
-    /// Whether its socket takes no more for the moment.
+    /// True if its socket takes no more for the moment.
     pub(super) is_blocked: bool,
-    /// When its socket last took something, or was first found to take nothing.
+    /// Time at which its socket last took something, or was first found to take nothing.
     pub(super) moved_ns: u64,
-    /// Whether it stands in the list of those that are looked after because their sockets take nothing.
+    /// True if it stands in the list of those that are looked after because their sockets take nothing.
     pub(super) is_looked_after: bool,
-    /// Whether it has whole messages that wait for room.
+    /// True if it has whole messages that wait for room.
     pub(super) is_held: bool,
-    /// Whether its socket is left alone because too many answers wait for the peer.
+    /// True if its socket is left alone because too many answers wait for the peer.
     pub(super) is_unread: bool,
 }
 

@@ -29,9 +29,9 @@ const READ_BYTES: usize = 256 * 1024;
 const ACCEPT_BATCH: usize = 256;
 /// Events taken from the kernel at once.
 const EVENT_BATCH: usize = 512;
-/// How long a peer may take to log in, or to go away once refused.
+/// Longest time that a peer may take to log in, or to go away once refused.
 const LOGIN_NS: u64 = 30_000_000_000;
-/// How long answers may take when the server stops.
+/// Longest time that answers may take when the server stops.
 const DRAIN_NS: u64 = 2_000_000_000;
 /// A buffer that was longer is given back when it is empty.
 const KEPT_BYTES_MAX: usize = 256 * 1024;
@@ -64,9 +64,9 @@ pub(crate) struct Network {
     pub(super) dirty: Vec<Ticket>,
     /// Connections with whole messages that wait until there is room for more calls.
     pub(super) held: Vec<Ticket>,
-    /// How long a peer may take nothing of its answers.
+    /// Longest time that a peer may take nothing of its answers.
     unread_ns: u64,
-    /// When those that came must have logged in.
+    /// Time at which those that came must have logged in.
     logins: VecDeque<(u64, Ticket)>,
     /// Connections whose sockets took nothing, and when they must have taken something.
     stalled: VecDeque<(u64, Ticket)>,
@@ -168,7 +168,7 @@ impl Network {
         }
     }
 
-    /// How long to sleep.
+    /// Time to sleep.
     fn timeout(&self, until_ns: Option<u64>) -> Timespec {
         let waiting = [&self.logins, &self.stalled];
         let next = waiting.into_iter().filter_map(|all| all.front()).map(|(at_ns, _)| *at_ns);
@@ -328,7 +328,7 @@ impl Network {
         }
     }
 
-    /// Whether messages that waited can be taken at once.
+    /// Returns true if messages that waited can be taken at once.
     fn can_resume(&mut self) -> bool {
         let table = &mut self.table;
         let has_room = |ticket: &Ticket| {

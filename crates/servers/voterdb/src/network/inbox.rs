@@ -1,4 +1,4 @@
-//! Where a network thread finds answers, and how it is woken for them.
+//! Inbox in which a network thread finds answers, and its wake-up.
 
 use crate::message::Batch;
 use rustix::event::{EventfdFlags, eventfd};

@@ -47,7 +47,7 @@ pub(super) struct CallsUnderWay {
     spare: Vec<Batch>,
     count: usize,
     bytes: usize,
-    /// How many of them are over all partitions.
+    /// Number of them over all partitions.
     asks: usize,
     count_max: usize,
     bytes_max: usize,
@@ -72,7 +72,7 @@ impl CallsUnderWay {
         self.count == 0
     }
 
-    /// Whether sockets are left alone until some calls have been answered.
+    /// Returns true if sockets are left alone until some calls have been answered.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -183,7 +183,7 @@ impl Network {
         }
     }
 
-    /// Whether a client that has not logged in has sent this many bytes without a complete message.
+    /// Returns true if a client that has not logged in has sent this many bytes without a complete message.
     fn is_too_long_a_login(&mut self, ticket: Ticket, bytes: usize) -> bool {
         bytes > LOGIN_BYTES_MAX
             && self.table.get_mut(ticket).is_some_and(|open| open.phase == Phase::Login)

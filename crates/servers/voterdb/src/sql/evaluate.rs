@@ -64,7 +64,7 @@ impl<'s> Scope<'s> {
         })
     }
 
-    /// Whether a condition holds; nothing when that is unknown, because a value is NULL.
+    /// Returns true if a condition holds; nothing when that is unknown, because a value is NULL.
     pub(super) fn truth(&self, expr: &'s Expr, rows: &[Row]) -> Result<Option<bool>, SqlError> {
         Ok(match expr {
             Expr::Not(of) => self.truth(of, rows)?.map(|is_true| !is_true),
@@ -172,7 +172,7 @@ fn arithmetic<'s>(sum: Sum, a: Datum<'s>, b: Datum<'s>) -> Result<Datum<'s>, Sql
     Ok(Datum::Float(done))
 }
 
-/// Whether a text fits a pattern in which `%` is any text and `_` any character.
+/// Returns true if a text fits a pattern in which `%` is any text and `_` any character.
 fn is_like(text: &str, pattern: &str) -> Result<bool, SqlError> {
     let mut steps = 0;
     let (text, pattern): (Vec<char>, Vec<char>) =

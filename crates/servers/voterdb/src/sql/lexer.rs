@@ -16,7 +16,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// How it is shown when it stands at the wrong place.
+    /// The way it is shown when it stands at the wrong place.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Word(word) | Self::Quoted(word) => word.clone(),

@@ -22,7 +22,7 @@ pub(crate) use write::{greeting, replicate};
 
 use super::result::{Datum, ResultTable};
 
-/// Why a statement has no result.
+/// Reason why a statement has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SqlError {
     /// It cannot be understood; nothing was done.

@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Statement>, String> {
     Ok(statements)
 }
 
-/// Where the reading is.
+/// State of the reading.
 struct Parser {
     tokens: Vec<Token>,
     at: usize,
@@ -48,7 +48,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// Whether something follows the semicolons.
+    /// Returns true if something follows the semicolons.
     fn skip_semicolons(&mut self) -> bool {
         while self.take_sign(";") {}
         self.at < self.tokens.len()

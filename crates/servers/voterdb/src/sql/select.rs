@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// Rows between two readings of the clock.
 const ROWS_A_LOOK: u64 = 4_096;
 
-/// Whether the select can be run at all.
+/// Checks that the select can be run.
 pub(super) fn check(select: &Select, params: &[Datum<'static>]) -> Result<(), SqlError> {
     Meaning::of(select, params).map(|_| ()).map_err(SqlError::Compile)
 }
@@ -149,7 +149,7 @@ impl<'q> Walk<'q> {
         Ok(found)
     }
 
-    /// How many rows there are, where that needs no walk.
+    /// Number of rows, where that needs no walk.
     fn rows_if_unfiltered(&self) -> Option<usize> {
         match &self.steps[..] {
             [step] if step.filters.is_empty() => Some(self.scope.sources[step.source].len()),
@@ -200,7 +200,7 @@ impl<'q> Walk<'q> {
     }
 }
 
-/// Whether an expression speaks of these tables only.
+/// Returns true if an expression speaks of these tables only.
 fn within(expr: &Expr, sources: &[usize]) -> bool {
     !expr.any(&|part| matches!(part, Expr::Column(source, _) if !sources.contains(source)))
 }

@@ -1,4 +1,4 @@
-//! Where the rows of a select go: into groups, or straight into the result.
+//! Destinations of a select's rows: into groups, or straight into the result.
 
 use super::SqlError;
 use super::evaluate::{Scope, overflow};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// All partitions, lent for one transaction.
 pub(crate) struct Database<'d> {
     pub(crate) partitions: &'d mut [Partition],
-    /// Which of them a row belongs to.
+    /// Routing that gives the partition of a row.
     pub(crate) routing: &'d Routing,
 }
 

@@ -11,7 +11,7 @@ pub(crate) enum Statement {
 }
 
 impl Statement {
-    /// How many parameters it takes.
+    /// Number of parameters that it takes.
     pub(crate) fn params(&self) -> usize {
         match self {
             Self::Select(select) => select.params,
@@ -21,7 +21,7 @@ impl Statement {
         }
     }
 
-    /// Whether it leaves everything as it is.
+    /// Returns true if it leaves everything as it is.
     pub(crate) fn is_read_only(&self) -> bool {
         matches!(self, Self::Select(_))
     }
@@ -157,7 +157,7 @@ pub(super) enum Expr {
 }
 
 impl Expr {
-    /// Whether it is true or false, not a value.
+    /// Returns true if it is true or false, not a value.
     pub(super) fn is_condition(&self) -> bool {
         matches!(
             self,
@@ -212,7 +212,7 @@ impl Expr {
         }
     }
 
-    /// Whether it, or any part of it, is such.
+    /// Returns true if it, or any part of it, is such.
     pub(super) fn any(&self, is_such: &impl Fn(&Expr) -> bool) -> bool {
         is_such(self) || self.parts().into_iter().any(|part| part.any(is_such))
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Rows between two readings of the clock.
 const ROWS_A_LOOK: usize = 4_096;
 
-/// Whether the statement can be run at all.
+/// Checks that the statement can be run.
 pub(super) fn check(statement: &Statement, params: &[Datum<'static>]) -> Result<(), SqlError> {
     Change::of(statement, params).map(|_| ()).map_err(SqlError::Compile)
 }

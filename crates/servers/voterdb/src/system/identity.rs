@@ -14,7 +14,7 @@ const BUILD: &str = concat!("10.1.1_plimsoll-", env!("CARGO_PKG_VERSION"));
 /// Name, place and beginning of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// When it started, ms since 1970. With the address it names the cluster.
+    /// Time at which it started, ms since 1970. With the address it names the cluster.
     pub(crate) start_ms: u64,
     pub(crate) address: SocketAddr,
     pub(crate) hostname: String,

@@ -1,4 +1,4 @@
-//! Where partitions are, and which keys belong to them.
+//! Hosts of partitions, and the keys that belong to them.
 
 use crate::message::write_table;
 use crate::result::{Datum, ResultTable, Type};

@@ -95,7 +95,7 @@ pub(crate) type Greetings = BTreeMap<String, Greeting>;
 /// The data that restores a partition.
 #[derive(Debug)]
 struct Before {
-    /// How many votes there were. Others may stand behind them.
+    /// Number of votes. Others may stand behind them.
     rows: usize,
     /// The votes, once other rows have taken their place.
     votes: Option<Votes>,

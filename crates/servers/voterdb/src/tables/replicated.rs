@@ -27,7 +27,7 @@ impl Default for Replicated {
     }
 }
 
-/// Why contestants were not made.
+/// Reason why contestants were not made.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InitializeError {
     #[error("{asked} contestants were asked for, but only {names} names given")]
@@ -65,7 +65,7 @@ impl Replicated {
         Ok(i64::from(most))
     }
 
-    /// Whether the contestant may be voted for.
+    /// Returns true if the contestant may be voted for.
     #[inline]
     pub(crate) fn is_contestant(&self, number: i32) -> bool {
         self.contestants.contains_key(&number)

@@ -9,7 +9,7 @@
 use super::table::Table;
 use super::{TABLE_BYTES, huffman, integer};
 
-/// How many names are watched for values that repeat.
+/// Number of names that are watched for values that repeat.
 const WATCHED: usize = 32;
 
 /// The writing end of one direction of a connection.
@@ -52,7 +52,7 @@ impl Encoder {
         self.table.size()
     }
 
-    /// How often the meaning of indices has changed: bytes written before and after are interchangeable only
+    /// Number of times that the meaning of indices has changed: bytes written before and after are interchangeable only
     /// while it stays the same.
     pub(in crate::http2) const fn changes(&self) -> u64 {
         self.changes

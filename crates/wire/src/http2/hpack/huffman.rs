@@ -22,7 +22,7 @@ const LENGTHS: [u8; 257] = [
 
 /// The longest code, bits.
 const LONGEST: usize = 30;
-/// How many bits are looked up at once.
+/// Number of bits that are looked up at once.
 const FAST_BITS: u32 = 10;
 /// The symbol that no string may hold.
 const END: u16 = 256;
@@ -104,7 +104,7 @@ const fn ends() -> ([u64; LONGEST + 1], [i64; LONGEST + 1]) {
     (beyond, shift)
 }
 
-/// How long `text` is in this code, bytes.
+/// Length of `text` in this code, bytes.
 pub(super) fn encoded_len(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8)

@@ -76,7 +76,7 @@ pub(super) const STATIC: [(&str, &str); 61] = [
 #[derive(Debug)]
 pub(super) struct Table {
     bytes: Vec<u8>,
-    /// How many bytes were given up in front of `bytes` in all.
+    /// Number of bytes that were given up in front of `bytes` in all.
     gone: u64,
     entries: VecDeque<Entry>,
     size: usize,
@@ -85,7 +85,7 @@ pub(super) struct Table {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Where it begins, counted with the bytes that were given up.
+    /// Beginning, counted with the bytes that were given up.
     start: u64,
     /// The owner's note.
     note: u64,

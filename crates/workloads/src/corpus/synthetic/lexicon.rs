@@ -16,7 +16,7 @@ const BASE_MIN_DISTANCE: usize = 8;
 const TYPO_EDITS_MAX: usize = 2;
 /// Planted words keep this far from each other.
 const PLANTED_MIN_DISTANCE: usize = 8;
-/// Letters of a planted word: so many that short words are out of reach of themselves.
+/// Letters of a planted word: enough that short words are out of reach of themselves.
 const PLANTED_LETTERS: usize = 14;
 /// Different spellings of a planted word at each distance above 0.
 const VARIANTS: usize = 6;

@@ -41,7 +41,7 @@ const LENGTH_MAX: f64 = 4000.0;
 /// Share of tokens that are numbers, in 1/65536.
 const NUMBER_ODDS: u64 = 655;
 
-/// How large a corpus is to be.
+/// Size of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
@@ -51,12 +51,12 @@ pub enum Size {
     Bytes(u64),
 }
 
-/// What a synthetic corpus is made from. The same options make the same bytes, on every machine.
+/// Options of a synthetic corpus. The same options make the same bytes, on every machine.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct SyntheticOptions {
     /// Everything random follows from it.
     pub seed: u64,
-    /// How large.
+    /// Size.
     pub size: Size,
     /// Words of the fixed vocabulary, 1000 to 1 000 000.
     pub vocabulary: u32,
@@ -68,9 +68,9 @@ pub struct SyntheticOptions {
     pub length_mu: f64,
     /// Standard deviation of that logarithm, 0 to 2.
     pub length_sigma: f64,
-    /// How many words are planted, 0 to 32.
+    /// Number of words that are planted, 0 to 32.
     pub planted_words: u32,
-    /// How many phrases are planted, 0 to 32.
+    /// Number of phrases that are planted, 0 to 32.
     pub planted_phrases: u32,
 }
 
@@ -114,7 +114,7 @@ impl SyntheticOptions {
     }
 }
 
-/// What is planted in a document: indices into the lists of its corpus's [`Manifest`].
+/// Words planted in a document: indices into the lists of its corpus's [`Manifest`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planted {
     /// Planted words and the edit distance of the spelling that is there.
@@ -163,7 +163,7 @@ impl Synthetic {
         Ok(made)
     }
 
-    /// How many documents make so many bytes: found from a sample of the documents themselves.
+    /// Number of documents that make this many bytes: found from a sample of the documents themselves.
     fn documents_for(&mut self, bytes: u64) -> u64 {
         const SAMPLE: u64 = 2000;
         let mut documents = (bytes / 450).clamp(SAMPLE, DOCUMENTS_MAX);
@@ -182,7 +182,7 @@ impl Synthetic {
         documents
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     #[must_use]
     pub fn documents(&self) -> u64 {
         self.plan.documents
@@ -194,7 +194,7 @@ impl Synthetic {
         &self.options
     }
 
-    /// What the corpus holds, known without making it: all but sizes and digest.
+    /// Manifest of the corpus, known without generating it: all but sizes and digest.
     #[must_use]
     pub fn truth(&self) -> Manifest {
         self.plan.truth(&self.options, &self.lexicon)
@@ -264,7 +264,7 @@ impl Synthetic {
         }
     }
 
-    /// What is planted in a document, and before which of its tokens.
+    /// Returns the words planted in a document, and the tokens before which they are.
     fn plant(&self, number: u64, length: u64, rng: &mut Rng, found: &mut Vec<(u64, Bucket)>) {
         self.plan.buckets(number, |bucket| found.push((0, bucket)));
         found.iter_mut().for_each(|(place, _)| *place = rng.below(length + 1));

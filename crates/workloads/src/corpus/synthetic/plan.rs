@@ -1,4 +1,4 @@
-//! Which document holds what is planted, and the truth that follows.
+//! Document that holds what is planted, and the truth that follows.
 //!
 //! For each planted thing a permutation of the documents is cut in ranges of known sizes: a
 //! document's place under the permutation tells what it holds. So every count is exact by
@@ -211,12 +211,12 @@ fn cut(place: u64, counts: &[u64]) -> Option<usize> {
     })
 }
 
-/// What a synthetic corpus holds. Counts are of documents, and exact.
+/// Contents of a synthetic corpus. Counts are of documents, and exact.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Manifest {
     /// Name and version of this form.
     pub schema: &'static str,
-    /// What the corpus was made from.
+    /// Options of the corpus.
     pub options: SyntheticOptions,
     /// Documents in all.
     pub documents: u64,
@@ -255,11 +255,11 @@ impl WordTruth {
 /// A planted phrase of two words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PhraseTruth {
-    /// The two words, parted by a blank.
+    /// The two words, separated by a blank.
     pub phrase: String,
     /// Documents in which they stand side by side in this order.
     pub documents: u64,
-    /// Documents that hold both, side by side or not; so many match when the phrase is searched as
+    /// Documents that hold both, side by side or not; this many match when the phrase is searched as
     /// two words.
     pub documents_with_both_words: u64,
 }

@@ -40,7 +40,9 @@ impl Synthetic {
                     break;
                 }
                 let Ok(chunk) = turn.recv() else {
-                    return Err(io::Error::other("a thread that makes documents has died"));
+                    return Err(io::Error::other(
+                        "a thread that generates documents ended with a defect in plimsoll; please report it",
+                    ));
                 };
                 digest.update(&chunk);
                 out.write_all(&chunk)?;

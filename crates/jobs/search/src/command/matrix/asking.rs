@@ -1,4 +1,4 @@
-//! What is asked once: what an engine makes of a distance, and its answers to all queries.
+//! Probes that are sent once: what an engine makes of a distance, and its answers to all queries.
 
 use super::{Loaded, Matrix, seconds_since};
 use crate::command::engine::Engine;
@@ -18,7 +18,7 @@ impl Matrix<'_> {
         self.list.iter().flat_map(|query| query.clause.distances(of_cell)).collect()
     }
 
-    /// What an engine makes of the matrix's distances; as far as that was learnt, what a sitting before has learnt.
+    /// Probes the matrix's distances on an engine, or returns the probes of an earlier session.
     pub(super) fn probe(&mut self, engine: &mut Engine, index: usize) -> Result<Probe> {
         let name = self.spec.engines[index].name.clone();
         let known = self.state.probes.iter().find(|probe| probe.engine == name);
@@ -56,7 +56,7 @@ impl Matrix<'_> {
         probe
     }
 
-    /// What a reader must know of an engine's cells of a distance.
+    /// Marks of an engine's cells of a distance.
     pub(super) fn distance_marks(&self, probe: &Probe, of_cell: u8) -> Vec<String> {
         let asked = self.distances(of_cell);
         if probe.trouble.is_some() && !asked.is_empty() {

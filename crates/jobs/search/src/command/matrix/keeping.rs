@@ -1,4 +1,4 @@
-//! What is kept as soon as it is known, so that a matrix that is stopped can go on.
+//! Results that are written at once, so that a stopped matrix can be resumed.
 
 use super::super::record;
 use super::super::state::CellPart;
@@ -33,7 +33,7 @@ impl Matrix<'_> {
         record::so_far(self)
     }
 
-    /// Where the time of all sittings went.
+    /// Returns the time spent in all sessions.
     #[must_use]
     pub fn spent(&self) -> TimeSpent {
         let (before, now) = (&self.state.before, &self.time);

@@ -8,13 +8,13 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_job::signals::Stopped;
 use plimsoll_record::search::Load;
 
-/// The mark of what was measured while the engine still had work left from the load.
-const BUSY: &str = "busy with its load";
+/// Mark of cells that were measured while the engine still had work left from ingesting.
+const BUSY: &str = "busy ingesting";
 
 impl Matrix<'_> {
     fn load(&mut self, engine: &Engine, place: &Loaded<'_>) -> Result<Load> {
         let name = &self.spec.engines[place.engine].name;
-        self.shown.doing(&format!("loading {} into {name}", place.text.label));
+        self.shown.doing(&format!("ingesting {} into {name}", place.text.label));
         let start_ns = now_ns();
         let order = Order {
             text: place.text,
@@ -36,7 +36,7 @@ impl Matrix<'_> {
         Ok(load)
     }
 
-    /// Loads a text, once more where an engine of ours dies of it; what went wrong for good is told.
+    /// Loads a text, once more where an engine of plimsoll dies of it; what went wrong for good is reported.
     pub(super) fn loaded(
         &mut self,
         engine: &mut Engine,
@@ -51,13 +51,13 @@ impl Matrix<'_> {
         Ok(self.revive(engine, place)?.err())
     }
 
-    /// Whether an engine of ours is dead; that it will be started again is told.
+    /// Returns true if an engine that plimsoll started is dead; reports that it will be restarted.
     pub(super) fn has_died(&self, engine: &mut Engine, index: usize) -> Result<bool> {
         if !engine.is_ours() || engine.is_alive()? {
             return Ok(false);
         }
         let (name, words) = (&self.spec.engines[index].name, engine.last_words());
-        self.shown.line(&format!("{name} died{words}; it is started again"));
+        self.shown.line(&format!("{name} died{words}; restarting it"));
         Ok(true)
     }
 
@@ -76,7 +76,7 @@ impl Matrix<'_> {
         }
         let load = self.load(engine, place)?;
         Ok(load.trouble.map_or(Ok(()), |why| {
-            Err(format!("the engine died{words}, and again could not be loaded: {why}"))
+            Err(format!("the engine died{words}, and the text could not be ingested again: {why}"))
         }))
     }
 

@@ -17,12 +17,12 @@ impl Matrix<'_> {
         Ok(())
     }
 
-    /// Why all cells of a group would be withheld whatever is loaded and measured, if so.
+    /// Reason why all cells of a group would be withheld whatever is loaded and measured, if so.
     fn doomed(&self, engine: usize, probe: &Probe, group: Group) -> Option<String> {
         let dialect = self.spec.engines[engine].dialect;
         if group.shards != 1 && !dialect.has_shards() {
             let name = dialect.name();
-            return Some(format!("{name} has no number of shards to choose; ask for 1"));
+            return Some(format!("{name} has a fixed number of shards; use --shards 1"));
         }
         if self.spec.refused == OnRefused::Skip {
             return None;
@@ -30,7 +30,7 @@ impl Matrix<'_> {
         self.list.iter().find_map(|query| {
             let unsaid = dialect.search("index", query, group.distance).err();
             let why = match unsaid {
-                Some(why) => format!("{} cannot say it: {why}", dialect.name()),
+                Some(why) => format!("{} cannot express it: {why}", dialect.name()),
                 None if query.clause.is_fuzzy() => probe.refused(group.distance)?.to_owned(),
                 None => return None,
             };
@@ -38,7 +38,7 @@ impl Matrix<'_> {
         })
     }
 
-    /// Keeps cells that cannot be measured; one line tells of all of them.
+    /// Keeps cells that cannot be measured; one line reports all of them.
     pub(super) fn withhold(&mut self, keys: &[CellKey], reason: &str) -> Result<()> {
         if let Some(first) = keys.first() {
             self.shown.withheld(&first.engine, keys.len(), reason);

@@ -1,4 +1,4 @@
-//! From words and flags to the shape of a run; what contradicts itself is told.
+//! From words and flags to the shape of a run; what contradicts itself is reported.
 
 use super::{BenchFlags, MAX_VOTES, ModeFlag, RhythmFlag, TuneByFlag, WHOLE};
 use crate::TunedLatency;
@@ -24,7 +24,7 @@ const CLIENT_CHARS_MAX: usize = 38;
 /// Most key ranges that one database is shared out in.
 const SLICES_MAX: u32 = 1_000;
 
-/// The words without a flag, told apart.
+/// The words without a flag, distinguished.
 #[derive(Debug, Default, PartialEq)]
 struct Words {
     targets: Vec<String>,
@@ -54,14 +54,14 @@ impl Words {
             } else if read.preset.is_none() {
                 read.preset = Some(word.clone());
             } else {
-                return Err(usage(format!("'{word}': one preset is enough")));
+                return Err(usage(format!("'{word}': a preset is already named; name one only")));
             }
         }
         Ok(read)
     }
 }
 
-/// Whether a short name may be a slip of another: one letter is wrong, or two have changed places.
+/// Returns true if a short name may be a slip of another: one letter is wrong, or two have changed places.
 fn is_slip(word: &str, name: &str) -> bool {
     let sorted = |text: &str| {
         let mut letters: Vec<u8> = text.bytes().collect();
@@ -102,7 +102,7 @@ impl BenchFlags {
         let mut shape = match (words.shape, &named) {
             (Some(_), Some(name)) => {
                 return Err(usage(format!(
-                    "'{name}': the words after run say all that a preset says"
+                    "'{name}': a preset cannot be combined with the words after run; leave one out"
                 )));
             }
             (Some(shape), None) => shape,
@@ -221,12 +221,10 @@ impl BenchFlags {
     /// # Errors
     /// A list that is too long, empty, or has an empty name.
     pub fn names(&self) -> Result<(usize, Option<Vec<String>>)> {
-        let too_long = |n: usize| {
-            usage(format!("{n} contestants: the list is too long; use 1 to {NAMES_MAX}"))
-        };
+        let too_long = |n: usize| usage(format!("--contestants {n}: use 1 to {NAMES_MAX}"));
         let Some(list) = &self.names else {
             return match self.contestants.unwrap_or(6) {
-                0 => Err(usage("--contestants 0: no contestant to vote for; use 1 to 12")),
+                0 => Err(usage("--contestants must be 1 to 12")),
                 n if n > NAMES_MAX => Err(too_long(n)),
                 n => Ok((n, None)),
             };
@@ -250,7 +248,7 @@ impl BenchFlags {
     /// This client's share of the telephone numbers.
     ///
     /// # Errors
-    /// When it is no share.
+    /// When it is not a share.
     pub fn slice(&self) -> Result<Slice> {
         let wrong = || {
             usage(format!(
@@ -268,7 +266,7 @@ impl BenchFlags {
         Ok(Slice { index: index - 1, of })
     }
 
-    /// Which of several processes this is.
+    /// Returns the number of this process among several.
     ///
     /// # Errors
     /// When it is no part.
@@ -282,7 +280,7 @@ impl BenchFlags {
         }
     }
 
-    /// Whether anything is said about the election.
+    /// Returns true if anything is said about the election.
     fn has_election(&self) -> bool {
         self.names.is_some()
             || self.contestants.is_some()
@@ -290,7 +288,7 @@ impl BenchFlags {
             || self.slice != WHOLE
     }
 
-    /// Whose latency the load is tuned by.
+    /// Returns the latency by which the load is tuned.
     #[must_use]
     pub const fn tuned_latency(&self) -> TunedLatency {
         match self.tune_by {
@@ -322,22 +320,22 @@ impl BenchFlags {
         } else if self.processes == 0 || self.processes > PROCESSES_MAX {
             "--processes: use a number from 1 to 64"
         } else if self.connections == Some(0) {
-            "--connections 0 cannot carry a call; use at least 1"
+            "--connections must be at least 1"
         } else if several && (self.auto_tune.is_some() || !self.seek.is_empty()) {
-            "--auto-tune and --seek steer one process; leave out --processes, and use --cores"
+            "--auto-tune and --seek control one process; leave out --processes, and use --cores"
         } else if !self.seek.is_empty() && (self.calls.is_some() || self.duration.is_some()) {
             "--seek takes as long as its --budget; leave out --calls and --duration"
         } else if self.max_votes == 0 {
-            "--max-votes 0: the limit is judged where there are votes, so that the first one counts anyhow; use at least 1"
+            "--max-votes must be at least 1; the first vote of a telephone always counts"
         } else if several && shape.client.len() > CLIENT_CHARS_MAX {
-            "--client: the processes are called by it and their numbers; use at most 38 characters"
+            "--client: each process appends its number to the name; use at most 38 characters"
         } else if several && shape.calls.is_some_and(|calls| calls < self.processes.into()) {
             "--calls: fewer than one for each of the processes"
         } else if shape.rhythm == Rhythm::Steady
             && shape.size < self.processes.saturating_mul(self.cores)
             && !self.gate
         {
-            "--workers: fewer than one for each thread; take more, or less of --cores and --processes"
+            "--workers: fewer than one for each worker thread; use more, or fewer --cores and --processes"
         } else if shape.bench == Bench::Hello && self.has_election() && !self.gate {
             "--names, --contestants, --max-votes and --slice are the election's; leave them out for hello"
         } else {

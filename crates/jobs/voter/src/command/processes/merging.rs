@@ -21,7 +21,7 @@ use plimsoll_record::voter::{ServerTimes, Totals, VoterProcess, VoterResult};
 use plimsoll_record::{JobResults, RunRecord, SlowRequest};
 use plimsoll_wire::Submission;
 
-/// One run of all processes. `prepared` and `sink_error` are what the preparation and the journal leave to be told.
+/// One run of all processes. `prepared` and `sink_error` are what the preparation and the journal leave to be reported.
 ///
 /// # Errors
 /// A record that cannot be read.
@@ -176,7 +176,7 @@ fn take(result: &mut VoterResult, own: &VoterResult, server: &mut Histogram) -> 
     Ok(())
 }
 
-/// What a process measured, from its record.
+/// Measurements of a process, from its record.
 fn interval(record: &RunRecord, class: &str) -> Result<Interval> {
     let histogram = |name: &str| match record.histograms.get(name) {
         Some(text) => Histogram::decode(text).map_err(anyhow::Error::from),
@@ -235,7 +235,7 @@ const fn heavier(one: VerdictKind, other: VerdictKind) -> VerdictKind {
     if weight(other) > weight(one) { other } else { one }
 }
 
-/// The verdict where the usual one does not fit: somebody died, or has a verdict of its own that is none of speed.
+/// The verdict where the usual one does not fit: someone died, or has a verdict of its own that is none of speed.
 fn verdict(
     task: &Task,
     ended: &[Ended],

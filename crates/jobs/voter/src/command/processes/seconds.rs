@@ -1,4 +1,4 @@
-//! The seconds of several processes: told by each of them as they pass, and put together here while the run goes on, so that
+//! The seconds of several processes: reported by each of them as they pass, and put together here while the run goes on, so that
 //! the joint record has a journal too.
 
 use plimsoll_core::clock::SECOND_NS;
@@ -7,19 +7,19 @@ use plimsoll_record::{FailureSample, Sink};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// What a line with a second begins with.
+/// Prefix of a line with a second.
 const SECOND: &str = "second ";
-/// What a line with a failure begins with.
+/// Prefix of a line with a failure.
 const FAILURE: &str = "failure ";
 /// Most seconds that are held back for a process that is late; each is less than a megabyte.
 const WAITING_MAX: usize = 16;
 
-/// Whether a line is about a second or a failure.
+/// Returns true if a line is about a second or a failure.
 pub fn is_told(line: &str) -> bool {
     line.starts_with(SECOND) || line.starts_with(FAILURE)
 }
 
-/// The sink of one process of several: it keeps what it is told to, and tells whoever started the process.
+/// The sink of one process of several: it keeps what it is asked to, and tells whoever started the process.
 pub struct Telling<'a> {
     inner: &'a mut (dyn Sink + Send),
 }
@@ -30,7 +30,7 @@ impl<'a> Telling<'a> {
         Self { inner }
     }
 
-    /// That one alone, where nobody wants to be told.
+    /// That one alone, where no one wants to be reported.
     pub fn inner(&mut self) -> &mut (dyn Sink + Send) {
         self.inner
     }
@@ -58,19 +58,19 @@ pub struct Seconds<'a> {
     sink: &'a mut (dyn Sink + Send),
     /// By their number; the processes start at one time and so count alike.
     waiting: BTreeMap<u64, Interval>,
-    /// The first second that each process has not told; none where it has told all.
+    /// The first second that each process has not reported; none if it has reported all.
     next: Vec<Option<u64>>,
-    /// What could not be kept.
+    /// Error of writing.
     pub error: Option<io::Error>,
 }
 
 impl<'a> Seconds<'a> {
-    /// Of so many processes.
+    /// Of this many processes.
     pub fn of(processes: usize, sink: &'a mut (dyn Sink + Send)) -> Self {
         Self { sink, waiting: BTreeMap::new(), next: vec![Some(0); processes], error: None }
     }
 
-    /// Takes a line of a process. One that cannot be read is told of.
+    /// Takes a line of a process. One that cannot be read is reported of.
     pub fn line(&mut self, process: usize, line: &str) {
         let done = if let Some(text) = line.strip_prefix(SECOND) {
             let read = serde_json::from_str::<IntervalLine>(text).map_err(io::Error::other);
@@ -104,7 +104,7 @@ impl<'a> Seconds<'a> {
         self.keep();
     }
 
-    /// Keeps the seconds that nobody will add to. What comes later after all is a line of its own.
+    /// Keeps the seconds that no one will add to. A second that comes later has a line of its own.
     fn keep(&mut self) {
         let told_by_all = self.next.iter().flatten().min().copied().unwrap_or(u64::MAX);
         while let Some(first) = self.waiting.first_entry()

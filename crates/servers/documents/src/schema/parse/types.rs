@@ -4,7 +4,7 @@ use super::super::lexer::{Place, Token};
 use super::{Outcome, Parser};
 use crate::value::FieldType;
 
-/// How deep types of collections may nest.
+/// Deepest nesting of collection types.
 const MAX_TYPE_DEPTH: usize = 4;
 /// The most cells of a tensor: a tensor of zeros takes six bytes of JSON to ask for.
 const MAX_CELLS: usize = 65_536;

@@ -154,7 +154,7 @@ impl Draft {
         !std::mem::replace(&mut version.gone, true)
     }
 
-    /// Where the documents stand in the segment, and how many there are.
+    /// Positions of the documents in the segment, and their number.
     fn places(&self) -> (Vec<DocId>, DocId) {
         let mut next = 0;
         let place = |version: &Version| {

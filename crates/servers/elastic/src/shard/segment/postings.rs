@@ -25,7 +25,7 @@ pub(super) struct Values {
     pub(super) terms: Terms,
     words: Vec<u32>,
     values: Vec<Value>,
-    /// Where the next value of the same document begins.
+    /// Position of the next value of the same document.
     next_position: u32,
     /// Every word of a document counts, and its position; otherwise only that it is there.
     positions: bool,
@@ -33,7 +33,7 @@ pub(super) struct Values {
 
 /// The occurrences of the words, put together by word.
 struct Occurrences {
-    /// Where those of each word end; those of the first one begin at 0.
+    /// Ends of the positions of each word; those of the first one begin at 0.
     ends: Vec<u32>,
     /// Document and position, rising.
     all: Vec<(DocId, u32)>,
@@ -87,7 +87,7 @@ impl Values {
         })
     }
 
-    /// How many words each document has, as a segment keeps it, and all together.
+    /// Number of words that each document has, as a segment keeps it, and all together.
     pub(super) fn norms(&self, places: &[DocId], documents: usize) -> (Vec<u8>, u64) {
         let mut lengths = vec![0; documents];
         let mut total = 0;

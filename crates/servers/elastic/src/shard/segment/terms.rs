@@ -8,7 +8,7 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Words and their numbers. Together they have less than 4 GB.
 pub(super) struct Terms {
     bytes: Vec<u8>,
-    /// Where each word ends in `bytes`; the first one starts at 0.
+    /// End of each word in `bytes`; the first one starts at 0.
     ends: Vec<u32>,
     /// The hash of a word and, below, its number and 1; a place for it that is taken is followed by the next.
     slots: Vec<u64>,

@@ -1,0 +1,200 @@
+//! `plimsoll runs`: the run records of a folder, and the removal of old ones.
+
+mod headline;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use headline::headline;
+use plimsoll_core::clock::wall_us;
+use plimsoll_core::units::Span;
+use plimsoll_core::verdict::VerdictKind;
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::{note, print_out};
+use plimsoll_report::kept::{Kept, KeptRun, Prune, kept_runs, remove};
+use plimsoll_report::plain::printable;
+use plimsoll_report::text::number::{bytes, counted};
+use serde_json::json;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  All runs, newest first:           plimsoll runs
+  For programs:                     plimsoll runs --json
+  Keep the newest 20:               plimsoll runs prune --keep 20
+  Runs of last month, shown only:   plimsoll runs prune --older-than 30d --dry-run
+
+'plimsoll report ID' prints a run; the first 4 digits of its id are enough if no other run has them.";
+
+/// List the run records of a folder, newest first, or remove old ones.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Folder of run records.
+    #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
+    runs: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Remove old run records; folders that are not run records stay.
+    Prune(PruneArgs),
+}
+
+const PRUNE_EXAMPLES: &str = "\
+Examples:
+  Keep the newest 20:                       plimsoll runs prune --keep 20
+  Remove those older than 30 days:          plimsoll runs prune --older-than 30d
+  Show what would be removed:               plimsoll runs prune --keep 20 --dry-run
+
+A folder is a run record if its run.json can be read as one. A run that has not ended, and whose folder was written
+to within the last hour, stays.";
+
+/// Which run records are removed.
+#[derive(Args, Debug)]
+#[command(after_help = PRUNE_EXAMPLES)]
+struct PruneArgs {
+    /// Keep the newest N run records and remove the others.
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "older_than",
+        required_unless_present = "older_than"
+    )]
+    keep: Option<usize>,
+    /// Remove run records that started longer ago, such as 30d or 12h.
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    older_than: Option<Span>,
+    /// Print what would be removed, and remove nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Reads an age with its unit. A bare number is rejected: 30 s are rarely meant.
+fn age(text: &str) -> Result<Span, String> {
+    const DAY_S: f64 = 86_400.0;
+    let wrong = || "expected a number and a unit, such as 30d, 12h or 90m".to_owned();
+    let days = text.strip_suffix('d').map(|days| days.trim().parse::<f64>());
+    match days {
+        Some(Ok(days)) if (0.0..36_500.0).contains(&days) => {
+            Ok(Span::seconds((days * DAY_S).round() as u64))
+        }
+        Some(_) => Err(wrong()),
+        None if text.trim().parse::<f64>().is_ok() => Err(wrong()),
+        None => text.parse().map_err(|_| wrong()),
+    }
+}
+
+impl Job for RunsArgs {
+    const NAME: &'static str = "runs";
+
+    fn run(&self, _program: &Program) -> Result<u8> {
+        let Kept { runs, left_out } = kept_runs(&self.runs, &headline)?;
+        for error in &left_out {
+            note(&format!("plimsoll: left out: {error}"));
+        }
+        match &self.what {
+            Some(What::Prune(args)) => prune(args, &runs),
+            None if self.json => {
+                let all = json!({ "schema": "plimsoll.runs/1", "runs": runs });
+                print_out(&format!("{all:#}\n"))?;
+                Ok(exit::FINE)
+            }
+            None => {
+                if runs.is_empty() {
+                    note(&format!("plimsoll: no run record in {}", self.runs.display()));
+                }
+                print_out(&table(&runs))?;
+                Ok(exit::FINE)
+            }
+        }
+    }
+}
+
+/// The verdict of a run as the list shows it.
+fn verdict(run: &KeptRun) -> String {
+    match (run.verdict, run.exit_code) {
+        (VerdictKind::Partial, _) if !run.ended => "partial (not ended)".to_owned(),
+        (VerdictKind::Valid, exit::SLO_MISSED) => "valid, MISSED a limit".to_owned(),
+        (kind, _) => kind.name().to_owned(),
+    }
+}
+
+/// One line for each run under a line of names; the column of names only if a run has one.
+fn table(runs: &[KeptRun]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let has_names = runs.iter().any(|run| !run.name.is_empty());
+    let row = |cells: [&str; 6]| {
+        let cells = cells.iter().enumerate().filter(|(at, _)| *at != 3 || has_names);
+        cells.map(|(_, cell)| printable(cell)).collect::<Vec<String>>()
+    };
+    let mut rows = vec![row(["id", "started", "job", "name", "result", "verdict"])];
+    rows.extend(runs.iter().map(|run| {
+        row([&run.run_id, &run.started_at, &run.job, &run.name, &run.headline, &verdict(run)])
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
+    let mut out = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            // Writing to a text cannot fail.
+            let _ = write!(line, "{cell:<width$}  ");
+        }
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+fn prune(args: &PruneArgs, runs: &[KeptRun]) -> Result<u8> {
+    let rule = match (args.keep, args.older_than) {
+        (_, Some(age)) => Prune::OlderThan(age),
+        (newest, None) => Prune::Keep(newest.unwrap_or(usize::MAX)),
+    };
+    let selected = rule.select(runs, wall_us());
+    let mut code = exit::FINE;
+    for run in &selected.running {
+        note(&format!("plimsoll: kept, it may still be running: {}", run.folder.display()));
+    }
+    let (mut removed, mut freed) = (0, 0);
+    for run in &selected.removed {
+        if !args.dry_run
+            && let Err(error) = remove(run)
+        {
+            note(&format!("plimsoll: {error}"));
+            code = exit::FAILED;
+            continue;
+        }
+        (removed, freed) = (removed + 1, freed + run.bytes);
+        let verb = if args.dry_run { "would remove" } else { "removed" };
+        print_out(&format!("{verb} {}\n", printable(&run.folder.display().to_string())))?;
+    }
+    let verb = if args.dry_run { "would be removed" } else { "removed" };
+    let of = counted(runs.len() as u64, "run record");
+    print_out(&format!("{removed} of {of} {verb}, {}\n", bytes(freed as f64)))?;
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_a_unit() {
+        assert_eq!(age("30d"), Ok(Span::seconds(30 * 86_400)));
+        assert_eq!(age("1.5 d"), Ok(Span::seconds(129_600)));
+        assert_eq!(age("12h"), Ok(Span::seconds(43_200)));
+        for wrong in ["30", "", "d", "-1d", "1e9d", "soon"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+    }
+}
