@@ -163,7 +163,7 @@ fn vote(
     seed: usize,
 ) -> Result<Took> {
     let words = format!(
-        "voter {} --workers {WORKERS} --duration {seconds}s --seed {} --no-record --quiet --json -",
+        "voter {} --clients {WORKERS} --duration {seconds}s --seed {} --no-record --quiet --json -",
         server.url.trim_end_matches('/'),
         seed + 1
     );

@@ -180,7 +180,7 @@ fn a_benchmark_can_be_stopped_at_a_fixed_rate() {
 fn a_benchmark_can_be_stopped_in_its_last_run() {
     // A search that finds a rate on any machine, in about a minute.
     let place = Place::busy();
-    let flags = ["--slo", "p95=100ms", "--method", "mutilate", "-d", "90"];
+    let flags = ["--slo", "p95=100ms", "--strategy", "mutilate", "-d", "90"];
     let running = place.start([&SMALL[..], &flags].concat());
     until("the last run is under way", Duration::from_secs(240), || seconds_kept(&place) >= 100);
     let record = interrupted(&place, running);

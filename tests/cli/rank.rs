@@ -255,7 +255,7 @@ fn instances_that_do_not_do_the_same_are_called_out() {
 fn servers_that_do_not_answer_are_no_valid_result() {
     let place = Place::new();
     let url = format!("rank://127.0.0.1:{}", crate::server::closed_port());
-    for method in [&["-q", "20"][..], &["--method", "mutilate"], &[]] {
+    for method in [&["-q", "20"][..], &["--strategy", "mutilate"], &[]] {
         let flags = ["rank", "--target", &url, "-d", "2", "-w", "0", "--budget", "10s"];
         let ended = place.start([&flags, method].concat()).wait(Duration::from_secs(90)).expect(4);
         assert!(ended.stderr.contains("target-failed"), "{}", ended.stderr);
@@ -375,7 +375,7 @@ fn wrong_words_for_the_benchmark_are_refused() {
         (&["--target", "http://127.0.0.1:1"], "rank://"),
         (&["--slo", "p95=0s"], "p95=0"),
         (&["--budget", "0s"], "--budget"),
-        (&["--method", "guess"], "guess"),
+        (&["--strategy", "guess"], "guess"),
     ] {
         let mut args = vec!["rank"];
         args.extend(flags);

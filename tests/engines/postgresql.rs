@@ -131,7 +131,7 @@ fn load_of_both_kinds_counts_rows_and_failures() {
             &target.url,
             "--queries",
             "q.sql",
-            "--method",
+            "--sql-mode",
             method,
             "--clients",
             "2",
@@ -180,7 +180,7 @@ fn load_of_both_kinds_counts_rows_and_failures() {
     for (args, word) in [
         (&["--body", "SELECT 1", "--header", "A: b"][..], "--header"),
         (&["--body", "SELECT 1", "--check", "status=2xx"], "--check"),
-        (&["--body", "SELECT 1", "--method", "GET"], "write simple"),
+        (&["--body", "SELECT 1", "--method", "GET"], "write --sql-mode simple"),
         (&[], "needs SQL"),
         (&["--queries", "none.sql"], "none.sql"),
         (&["--body=-- nothing"], "no statement"),
@@ -204,7 +204,7 @@ fn users_ask_all_of_a_file_in_their_order() {
         let args = ["load", &target.url, "--queries", "q.sql", "--json", "-", "--quiet"];
         place.run([&args[..], own].concat())
     };
-    let one = ["--users", "at once 1", "--order", "block", "--repeat", "2"];
+    let one = ["--users", "at once 1", "--order", "block", "--passes", "2"];
     let record = Record::of(&load(&one));
     record.expect_balanced();
     assert_eq!((record.ok(), record.count("/scenario/load/requests")), (6, 6));
@@ -216,7 +216,7 @@ fn users_ask_all_of_a_file_in_their_order() {
     place.file("rows.csv", "w\n1\n");
     for (own, word) in [
         (&["--rows", "rows.csv"][..], "--rows fills HTTP requests"),
-        (&["--repeat", "2"], "--users"),
+        (&["--passes", "2"], "--users"),
         (&["--assert", "class x failed.count is 0"], "no class 'x'"),
     ] {
         refused(load(own), 64, &[word]);

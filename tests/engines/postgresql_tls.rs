@@ -43,7 +43,7 @@ impl<'a> Cluster<'a> {
 
     fn load(&self, host: &str, parameters: &str, sql: &str) -> Ended {
         let url = format!("postgres://{host}:{}/plimsoll{parameters}", self.port);
-        let load = ["load", &url, "--body", sql, "--method", "prepared", "--clients", "2"];
+        let load = ["load", &url, "--body", sql, "--sql-mode", "prepared", "--clients", "2"];
         let more = ["--requests", "6", "--json", "-", "--no-record", "--quiet"];
         let mut command = self.place.plimsoll([&load[..], &more].concat());
         command.env("PGPASSWORD", PASSWORD);
@@ -55,7 +55,7 @@ impl<'a> Cluster<'a> {
     fn votes_in_clear(&self, parameters: &str) {
         let url = format!("postgres://localhost:{}/plimsoll{parameters}", self.port);
         for (seed, processes) in [("1", "1"), ("2", "2")] {
-            let voter = ["voter", &url, "--calls", "60", "--workers", "4", "--connections", "2"];
+            let voter = ["voter", &url, "--calls", "60", "--clients", "4", "--connections", "2"];
             let more = ["--processes", processes, "--seed", seed, "--json", "-", "--no-record"];
             let mut command = self.place.plimsoll([&voter[..], &more].concat());
             command.env("PGPASSWORD", PASSWORD);

@@ -50,7 +50,7 @@ fn a_warmup_is_a_phase_before_the_measured_one() {
 #[test]
 fn the_first_part_of_a_profile_is_its_warm_up() {
     let (place, server) = (Place::new(), Server::ok());
-    let flags = ["--profile", "100:2s", "--warmup", "1s"];
+    let flags = ["--rate-profile", "100:2s", "--warmup", "1s"];
     let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
     assert_eq!((record.ok(), server.requests()), (100, 200));
     // Not half of it, over a second more in which nothing was due.
@@ -91,7 +91,7 @@ fn bursts_come_at_once() {
 #[test]
 fn a_profile_is_the_area_under_its_line() {
     let (place, server) = (Place::new(), Server::ok());
-    let flags = ["--profile", "0-200:1s,200:1s,200-0:1s"];
+    let flags = ["--rate-profile", "0-200:1s,200:1s,200-0:1s"];
     let record = record_on_time_or_late(&place, &server.url(), &flags, 0);
     let scheduled = record.count("/ledger/scheduled");
     assert!((399..=401).contains(&scheduled), "{scheduled} requests");

@@ -106,7 +106,7 @@ fn a_user_asks_in_its_order_one_after_the_other() {
         ("interleaved", vec!["/a", "/b", "/c", "/a", "/b", "/c"]),
     ] {
         let server = Server::ok();
-        let own = ["--users", "at once 12", "--order", order, "--repeat", "2", "--threads", "2"];
+        let own = ["--users", "at once 12", "--order", order, "--passes", "2", "--threads", "2"];
         let record = record(&place, &server.url(), &[&PER_USER[..], &own].concat(), 0);
         assert_eq!(record.ok(), 72, "{order}");
         let asked = by_user(&server);
@@ -120,7 +120,7 @@ fn a_user_asks_in_its_order_one_after_the_other() {
             "at once 8",
             "--order",
             "shuffle",
-            "--repeat",
+            "--passes",
             "3",
             "--threads",
             threads,

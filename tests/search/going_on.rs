@@ -78,7 +78,7 @@ fn a_matrix_whose_rows_have_changed_is_another_one() {
 fn an_engine_of_ours_that_dies_is_started_again_and_its_cell_marked() {
     let place = Place::new();
     let cell = ["--sizes", "100kB", "--duration", "3s", "--warmup", "0s", "--users", "1,2"];
-    let own = ["--engine", "vespa-api", "--hits", "10"];
+    let own = ["--engine", "vespa-api", "--query-hits", "10"];
     let matrix = start(&place, &[&own[..], &cell].concat());
     wait_for_part(&place, "answers-00-00-2x1.json");
     std::thread::sleep(Duration::from_millis(700));

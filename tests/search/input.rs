@@ -54,7 +54,7 @@ fn wrong_input_is_told_in_one_line_before_anything_is_sent() {
         (with(&["--queries", "none.toml"]), "none.toml"),
         (with(&["--queries", "bad.toml"]), "unknown kind 'fuzy'"),
         (with(&["--resume", "nowhere"]), "no unfinished matrix"),
-        (with(&["--profile", "ramp {users} in 1s"]), "profile 'ramp 1 in 1s': column"),
+        (with(&["--users-profile", "ramp {users} in 1s"]), "profile 'ramp 1 in 1s': column"),
         (with(&["--assert", "class nothing p95 < 1s"]), "there is no query 'nothing'"),
         (with(&["--check", "hits>>1"]), "hits>>1"),
         (with(&["--rows", "rows.csv"]), "no query names one of its columns; write {{term}}"),

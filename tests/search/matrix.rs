@@ -147,7 +147,7 @@ fn little_time_goes_by_outside_cells_and_where_it_went_is_told() {
 #[test]
 fn the_embedded_server_is_started_probed_loaded_and_measured() {
     let place = Place::new();
-    small(&place, &["--engine", "vespa-api", "--hits", "100", "--distance", "2"]).expect(0);
+    small(&place, &["--engine", "vespa-api", "--query-hits", "100", "--distance", "2"]).expect(0);
     let record = record(&place);
     record.expect_schema();
     for cell in cells(&record) {

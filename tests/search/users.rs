@@ -18,7 +18,7 @@ fn users_come_by_a_profile_with_the_cells_number_in_it() {
     place.file("q.toml", ALL);
     let own = mine(&engine);
     let asked = ["--engine", &own, "--queries", "q.toml", "--users", "5,20", "--passes", "3"];
-    let come = ["--profile", "nothing for 100ms, ramp {users} during 1s"];
+    let come = ["--users-profile", "nothing for 100ms, ramp {users} during 1s"];
     search(&place, &[&asked[..], &come, &TEXT].concat()).expect(0);
     let record = record(&place);
     assert_eq!(record.text("/search/users_come"), come[1]);

@@ -180,7 +180,7 @@ fn statements_of_postgresql_have_a_line() {
     assert!(record.text("/target/url").starts_with("postgres://***@127.0.0.1:"));
     // Of two statements the limit judges the one that is quick.
     place.file("q.sql", "SELECT 1\nSELECT pg_sleep(0.02)\n");
-    let mixed = ["--queries", "q.sql", "--method", "prepared", "--class", "slow=pg_sleep"];
+    let mixed = ["--queries", "q.sql", "--sql-mode", "prepared", "--class", "slow=pg_sleep"];
     let limit = ["--class", "quick=SELECT 1", "--slo", "p50{class=quick}=5ms"];
     let quick = ["--max-rate", "100", "--budget", "20s", "--seed", "2"];
     let record = found(&search(&place, &target.url, &[&mixed[..], &limit, &quick].concat()));

@@ -14,7 +14,7 @@ fn voltdb_is_the_target_of_a_job() {
     place.file(
         "mine.toml",
         "[job]\nname = \"mine\"\ndescription = \"Votes at VoltDB.\"\n\
-         command = [\"voter\", \"{target_url}\", \"--calls\", \"2000\", \"--workers\", \"20\"]\n\
+         command = [\"voter\", \"{target_url}\", \"--calls\", \"2000\", \"--clients\", \"20\"]\n\
          target = { serve = [\"voltdb\", \"--port\", \"0\", \"--heap\", \"256MiB\"], ready_within = \"2m\" }\n",
     );
     let ended = place.run(["run", "mine.toml", "--json", "record.json", "--quiet"]);

@@ -13,9 +13,9 @@ fn two_processes_are_both_exact_and_start_together() {
     // Votes of somebody else are no business of theirs.
     run(
         &place,
-        &["voter", &target.url, "--calls", "3000", "--workers", "20", "--seed", "9", "--quiet"],
+        &["voter", &target.url, "--calls", "3000", "--clients", "20", "--seed", "9", "--quiet"],
     );
-    let args = ["voter", &target.url, "--processes", "2", "--calls", "20001", "--workers", "20"];
+    let args = ["voter", &target.url, "--processes", "2", "--calls", "20001", "--clients", "20"];
     let ended = place.run(args);
     assert!(matches!(ended.code, Some(0 | 3)), "{}\n{}", ended.stdout, ended.stderr);
     for part in [
@@ -49,7 +49,7 @@ fn two_processes_are_both_exact_and_start_together() {
 fn the_record_of_several_processes_has_its_seconds_and_its_slowest_calls() {
     let place = Place::busy();
     let target = database(&place, &[]);
-    let args = ["voter", &target.url, "--processes", "2", "--workers", "8", "--duration", "30s"];
+    let args = ["voter", &target.url, "--processes", "2", "--clients", "8", "--duration", "30s"];
     let running = place.start([&args[..], &["--quiet", "--json", "-"]].concat());
     let journal = || {
         let folder = std::fs::read_dir(place.path().join("runs")).ok()?.next()?.ok()?.path();
@@ -88,7 +88,7 @@ fn independent_clients_share_the_numbers_by_slices() {
     let url = target.url.clone();
     let start = |slice: &str| {
         let args =
-            ["voter", &url, "--slice", slice, "--calls", "5000", "--workers", "10", "--quiet"];
+            ["voter", &url, "--slice", slice, "--calls", "5000", "--clients", "10", "--quiet"];
         place.start([&args[..], &["--start-delay", "1s", "--json", "-", "--no-record"]].concat())
     };
     let both = [start("1/2"), start("2/2")];
@@ -109,7 +109,7 @@ fn a_process_that_dies_is_told_and_the_others_count() {
     let place = Place::busy();
     let target = database(&place, &[]);
     let args =
-        ["voter", &target.url, "--processes", "2", "--workers", "4", "--duration", "4s", "--quiet"];
+        ["voter", &target.url, "--processes", "2", "--clients", "4", "--duration", "4s", "--quiet"];
     let running = place.start([&args[..], &["--json", "-", "--no-record"]].concat());
     let limit = Duration::from_secs(30);
     let pid = running.wait_for_descendant("--part 1/2", limit);

@@ -11,7 +11,7 @@ fn every_acknowledged_vote_is_there_after_a_kill_and_the_client_says_what_it_kno
     let place = Place::busy();
     let flags = ["--data", "db", "--durability", "sync", "--partitions", "2"];
     let target = database(&place, &flags);
-    let args = ["voter", &target.url, "--workers", "50", "--duration", "20s", "--give-up", "1s"];
+    let args = ["voter", &target.url, "--clients", "50", "--duration", "20s", "--give-up", "1s"];
     let running = place.start([&args[..], &["--json", "-", "--no-record"]].concat());
     // A rolling line says that votes have been accepted.
     until("votes", Duration::from_secs(30), || {
@@ -36,7 +36,7 @@ fn every_acknowledged_vote_is_there_after_a_kill_and_the_client_says_what_it_kno
     drop(target);
 
     let again = database(&place, &flags);
-    let one = ["voter", &again.url, "--workers", "1", "--calls", "1", "--seed", "77", "--quiet"];
+    let one = ["voter", &again.url, "--clients", "1", "--calls", "1", "--seed", "77", "--quiet"];
     let rows = super::run(&place, &one).count("/voter/rows_before");
     assert!(rows >= accepted, "{accepted} votes were acknowledged and {rows} are there");
     assert!(rows <= accepted + unknown, "{rows} rows of {accepted} votes and {unknown} unknown");
@@ -48,7 +48,7 @@ fn whoever_stops_it_gets_what_there_is_with_its_check() {
     let target = database(&place, &[]);
     for processes in ["1", "2"] {
         let args =
-            ["voter", &target.url, "--workers", "8", "--duration", "30s", "--seed", processes];
+            ["voter", &target.url, "--clients", "8", "--duration", "30s", "--seed", processes];
         let more = ["--processes", processes, "--json", "-", "--no-record"];
         let running = place.start([&args[..], &more].concat());
         until("votes", Duration::from_secs(30), || running.stderr_so_far().contains("T/sec"));

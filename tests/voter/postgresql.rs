@@ -21,9 +21,9 @@ fn presets_functions_statements_and_processes_are_exact() {
         &["VSM", "--seed", "2"],
         &["VBM", "--seed", "3"],
         &["VBD", "--seed", "4"],
-        &["--workers", "50", "--connections", "8", "--seed", "5"],
-        &["--workers", "10", "--seed", "6", "--sql", "statements"],
-        &["--workers", "10", "--seed", "7", "--processes", "2"],
+        &["--clients", "50", "--connections", "8", "--seed", "5"],
+        &["--clients", "10", "--seed", "6", "--sql", "statements"],
+        &["--clients", "10", "--seed", "7", "--processes", "2"],
     ];
     let mut rows = 0;
     for own in runs {
@@ -35,7 +35,7 @@ fn presets_functions_statements_and_processes_are_exact() {
         expect_exact(&record);
     }
     let strict =
-        ["--workers", "16", "--seed", "8", "--sql", "statements", "--isolation", "serializable"];
+        ["--clients", "16", "--seed", "8", "--sql", "statements", "--isolation", "serializable"];
     let record = run(&place, &[&few[..], &strict].concat());
     assert_eq!(record.text("/voter/check"), "ok");
     assert_eq!(record.0["voter"]["contestants"].as_array().unwrap().len(), 6);
@@ -51,7 +51,7 @@ fn names_and_limits_are_as_at_voltdb() {
     let target = place.serve(&["postgresql", "--durability", "none"]);
     let url = target.url.as_str();
     let names = ["Mary O'Hara", r"Back\slash", "Zoë"];
-    let args = ["voter", url, "--names", &names.join(","), "--calls", "300", "--workers", "5"];
+    let args = ["voter", url, "--names", &names.join(","), "--calls", "300", "--clients", "5"];
     let record = run(&place, &[&args[..], &["--quiet"]].concat());
     let mut found: Vec<&str> = record.0["voter"]["contestants"]
         .as_array()
@@ -62,7 +62,7 @@ fn names_and_limits_are_as_at_voltdb() {
     found.sort_unstable();
     assert_eq!(found, [r"Back\slash", "Mary O'Hara", "Zoë"]);
     // They stay, and who asks for more is told.
-    let args = ["voter", url, "--calls", "300", "--workers", "5", "--seed", "2", "--quiet"];
+    let args = ["voter", url, "--calls", "300", "--clients", "5", "--seed", "2", "--quiet"];
     let warnings = run(&place, &args).0["warnings"].to_string();
     assert!(
         warnings.contains("already has 3 contestants instead of the requested 6"),

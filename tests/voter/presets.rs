@@ -74,7 +74,7 @@ fn rolling_lines_have_both_latencies_and_go_where_they_are_wanted() {
     let place = Place::busy();
     let target = database(&place, &[]);
     let common =
-        ["voter", &target.url, "--workers", "5", "--duration", "600ms", "--dump-interval", "100ms"];
+        ["voter", &target.url, "--clients", "5", "--duration", "600ms", "--dump-interval", "100ms"];
     let line = |text: &str| {
         text.lines().find(|line| line.starts_with("Client VSD: at ")).map(str::to_owned)
     };
@@ -168,7 +168,7 @@ fn a_host_that_is_named_twice_has_twice_the_connections() {
     let both = format!("{},127.0.0.1:{}", target.url, target.port);
     for (seed, affinity) in [("1", "on"), ("2", "off")] {
         let args =
-            ["voter", &both, "--calls", "3000", "--workers", "20", "--seed", seed, "--quiet"];
+            ["voter", &both, "--calls", "3000", "--clients", "20", "--seed", seed, "--quiet"];
         let record = run(&place, &[&args[..], &["--affinity", affinity]].concat());
         expect_exact(&record);
         assert_eq!((record.ok(), record.count("/counters/connects")), (3000, 2));

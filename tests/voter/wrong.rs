@@ -38,10 +38,10 @@ fn flags_that_make_no_run() {
             &["db1"],
             "there is no preset 'db1'; there are VSD, VSM, VBM, VBD, HSD; a database is written",
         ),
-        (&["--workers", "1", "--cores", "2"], "--workers: fewer than one for each worker thread"),
+        (&["--clients", "1", "--threads", "2"], "--clients: fewer than one for each thread"),
         (
-            &["--workers", "3", "--cores", "2", "--processes", "2"],
-            "fewer than one for each worker thread",
+            &["--clients", "3", "--threads", "2", "--processes", "2"],
+            "fewer than one for each thread",
         ),
         (
             &["--client", "a-name-of-exactly-forty-characters-12345", "--processes", "2"],
@@ -96,7 +96,7 @@ fn a_wrong_password_and_the_right_one() {
     let place = Place::new();
     let target = database(&place, &["--user", "me:secret"]);
     let with = |user: &str| format!("volt://{user}@127.0.0.1:{}", target.port);
-    let few = ["--calls", "50", "--workers", "2", "--no-record"];
+    let few = ["--calls", "50", "--clients", "2", "--no-record"];
     expect(&place, 64, &[&with("me:wrong")], "wrong user or password");
     expect(&place, 64, &[&target.url], "wrong user or password");
     place.run([&["voter", &with("me:secret")], &few[..]].concat()).expect(0);
@@ -105,7 +105,7 @@ fn a_wrong_password_and_the_right_one() {
     let ended = Running::start(command, b"").wait(Duration::from_secs(60)).expect(0);
     // Two processes get it without a word of it on their command lines.
     assert!(!ended.stdout.contains("secret"));
-    let both = ["voter", &with("me:secret"), "--processes", "2", "--calls", "50", "--workers", "2"];
+    let both = ["voter", &with("me:secret"), "--processes", "2", "--calls", "50", "--clients", "2"];
     let ended = place.run(both).expect(0);
     assert!(!ended.stdout.contains("secret") && !ended.stderr.contains("secret"));
     let grep = place.program("grep", ["-r", "secret", "runs"]);

@@ -207,7 +207,7 @@ mod tests {
         let apart = with(&["num_instances=2", "extra_args=-q 100"]);
         assert_eq!(dry("feedsim_autoscale", &apart), line);
         let own = with(&[r#"{"num_instances": -1}"#, "method=feedsim"]);
-        let line = "plimsoll rank --preset feedsim --slo p95=500ms --method feedsim\n";
+        let line = "plimsoll rank --preset feedsim --slo p95=500ms --strategy feedsim\n";
         assert_eq!(dry("feedsim_autoscale", &own), line);
         assert_eq!(
             dry("feedsim_mini", &with(&[])),

@@ -6,18 +6,19 @@
 //! ```
 
 mod commands;
+mod complaints;
 
 use anyhow::anyhow;
 use clap::ArgMatches;
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::ErrorKind;
 use commands::{compare, completions, corpus, man, report, runs, serve};
+use complaints::{complaint, renamed};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
 use plimsoll_job::tool;
 use plimsoll_job::usage::{bounded, one_line, usage};
 use plimsoll_report::plain::printable;
-use plimsoll_workloads::edit_distance::near_miss;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -133,62 +134,6 @@ fn called(arguments: &[OsString]) -> clap::Command {
     command
 }
 
-/// Returns the error of the command line in plain words.
-fn complaint(error: &clap::Error, command: &clap::Command) -> String {
-    let told = |kind| error.get(kind).map(ToString::to_string);
-    match (error.kind(), told(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(flag)) => {
-            let is_number =
-                flag.starts_with('-') && flag[1..].starts_with(|c: char| c.is_numeric());
-            if is_number {
-                return format!("'{flag}' is no flag, and no value may begin with '-' here");
-            }
-            let near = ending_in(&flag, command).or_else(|| told(ContextKind::SuggestedArg));
-            let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
-            format!("there is no argument '{flag}' here{near}")
-        }
-        (ErrorKind::InvalidSubcommand, _) => {
-            let word = told(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let names = command.get_subcommands().map(clap::Command::get_name);
-            let names: Vec<&str> = names.filter(|&name| name != "help").collect();
-            // Two letters that changed places are two edits, which is much of a short word.
-            let letters = |word: &str| {
-                let mut letters: Vec<char> = word.chars().collect();
-                letters.sort_unstable();
-                letters
-            };
-            let mixed = || names.iter().copied().find(|name| letters(name) == letters(&word));
-            match near_miss(&word, &names).or_else(mixed) {
-                Some(near) => format!("there is no command '{word}'; did you mean '{near}'?"),
-                None => format!("there is no command '{word}'; there are {}", names.join(", ")),
-            }
-        }
-        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
-            let names = command.get_subcommands().map(clap::Command::get_name);
-            let names: Vec<&str> = names.filter(|&name| name != "help").collect();
-            format!("{} needs one of these words: {}", command.get_name(), names.join(", "))
-        }
-        _ => error
-            .to_string()
-            .lines()
-            .map(str::trim)
-            .take_while(|line| !line.starts_with("Usage:"))
-            .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
-            .collect::<Vec<_>>()
-            .join(" ")
-            .trim_start_matches("error: ")
-            .to_owned(),
-    }
-}
-
-/// The flag that the word is the end of, as `--rate` is of `--start-rate`: nearer than one of similar letters.
-fn ending_in(flag: &str, command: &clap::Command) -> Option<String> {
-    let word = flag.strip_prefix("--").filter(|word| word.len() > 2)?;
-    let tail = format!("-{word}");
-    let mut longer = command.get_arguments().filter_map(clap::Arg::get_long);
-    longer.find(|long| long.ends_with(&tail)).map(|long| format!("--{long}"))
-}
-
 /// Says what is wrong with arguments that a job has for this program, before anything is started.
 ///
 /// # Errors
@@ -258,7 +203,12 @@ pub fn run() -> ExitCode {
     let arguments = arguments();
     let code = match parser().try_get_matches_from(&arguments) {
         Err(error) => explain(&error, &arguments),
-        Ok(matches) => carried_out(&matches, &arguments),
+        Ok(matches) => {
+            for hint in renamed(&arguments, &called(&arguments)) {
+                note(&format!("plimsoll: {hint}"));
+            }
+            carried_out(&matches, &arguments)
+        }
     };
     ExitCode::from(code)
 }
@@ -270,5 +220,100 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         parser().debug_assert();
+    }
+
+    /// The options of all commands that measure, with their short help and their defaults.
+    fn options() -> Vec<(String, String, String)> {
+        let mut options = Vec::new();
+        for command in parser().get_subcommands() {
+            let is_job = ["load", "seek", "fbench", "search", "rank", "voter", "visit", "feed"];
+            if !is_job.contains(&command.get_name()) {
+                continue;
+            }
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let Some(long) = arg.get_long() else { continue };
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                let default = arg.get_default_values().iter().map(|value| value.to_string_lossy());
+                let default: Vec<_> = default.collect();
+                let all = format!("{help} [{}]", default.join(","));
+                options.push((long.to_owned(), command.get_name().to_owned(), all));
+            }
+        }
+        options.sort();
+        options
+    }
+
+    /// Options that differ between commands, and why.
+    const DIFFERENT: [(&str, &str); 30] = [
+        ("accept", "its flags of Vespa are described in `feed`"),
+        ("arrivals", "the usual gaps of the command: random in a search"),
+        ("assert", "in `search` of every cell"),
+        ("burst", "in `voter` it has a pause behind it, in Erlvolt's words"),
+        ("check", "in `search` beside the checks of the engine's language"),
+        ("clients", "in `voter` its number comes from a preset"),
+        ("connections", "the number needed depends on the protocol"),
+        ("duration", "the command's own length"),
+        ("format", "formats of different things"),
+        ("http2", "`feed` chooses by itself"),
+        ("limit", "of different things"),
+        ("order", "in `search` of users"),
+        ("out", "files of different things"),
+        ("passes", "in `search` instead of a duration"),
+        ("preset", "of different things"),
+        ("queries", "in `search` a list of its own"),
+        ("queue", "in `voter` of a preset, in Erlvolt's words"),
+        ("queue-timeout", "in `voter` shown as a default"),
+        ("rate", "operations, calls or requests"),
+        ("resume", "`visit` has a file, `search` a folder"),
+        ("retries", "of different failures"),
+        ("seed", "in `search` a file may say it"),
+        ("slices", "of different things"),
+        ("slo", "a result is judged, or a rate is sought by it"),
+        ("slots", "in `voter` of each connection"),
+        ("threads", "in `rank` FeedSim's flag for the server's"),
+        (
+            "timeout",
+            "`seek`: by the limits; `search`: slow cells; `feed`: with all repetitions, as in Vespa's client",
+        ),
+        ("users", "`load`: steps; `seek`: a rate; `search`: numbers of the table"),
+        ("warmup", "in `rank` FeedSim's flag, in seconds"),
+        ("target", "of different protocols"),
+    ];
+
+    #[test]
+    fn an_option_has_one_help_and_one_default_in_all_jobs() {
+        let options = options();
+        let (mut faults, mut seen) = (Vec::new(), Vec::new());
+        for pair in options.windows(2) {
+            if pair[0].0 != pair[1].0 || pair[0].2 == pair[1].2 {
+                continue;
+            }
+            match DIFFERENT.iter().find(|(name, _)| *name == pair[0].0) {
+                Some((name, _)) => seen.push(*name),
+                None => faults.push(format!("{:?}\n{:?}", pair[0], pair[1])),
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        for (name, why) in DIFFERENT {
+            assert!(seen.contains(&name), "--{name} no longer differs ({why}); remove it here");
+        }
+    }
+
+    #[test]
+    fn examples_of_load_and_seek_fit_100_columns_and_the_short_help_a_line_each() {
+        for mut command in parser().get_subcommands().cloned().collect::<Vec<_>>() {
+            if !["load", "seek"].contains(&command.get_name()) {
+                continue;
+            }
+            let long = command.render_long_help().to_string();
+            for line in long.lines().filter(|line| line.trim_start().starts_with("plimsoll ")) {
+                assert!(line.chars().count() <= 100, "{line}");
+            }
+            let short = command.render_help().to_string();
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(short.lines().any(|line| line.contains(&help)), "{help}\n{short}");
+            }
+        }
     }
 }

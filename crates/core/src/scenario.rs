@@ -35,7 +35,10 @@ pub struct Scenario {
     pub method: Option<String>,
     /// Body of requests whose source has none.
     pub body: Option<String>,
-    /// Headers of all requests, `Name: value`.
+    /// File with the bytes of that body, instead of its text.
+    pub body_file: Option<PathBuf>,
+    /// Headers of all requests, `Name: value`, where `${NAME}` is a variable of the environment, or `@FILE` with a header on
+    /// each line.
     pub headers: Vec<String>,
     /// Classes of requests, `NAME=REGEX`.
     pub classes: Vec<String>,
@@ -151,6 +154,7 @@ impl Default for Scenario {
             rows: None,
             method: None,
             body: None,
+            body_file: None,
             headers: Vec::new(),
             classes: Vec::new(),
             checks: Vec::new(),
@@ -234,8 +238,14 @@ impl Scenario {
     /// Method of requests whose source names none.
     #[must_use]
     pub fn default_method(&self) -> &str {
-        let has_bodies = self.post || self.body.is_some();
+        let has_bodies = self.post || self.has_body();
         self.method.as_deref().unwrap_or(if has_bodies { "POST" } else { "GET" })
+    }
+
+    /// Whether requests have a body that their source does not give them.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.body.is_some() || self.body_file.is_some()
     }
 
     /// Number of connections that the run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
@@ -321,7 +331,8 @@ impl Scenario {
     #[must_use]
     pub fn without_secrets(&self) -> Scenario {
         let mut shown = self.clone();
-        for header in &mut shown.headers {
+        // What a file holds is not here.
+        for header in shown.headers.iter_mut().filter(|header| !header.starts_with('@')) {
             let (name, _) = header.split_once(':').unwrap_or((header, ""));
             let lower = name.to_ascii_lowercase();
             if SECRET_HEADERS.iter().any(|secret| lower.contains(secret)) {
@@ -344,7 +355,9 @@ mod tests {
     #[test]
     fn secrets_stay_out_of_records() {
         let scenario = Scenario {
-            headers: vec!["Authorization: Bearer abc".to_owned(), "X-Kind: plain".to_owned()],
+            headers: ["Authorization: Bearer abc", "X-Kind: plain", "@secret-headers.txt"]
+                .map(str::to_owned)
+                .into(),
             targets: vec![
                 "https://me:pw@host:1/x".to_owned(),
                 "http://h/a@b?q=1&token=abc".to_owned(),
@@ -354,7 +367,9 @@ mod tests {
         };
         let text = serde_json::to_string(&scenario.without_secrets()).unwrap();
         assert!(!text.contains("abc") && !text.contains("pw"), "{text}");
-        for kept in ["X-Kind: plain", "@host:1/x", "http://h/a@b?q=1", "user=me"] {
+        for kept in
+            ["X-Kind: plain", "\"@secret-headers.txt\"", "@host:1/x", "http://h/a@b?q=1", "user=me"]
+        {
             assert!(text.contains(kept), "{kept} is missing in {text}");
         }
     }

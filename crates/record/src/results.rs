@@ -18,7 +18,7 @@ sections! {
     Fbench = fbench: FbenchResult;
     /// Results of `seek`, `rank` and `voter --seek`: the load line.
     Seek = seek: SeekResult;
-    /// Results of a search with another tool's method (`--method`).
+    /// Results of a search with another tool's method (`--strategy`).
     Rival = rival: RivalResult;
     /// Results of `rank`: the runs at one rate each, and what each instance did in the last one.
     Rank = rank: RankResult;

@@ -26,6 +26,7 @@ mod rule;
 use crate::json_scan::{Pointer, unsigned};
 use parts::Parts;
 use rule::{Rule, parse_rule};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Members of which a reply of Vespa has one: of a search, and of the document API.
@@ -40,7 +41,7 @@ const ELASTICSEARCH_REPLIES: [&str; 7] =
 #[error("--check '{text}': {problem}")]
 pub struct CheckError {
     text: String,
-    problem: &'static str,
+    problem: Cow<'static, str>,
 }
 
 /// A set of HTTP status codes.
@@ -164,8 +165,9 @@ impl Checks {
     fn add(&mut self, text: &str) -> Result<(), CheckError> {
         let fail = |problem| CheckError { text: text.escape_debug().to_string(), problem };
         if let Some(codes) = text.strip_prefix("status=") {
-            self.status = StatusSet::parse(codes)
-                .ok_or_else(|| fail("write codes of 100 to 599, such as 200-299,304 or 2xx"))?;
+            self.status = StatusSet::parse(codes).ok_or_else(|| {
+                fail("write codes of 100 to 599, such as 200-299,304 or 2xx".into())
+            })?;
             return Ok(());
         }
         match text {

@@ -23,7 +23,7 @@ pub enum ClassError {
     #[error("--class '{0}': write NAME=REGEX, such as fuzzy=maxEditDistance")]
     NoName(String),
     /// The expression cannot be read.
-    #[error("--class {name}: {problem}; see the regex crate's syntax")]
+    #[error("--class {name}: invalid regular expression: {problem}")]
     Regex {
         /// The class.
         name: String,
@@ -36,6 +36,12 @@ pub enum ClassError {
     /// There are too many.
     #[error("more than 64 classes ('{0}' is one too many); tag requests by kind, not by text")]
     TooMany(String),
+}
+
+/// Returns the reason of a regular expression's error: the last of the parser's lines.
+pub(crate) fn regex_problem(error: &regex::Error) -> String {
+    let text = error.to_string();
+    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
 /// The classes of a run. An index into [`Classes::names`] stands for a class everywhere else.
@@ -57,11 +63,9 @@ impl Classes {
             let rule = rule.as_ref();
             let (name, expression) =
                 rule.split_once('=').ok_or_else(|| ClassError::NoName(rule.to_owned()))?;
-            let regex = Regex::new(expression).map_err(|error| {
-                // The parser's message has several lines; the last says what is wrong.
-                let text = error.to_string();
-                let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                ClassError::Regex { name: name.to_owned(), problem: last.to_owned() }
+            let regex = Regex::new(expression).map_err(|error| ClassError::Regex {
+                name: name.to_owned(),
+                problem: regex_problem(&error),
             })?;
             let class = classes.intern(name)?;
             classes.rules.push((class, regex));
@@ -152,7 +156,11 @@ mod tests {
         assert!(Classes::new(&["abc"]).unwrap_err().to_string().contains("write NAME=REGEX"));
         assert!(Classes::new(&["=x"]).unwrap_err().to_string().contains("class name ''"));
         let error = Classes::new(&["a=("]).unwrap_err().to_string();
-        assert!(error.contains("--class a: unclosed group") && !error.contains('\n'), "{error}");
+        assert!(
+            error.contains("--class a: invalid regular expression: unclosed group")
+                && !error.contains('\n'),
+            "{error}"
+        );
         let mut classes = Classes::default();
         for i in 0..64 {
             classes.classify(Some(&format!("c{i}")), b"", b"").unwrap();

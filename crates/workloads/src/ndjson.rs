@@ -198,7 +198,18 @@ impl NdjsonReader {
     /// # Errors
     /// When the file is missing, empty or cannot be read.
     pub fn open(path: &Path, range: ByteRange, passes: Passes) -> Result<Self, InputError> {
-        let mut source = SourceFile::open(path)?;
+        Self::of(SourceFile::open(path)?, range, passes)
+    }
+
+    /// As [`NdjsonReader::open`], for a file that was opened before.
+    ///
+    /// # Errors
+    /// When it is empty or cannot be read.
+    pub fn of(
+        mut source: SourceFile,
+        range: ByteRange,
+        passes: Passes,
+    ) -> Result<Self, InputError> {
         let options = ReadOptions {
             kind: RecordKind::Line,
             line_max_bytes: NDJSON_LINE_MAX_BYTES,

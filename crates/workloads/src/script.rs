@@ -52,12 +52,12 @@ impl Script {
     ) -> Result<Self, String> {
         let length: u64 = repeats.iter().map(|&n| u64::from(n)).sum();
         if length == 0 {
-            return Err("users would have no requests; use a --repeat of at least 1".to_owned());
+            return Err("users would have nothing to ask; --passes must be at least 1".to_owned());
         }
         if length > PASS_MAX {
             return Err(format!(
                 "{length} requests of one user, repeats included, are more than {PASS_MAX}; \
-                 use a smaller file or --repeat"
+                 use a smaller file or --passes"
             ));
         }
         let once = repeats.iter().all(|&n| n == 1);

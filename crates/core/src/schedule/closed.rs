@@ -2,6 +2,7 @@
 
 use super::think::Think;
 use super::{Limits, Next, Slice};
+use crate::rng::derive_seed;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -13,6 +14,11 @@ use std::collections::{BinaryHeap, VecDeque};
 #[derive(Clone, Debug)]
 pub struct ClosedSchedule {
     think: Think,
+    /// Seed of think times that are drawn.
+    seed: u64,
+    slice: Slice,
+    /// Number of requests that each client has ended; empty unless think times are drawn.
+    asked: Vec<u32>,
     cycle_ns: u64,
     end_ns: u64,
     /// Requests of this slice that may still be made.
@@ -32,11 +38,16 @@ impl ClosedSchedule {
         cycle_ns: u64,
         slice: Slice,
         limits: Limits,
+        seed: u64,
         start_ns: u64,
     ) -> Self {
         let own = slice.share(u64::from(clients)) as u32;
+        let drawn = if matches!(think, Think::Random(_)) { own } else { 0 };
         let mut schedule = Self {
             think,
+            seed: derive_seed(seed, "think"),
+            slice,
+            asked: vec![0; drawn as usize],
             cycle_ns,
             end_ns: start_ns.saturating_add(limits.duration_ns),
             left: limits.requests.map_or(u64::MAX, |r| slice.share(r)),
@@ -96,6 +107,12 @@ impl ClosedSchedule {
             Think::None => now_ns,
             Think::Fixed(think_ns) => now_ns.saturating_add(think_ns),
             Think::AsResponse => now_ns.saturating_add(now_ns.saturating_sub(intended_ns)),
+            Think::Random(pause) => {
+                let asked = &mut self.asked[client as usize];
+                *asked = asked.wrapping_add(1);
+                let number = self.slice.global(u64::from(client));
+                now_ns.saturating_add(pause.draw_ns(self.seed, number, *asked))
+            }
         };
         let next_ns = if self.cycle_ns > 0 {
             let due_ns = intended_ns.saturating_add(self.cycle_ns);
@@ -124,7 +141,7 @@ impl ClosedSchedule {
 mod tests {
     use super::*;
     use crate::clock::{MILLISECOND_NS, SECOND_NS};
-    use crate::schedule::{LoadModel, Schedule};
+    use crate::schedule::{LoadModel, Pause, Schedule};
 
     fn start(clients: u32, think: Think, cycle_ns: u64, limits: Limits) -> Schedule {
         let model = LoadModel::Closed { clients, think, cycle_ns };
@@ -194,6 +211,55 @@ mod tests {
         assert!(matches!(schedule.next(0), Next::Send { .. }));
         schedule.ended(0, 0, 1000);
         assert_eq!(schedule.next(1000), Next::Wait { until_ns: 2000 });
+    }
+
+    /// Intended starts of a client whose every request is answered at once.
+    fn starts_ns(think: &str, seed: u64, slice: Slice, requests: usize) -> Vec<u64> {
+        let think = Think::from(think.parse::<Pause>().unwrap());
+        let model = LoadModel::Closed { clients: 4, think, cycle_ns: 0 };
+        let limits = Limits { duration_ns: u64::MAX, requests: None };
+        let mut schedule = Schedule::start(&model, slice, limits, seed, 0).unwrap();
+        let (mut now_ns, mut starts_ns) = (0, Vec::new());
+        while starts_ns.len() < requests {
+            match schedule.next(now_ns) {
+                Next::Send { intended_ns, client } => {
+                    starts_ns.push(intended_ns);
+                    schedule.ended(client, intended_ns, now_ns);
+                }
+                Next::Wait { until_ns } => now_ns = until_ns,
+                other => panic!("{other:?}"),
+            }
+        }
+        starts_ns
+    }
+
+    #[test]
+    fn random_think_times_have_the_mean_of_their_distribution() {
+        // Deviations: (3 s - 1 s) / sqrt(12), the mean itself, and the one given.
+        for (text, mean_s, deviation_s) in [
+            ("uniform 1s 3s", 2.0, 2.0 / 12f64.sqrt()),
+            ("exponential 2s", 2.0, 2.0),
+            ("normal 2s 500ms", 2.0, 0.5),
+        ] {
+            let count = 40_000;
+            let last_ns = starts_ns(text, 7, Slice::WHOLE, count).pop().unwrap();
+            // Four clients share the requests; the first one of each has no pause before it.
+            let mean = last_ns as f64 / 1e9 * 4.0 / count as f64;
+            let error = 5.0 * deviation_s / (count as f64).sqrt() + 0.001;
+            assert!((mean - mean_s).abs() <= error, "{text}: {mean}");
+        }
+    }
+
+    #[test]
+    fn random_think_times_follow_from_the_seed_whatever_the_number_of_threads() {
+        let think = "exponential 50ms";
+        let whole = starts_ns(think, 1, Slice::WHOLE, 400);
+        assert_eq!(whole, starts_ns(think, 1, Slice::WHOLE, 400));
+        assert_ne!(whole, starts_ns(think, 2, Slice::WHOLE, 400));
+        let parts = (0..2).flat_map(|index| starts_ns(think, 1, Slice { index, of: 2 }, 300));
+        let mut parts: Vec<u64> = parts.collect();
+        parts.sort_unstable();
+        assert_eq!(parts[..400], whole);
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Schedule {
         model.validate()?;
         Ok(match model {
             LoadModel::Closed { clients, think, cycle_ns } => Schedule::Closed(
-                ClosedSchedule::new(*clients, *think, *cycle_ns, slice, limits, start_ns),
+                ClosedSchedule::new(*clients, *think, *cycle_ns, slice, limits, seed, start_ns),
             ),
             LoadModel::PacedBurst { size, delay_ns, limit } => Schedule::Paced(PacedSchedule::new(
                 *size, *delay_ns, *limit, slice, limits, start_ns,

@@ -1,12 +1,13 @@
 //! Think time of a client of a closed load.
 
+use super::users::Pause;
 use crate::units::Span;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Think time between an answer and the client's next request. Read as `none`, as `as-response`, as a time with its
-/// unit (`20ms`), or as `{ fixed = NANOSECONDS }`, which is how it is written.
+/// What a client does between an answer and its next request. Read as `none`, as `as-response`, as a time with its unit
+/// (`20ms`), as a distribution (`exponential 2s`), or as `{ fixed = NANOSECONDS }`, which is how a fixed time is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Think {
@@ -17,6 +18,19 @@ pub enum Think {
     Fixed(u64),
     /// Waits as long as the last answer took (`vespa-fbench -c -1`).
     AsResponse,
+    /// Waits for a time that is drawn before each request from the seed, the client and the number of its request.
+    #[serde(untagged)]
+    Random(Pause),
+}
+
+impl From<Pause> for Think {
+    fn from(pause: Pause) -> Self {
+        match pause {
+            Pause::None | Pause::Fixed(Span { ns: 0 }) => Self::None,
+            Pause::Fixed(span) => Self::Fixed(span.ns),
+            random => Self::Random(random),
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Think {
@@ -27,7 +41,7 @@ impl<'de> Deserialize<'de> for Think {
 
 struct ThinkVisitor;
 
-const FORMS: &str = "none, as-response, or a time with its unit such as 20ms";
+const FORMS: &str = "none, as-response, a time with its unit such as 20ms, or a distribution such as exponential 2s";
 
 impl<'de> Visitor<'de> for ThinkVisitor {
     type Value = Think;
@@ -42,16 +56,14 @@ impl<'de> Visitor<'de> for ThinkVisitor {
             "as-response" => return Ok(Think::AsResponse),
             _ => {}
         }
-        let span = text.parse::<Span>().ok().filter(|_| text.ends_with(char::is_alphabetic));
-        let random = text.contains(char::is_whitespace);
-        span.map(|span| Think::Fixed(span.ns)).ok_or_else(|| {
-            let of_users = if random {
-                "; random times belong to load = { model = \"users\", ... }"
-            } else {
-                ""
-            };
-            E::custom(format!("think '{text}': write {FORMS}{of_users}"))
-        })
+        // A bare number is rejected: in this place, numbers are nanoseconds.
+        if text.starts_with(|c: char| c.is_ascii_digit()) {
+            let span = text.parse::<Span>().ok().filter(|_| text.ends_with(char::is_alphabetic));
+            return span
+                .map(|span| Think::Fixed(span.ns))
+                .ok_or_else(|| E::custom(format!("think '{text}': write {FORMS}")));
+        }
+        text.parse::<Pause>().map(Think::from).map_err(|error| E::custom(format!("think: {error}")))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Think, A::Error> {
@@ -78,13 +90,15 @@ mod tests {
             (r#""20ms""#, Think::Fixed(20_000_000)),
             (r#""1.5s""#, Think::Fixed(1_500_000_000)),
             (r#"{"fixed":7}"#, Think::Fixed(7)),
+            (r#""exponential 2s""#, Think::Random(Pause::Exponential(Span::seconds(2)))),
+            (r#""fixed 20ms""#, Think::Fixed(20_000_000)),
         ] {
             assert_eq!(read(json), Ok(think), "{json}");
         }
         for (json, told) in [
-            ("20", "expected none, as-response, or a time"),
+            ("20", "expected none, as-response, a time"),
             (r#""20""#, "think '20': write"),
-            (r#""exponential 2s""#, "model = \"users\""),
+            (r#""gamma 2s""#, "'gamma' is"),
             (r#"{"fix":7}"#, "fixed = NANOSECONDS"),
             (r#"{"fixed":7,"b":1}"#, "fixed = NANOSECONDS"),
             ("{}", "fixed = NANOSECONDS"),
@@ -92,7 +106,9 @@ mod tests {
             let error = read(json).unwrap_err();
             assert!(error.contains(told), "{json}: {error}");
         }
-        for think in [Think::None, Think::Fixed(7), Think::AsResponse] {
+        let random = Think::from("normal 2s 500ms".parse::<Pause>().unwrap());
+        assert_eq!(serde_json::to_string(&random).unwrap(), r#""normal 2s 500ms""#);
+        for think in [Think::None, Think::Fixed(7), Think::AsResponse, random] {
             let json = serde_json::to_string(&think).unwrap();
             assert_eq!(read(&json), Ok(think));
         }

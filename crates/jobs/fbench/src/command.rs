@@ -82,7 +82,9 @@ pub struct FbenchArgs {
     /// Use a new connection for each request.
     #[arg(short = 'k')]
     no_keepalive: bool,
-    /// Use HTTP/2 (prior knowledge on http://, ALPN on https://); 32 clients share a connection.
+    /// Use HTTP/2
+    ///
+    /// Use HTTP/2: with prior knowledge on http://, by ALPN on https://. 32 clients share a connection.
     #[arg(long)]
     http2: bool,
     /// Text to append to each URL.
@@ -125,22 +127,26 @@ pub struct FbenchArgs {
     #[arg(value_name = "HOST PORT", required = true)]
     hosts: Vec<String>,
 
-    /// Longest time from sending a request to its last byte.
+    /// Longest time from sending a request to its last byte
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Beyond the original")]
     timeout: Span,
-    /// Longest time for a connection, TLS included.
+    /// Longest time to open a connection, TLS included
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Beyond the original")]
     connect_timeout: Span,
-    /// Accept any certificate, without verification.
+    /// Accept any certificate, without verification
     #[arg(long, help_heading = "Beyond the original")]
     insecure: bool,
-    /// Worker threads; each runs a share of the clients.
+    /// Number of generator threads
+    ///
+    /// Number of generator threads. Each has its share of the connections, the clients and the schedule.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Beyond the original")]
     threads: u32,
-    /// Polling time before each intended start, instead of sleeping.
+    /// Time to poll before each intended start
+    ///
+    /// Time to poll before each intended start, instead of sleeping: less lag, more CPU time (60us is enough).
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Beyond the original")]
     spin: Span,
-    /// Handle each reply when it arrives instead of in batches at full speed.
+    /// Handle each reply as it comes, not in batches
     #[arg(long, help_heading = "Beyond the original")]
     no_batching: bool,
     #[command(flatten)]

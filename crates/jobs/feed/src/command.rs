@@ -22,6 +22,7 @@ use plimsoll_job::output::{Output, note, print_out, put_result, style, write_res
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
+use plimsoll_job::values::rate;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::FeedResult;
 use plimsoll_workloads::http::Troubles;
@@ -76,8 +77,11 @@ pub struct FeedArgs {
     /// Use HTTP/2 without checking that the target supports it.
     #[arg(long, help_heading = "Requests")]
     http2: bool,
-    /// Fixed rate in operations per second (open model) [default: as fast as the target accepts them].
-    #[arg(long, value_name = "N", help_heading = "Requests")]
+    /// Open model: operations per second, such as 1000 or 1k
+    ///
+    /// Open model: operations per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered [default: as fast
+    /// as the target accepts them].
+    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "Requests")]
     rate: Option<f64>,
     /// Compression of request bodies.
     #[arg(long, value_enum, default_value = "auto", help_heading = "Requests")]
@@ -88,11 +92,16 @@ pub struct FeedArgs {
     /// Let the target reply at once and write nothing, to find the limit of network, HTTP and plimsoll.
     #[arg(long, help_heading = "Requests")]
     dry_run: bool,
-    /// Worker threads that send; one more thread reads the input.
+    /// Number of generator threads
+    ///
+    /// Number of generator threads, which send; one more thread reads the input.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
     threads: u32,
-    /// A header of every request, 'Name: value'; may be repeated.
-    #[arg(long, value_name = "LINE", help_heading = "Requests")]
+    /// Header of every request, 'Name: value' or @FILE
+    ///
+    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
+    /// header a line. What the file or the variable holds is not recorded. May be repeated; all are sent.
+    #[arg(long, value_name = "LINE|@FILE", help_heading = "Requests")]
     header: Vec<String>,
 
     /// Longest time for an operation, retries included; if set, it is also sent to the server [default: 180s].

@@ -1,16 +1,19 @@
-//! Flags with the same words everywhere.
+//! Flags with the same names, help and defaults in all jobs.
 
 use crate::output::Output;
+use crate::usage::usage;
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
+use plimsoll_core::schedule::Pause;
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Share;
 use plimsoll_core::units::Span;
 use plimsoll_report::naming::{Label, RunName};
 use std::path::PathBuf;
 
-/// How requests of an open model follow each other.
+/// Distribution of the gaps between requests that arrive at their own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ArrivalsFlag {
     /// Equal gaps.
@@ -19,53 +22,148 @@ pub enum ArrivalsFlag {
     Poisson,
 }
 
-/// What every run knows.
+/// The flags of a run that is measured once.
 #[derive(Args, Debug)]
 pub struct RunFlags {
-    /// Measure for this long, such as 500ms or 5m; by default 10s, as long as a profile is, or until --requests have ended.
+    /// Length of the measured part [default: 10s]
+    ///
+    /// Length of the measured part, such as 500ms or 5m [default: 10s, the length of a rate profile, or until --requests have
+    /// ended]. A bare number is seconds.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub duration: Option<Span>,
-    /// Load of the same kind before the measured stretch.
+    /// Warm-up time; requests are sent but not counted
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Run")]
     pub warmup: Span,
-    /// End after this many requests, warm-up included; with --duration, when that is over at the latest.
+    /// Number of requests after which the run ends
+    ///
+    /// Number of requests after which the run ends, warm-up included; with --duration, the run ends at the earlier of the two.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub requests: Option<u64>,
-    /// Connections to keep; by default one a client, or 64 in open models.
+    /// Number of connections
+    ///
+    /// Number of connections [default: one for each client; in other models 64 at the start, and more as needed].
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub connections: Option<u32>,
-    /// Longest time from sending a request to its last byte.
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Run")]
-    pub timeout: Span,
-    /// Longest time for a connection, TLS included.
-    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
-    pub connect_timeout: Span,
-    /// Threads; each owns a share of connections and schedule.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
-    pub threads: u32,
-    /// Seed of every random choice; the same seed asks the same requests at the same times.
+    /// Timeouts.
+    #[command(flatten)]
+    pub wait: WaitFlags,
+    /// Threads of the generator.
+    #[command(flatten)]
+    pub generator: GeneratorFlags,
+    /// Seed of all random choices
+    ///
+    /// Seed of all random choices. The same seed sends the same requests at the same intended starts.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub seed: u64,
-    /// Poll this long before each intended start instead of sleeping: less lag, more CPU (60us is enough).
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Run")]
-    pub spin: Span,
-    /// Look at every reply as it comes instead of gathering replies in batches at full speed.
+    /// Handle each reply as it comes, not in batches
+    ///
+    /// Handle each reply as it comes. Without this flag, replies are collected in batches of up to 50 us when clients send at full
+    /// speed.
     #[arg(long, help_heading = "Run")]
     pub no_batching: bool,
-    /// A limit the run must hold, or exit code 2: p95=500ms, mean=50ms, max=2s, errors=0.1%, rate=1000; of one class
-    /// 'p95{class=fuzzy}=50ms'.
-    #[arg(long, value_name = "LIMIT", help_heading = "Run")]
+    /// Limit on the result; exit code 2 if missed: p95=500ms
+    ///
+    /// Limit on the result; exit code 2 if it is missed: p95=500ms, mean=50ms, max=2s, errors=0.1%, rate=1000; of one class
+    /// 'p95{class=fuzzy}=50ms'. May be repeated.
+    #[arg(long, value_name = "LIMIT", help_heading = "Limits")]
     pub slo: Vec<ClassSlo>,
-    /// What the record must say, or exit code 2: 'global p95 < 500ms', 'each failed.percent <= 1%', 'class search rate
-    /// between 90/s and 110/s'; may be repeated.
-    #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Run")]
+    /// Assertion on the result; exit code 2 if it fails
+    ///
+    /// Assertion on the result; exit code 2 if it fails: 'global p95 < 500ms', 'each failed.percent <= 1%', 'class search rate
+    /// between 90/s and 110/s'. May be repeated.
+    #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Limits")]
     pub assertions: Vec<Assertion>,
-    /// Share of requests that may fail before the result is not the target's (exit code 4).
+    /// Largest share of failed requests; exit code 4 above it
+    ///
+    /// Largest share of requests that may fail. Above it the result does not describe the target: verdict target-failed, exit code
+    /// 4.
     #[arg(long, value_name = "SHARE", default_value = "50%", help_heading = "Limits")]
     pub max_failed: Share,
-    /// What the flags about output say.
+    /// Where results go.
     #[command(flatten)]
     pub output: OutputFlags,
+}
+
+/// Timeouts of requests and connections.
+#[derive(Args, Debug)]
+pub struct WaitFlags {
+    /// Longest time from sending a request to its last byte
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Run")]
+    pub timeout: Span,
+    /// Longest time to open a connection, TLS included
+    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
+    pub connect_timeout: Span,
+}
+
+/// Threads of the generator, and how they wait.
+#[derive(Args, Debug)]
+pub struct GeneratorFlags {
+    /// Number of generator threads
+    ///
+    /// Number of generator threads. Each has its share of the connections, the clients and the schedule.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
+    pub threads: u32,
+    /// Time to poll before each intended start
+    ///
+    /// Time to poll before each intended start, instead of sleeping: less lag, more CPU time (60us is enough).
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Run")]
+    pub spin: Span,
+}
+
+/// Requests of each virtual user.
+#[derive(Args, Debug, Default)]
+pub struct UserFlags {
+    /// Requests of each user [default: all of the source]
+    ///
+    /// Requests of each user, one after the other [default: all of the source, --passes times].
+    #[arg(long, value_name = "N", help_heading = "Users")]
+    pub user_requests: Option<u32>,
+    /// Times that each user sends each request [default: 1]
+    #[arg(long, alias = "repeat", value_name = "N", help_heading = "Users")]
+    pub passes: Option<u32>,
+    /// Pace and think time.
+    #[command(flatten)]
+    pub pauses: PauseFlags,
+}
+
+/// Pauses between the requests of a client or a user.
+#[derive(Args, Debug, Default)]
+pub struct PauseFlags {
+    /// Think time between a reply and the next request
+    ///
+    /// Think time between a reply and the next request: 2s, 'uniform 1s 3s', 'exponential 2s' or 'normal 2s 500ms'. Random
+    /// times follow from the seed.
+    #[arg(long, value_name = "TIME", help_heading = "Users")]
+    pub think: Option<Pause>,
+    /// Time between the intended starts of a user's requests
+    ///
+    /// Time from one intended start of a user to the next; a user whose reply is late sends at once and catches up.
+    #[arg(long, value_name = "TIME", help_heading = "Users")]
+    pub pace: Option<Span>,
+}
+
+impl UserFlags {
+    /// The first flag of users that was given, apart from `--think`, which clients have too.
+    #[must_use]
+    pub fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("--user-requests", self.user_requests.is_some()),
+            ("--passes", self.passes.is_some()),
+            ("--pace", self.pauses.pace.is_some()),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
+    }
+
+    /// The requests of each user; 0 is all of the source.
+    ///
+    /// # Errors
+    /// When no request is left.
+    pub fn requests(&self) -> Result<u32> {
+        match self.user_requests {
+            Some(0) => Err(usage("--user-requests must be at least 1")),
+            requests => Ok(requests.unwrap_or(0)),
+        }
+    }
 }
 
 /// Where results go.
@@ -116,19 +214,19 @@ impl OutputFlags {
 /// TLS.
 #[derive(Args, Debug, Default)]
 pub struct TlsFlags {
-    /// PEM file of authorities to trust instead of the system's.
+    /// PEM file of authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     pub cacert: Option<PathBuf>,
-    /// PEM file of the client's certificate; goes with --key.
+    /// PEM file of the client's certificate; needs --key
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     pub cert: Option<PathBuf>,
-    /// PEM file of the client's private key; goes with --cert.
+    /// PEM file of the client's private key; needs --cert
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     pub key: Option<PathBuf>,
-    /// Host name to ask for and to check instead of the URL's.
+    /// Host name to request and to check, instead of the URL's
     #[arg(long, value_name = "NAME", help_heading = "TLS")]
     pub sni: Option<String>,
-    /// Trust any certificate for any name.
+    /// Accept any certificate, without verification
     #[arg(long, help_heading = "TLS")]
     pub insecure: bool,
 }
@@ -140,11 +238,11 @@ impl RunFlags {
         scenario.warmup = self.warmup;
         scenario.requests = self.requests;
         scenario.connections = self.connections;
-        scenario.timeout = self.timeout;
-        scenario.connect_timeout = self.connect_timeout;
-        scenario.threads = self.threads;
+        scenario.timeout = self.wait.timeout;
+        scenario.connect_timeout = self.wait.connect_timeout;
+        scenario.threads = self.generator.threads;
         scenario.seed = self.seed;
-        scenario.spin = self.spin;
+        scenario.spin = self.generator.spin;
         scenario.batching = !self.no_batching;
         scenario.slo.clone_from(&self.slo);
         scenario.assertions.clone_from(&self.assertions);

@@ -4,6 +4,7 @@ use crate::method::Method;
 use crate::prepare::one_of_each;
 use crate::usage::usage;
 use anyhow::Result;
+use clap::Args;
 use plimsoll_core::seek::goal::{Goal, Limit};
 use plimsoll_core::seek::plant::LIMITS_MAX;
 use plimsoll_core::slo::{ClassSlo, Slo};
@@ -11,6 +12,30 @@ use plimsoll_core::units::Span;
 
 /// Longest budget.
 const BUDGET_MAX: Span = Span::seconds(24 * 3600);
+
+/// Flags of every search for the load line.
+#[derive(Args, Debug)]
+pub struct SearchFlags {
+    /// Time for the whole search
+    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Search")]
+    pub budget: Span,
+    /// Half-width of the interval at which the search ends
+    ///
+    /// Half-width of the interval at which the search ends, as a share of the rate.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
+    pub width: String,
+    /// Method of the search: plimsoll's, or another tool's
+    ///
+    /// Method of the search: plimsoll's own, or that of another tool, for comparison.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "METHOD",
+        default_value = "plimsoll",
+        help_heading = "Search"
+    )]
+    pub strategy: Method,
+}
 
 /// TLS options of the user.
 pub struct Wish<'a> {

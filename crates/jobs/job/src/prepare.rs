@@ -10,6 +10,7 @@ pub use source::render_set;
 use source::{Source, SourceKind};
 pub use users::{check as check_users, script_of};
 
+use crate::headers::read_headers;
 use crate::url::Url;
 use crate::usage::usage;
 use anyhow::Result;
@@ -28,7 +29,6 @@ use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};
 use plimsoll_workloads::checks::{Checks, HitCounter};
-use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::http::{Form, Judge, Park, Troubles};
 use plimsoll_workloads::json_scan::Pointer;
 use plimsoll_workloads::render::HttpForm;
@@ -72,7 +72,10 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
         return Err(usage("--sni is given but the target is http://; write https://"));
     }
     let tls = tls_of(scenario, &urls)?;
-    let forms = urls.iter().map(|url| form_of(scenario, url)).collect::<Result<Vec<_>>>()?;
+    let (headers, body) = (read_headers(&scenario.headers)?, body_of(scenario)?);
+    let headers = with_type(headers, scenario.body_file.is_some());
+    let form = |url| form_of(scenario, url, &headers, body.as_deref());
+    let forms = urls.iter().map(form).collect::<Result<Vec<_>>>()?;
     let source = Source::open(scenario, &urls, &forms)?;
     let checks = Checks::new(&scenario.checks)?;
     let mut hits = hit_counter(scenario, &source)?;
@@ -302,13 +305,36 @@ pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
     Ok(Some(tls))
 }
 
-fn form_of(scenario: &Scenario, url: &Url) -> Result<Form> {
-    let headers = scenario
-        .headers
-        .iter()
-        .map(|line| parse_header(line).map_err(|e| usage(format!("--header: {e}"))))
-        .collect::<Result<Vec<_>>>()?;
-    let form = HttpForm::new(&url.authority, &headers, !scenario.keepalive)
+/// The body of requests whose source has none.
+fn body_of(scenario: &Scenario) -> Result<Option<Vec<u8>>> {
+    match (&scenario.body, &scenario.body_file) {
+        (Some(_), Some(_)) => {
+            Err(usage("body and body_file are different bodies; give one of them"))
+        }
+        (Some(text), None) => Ok(Some(text.clone().into_bytes())),
+        (None, None) => Ok(None),
+        (None, Some(path)) => std::fs::read(path)
+            .map(Some)
+            .map_err(|error| usage(format!("--body @{}: {error}", path.display()))),
+    }
+}
+
+/// Headers with a type for a body of bytes, which are not JSON.
+fn with_type(mut headers: Vec<(String, String)>, is_bytes: bool) -> Vec<(String, String)> {
+    let is_typed = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("Content-Type"));
+    if is_bytes && !is_typed {
+        headers.push(("Content-Type".to_owned(), "application/octet-stream".to_owned()));
+    }
+    headers
+}
+
+fn form_of(
+    scenario: &Scenario,
+    url: &Url,
+    headers: &[(String, String)],
+    body: Option<&[u8]>,
+) -> Result<Form> {
+    let form = HttpForm::new(&url.authority, headers, !scenario.keepalive)
         .map_err(|e| usage(format!("--header: {e}")))?;
     let method = scenario.default_method();
     if !plimsoll_workloads::header::is_token(method) {
@@ -316,11 +342,7 @@ fn form_of(scenario: &Scenario, url: &Url) -> Result<Form> {
             "--method '{method}' is not a method; write GET, POST, PUT ..."
         )));
     }
-    Ok(Form::Own {
-        form,
-        method: method.to_owned(),
-        body: scenario.body.clone().map(String::into_bytes),
-    })
+    Ok(Form::Own { form, method: method.to_owned(), body: body.map(<[u8]>::to_vec) })
 }
 
 /// The way hits are counted: by itself where the requests look like searches.

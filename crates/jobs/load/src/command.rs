@@ -6,94 +6,118 @@ use anyhow::Result;
 use clap::Args;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::schedule::{Arrivals, LoadModel, Pause, ProfileError, Step, Think, UserProfile};
+use plimsoll_core::schedule::{Arrivals, LoadModel, ProfileError, Step, UserProfile};
 use plimsoll_core::units::Span;
 use plimsoll_job::contact::reach;
 use plimsoll_job::execute::{code, execute};
-use plimsoll_job::flags::{ArrivalsFlag, RunFlags};
+use plimsoll_job::flags::{ArrivalsFlag, RunFlags, UserFlags};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{Output, print_out, style, write_results};
 use plimsoll_job::prepare::prepare;
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
+use plimsoll_job::values::rate;
 use plimsoll_record::JobResults;
+
+const SHORT: &str = "plimsoll load --help explains each option and has examples.";
 
 const EXAMPLES: &str = "\
 Examples:
-  Ten clients, as fast as the server answers, for ten seconds:
+  10 clients at full speed for 10 s:
     plimsoll load http://127.0.0.1:8080/search/?query=ship
-  A thousand requests a second that arrive like independent users, and a limit to hold:
-    plimsoll load http://127.0.0.1:8080/ --rate 1000 --arrivals poisson --duration 1m --slo p95=50ms
-  A query log with a table per kind of query, where a 200 with errors inside is a failure:
+  1000 requests per second that arrive like independent users, and a limit on the result:
+    plimsoll load http://127.0.0.1:8080/ --rate 1k --arrivals poisson --duration 1m --slo p95=50ms
+  A query log with a table for each kind of query; a reply with errors inside is a failure:
     plimsoll load http://127.0.0.1:8080 --queries queries.txt --class fuzzy=fuzzy --check vespa
-  Up to 500 a second in ten seconds, a minute there, and down again:
-    plimsoll load http://127.0.0.1:8080/ --profile 0-500:10s,500:60s,500-0:10s
-  Bursts of 200 every second, at most 50 under way and 100 waiting:
+  A ramp to 500 requests per second in 10 s, 60 s at this rate, and down again:
+    plimsoll load http://127.0.0.1:8080/ --rate-profile 0-500:10s,500:60s,500-0:10s
+  Bursts of 200 every second, at most 50 requests in flight and 100 waiting:
     plimsoll load http://127.0.0.1:8080/ --burst 200 --every 1s --slots 50 --queue 100
-  SQL statements, one a line, prepared once a connection, to PostgreSQL (password: PGPASSWORD):
-    plimsoll load postgres://me@127.0.0.1:5432/db --queries queries.sql --method prepared --rate 500
-  Users who come at 20 a second, ask every query twice with pauses between, and leave:
-    plimsoll load http://127.0.0.1:8080 --queries q.txt --users 'constant 20/s during 1m' --repeat 2 --think 2s
-  Fifty users at the same time, each request with a row of a file:
-    plimsoll load http://127.0.0.1:8080/?q={{term}} --rows t.csv --users 'concurrent 50 during 1m'
-  What the result must be, of each class by itself:
+  50 clients that pause for 2 s on average between a reply and the next request:
+    plimsoll load http://127.0.0.1:8080/ --clients 50 --think 'exponential 2s'
+  SQL statements of PostgreSQL, one a line, prepared once a connection (password: PGPASSWORD):
+    plimsoll load postgres://me@127.0.0.1:5432/db --queries queries.sql --sql-mode prepared \\
+      --rate 500
+  Users who arrive at 20 per second, send every query twice with pauses between, and leave:
+    plimsoll load http://127.0.0.1:8080 --queries q.txt --users 'constant 20/s during 1m' \\
+      --passes 2 --think 2s
+  50 users at the same time; each request has a row of a file:
+    plimsoll load http://127.0.0.1:8080/?q={{term}} --rows t.csv \\
+      --users 'concurrent 50 during 1m'
+  An assertion on each class of the result:
     plimsoll load http://127.0.0.1:8080 --queries q.txt --assert 'each p95 between 1ms and 50ms'
+  A secret that is neither on the command line nor in the record:
+    plimsoll load http://127.0.0.1:8080/ --header 'Authorization: Bearer ${TOKEN}'
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Put load on any HTTP service, or on PostgreSQL or VoltDB: closed, open, bursts or a profile; one URL, a query file or NDJSON.
+/// Put load on any HTTP service, or on PostgreSQL or VoltDB.
+///
+/// Put load on any HTTP service, or on PostgreSQL or VoltDB: a number of clients, an arrival rate, bursts, a rate profile or
+/// virtual users; one URL, or a file of requests.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
+#[command(after_help = SHORT, after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
     #[command(flatten)]
     requests: RequestFlags,
 
-    /// Clients that each wait for their answer before they ask again (the closed model; default 10).
+    /// Closed model: clients that wait for each reply [default: 10]
+    ///
+    /// Closed model: number of clients. Each waits for its reply before it sends again [default: 10].
     #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
     clients: Option<u32>,
-    /// Clients and users: pause between an answer and the next request; of users also 'uniform 1s 3s', 'exponential 2s'
-    /// or 'normal 2s 500ms'.
-    #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
-    think: Option<Pause>,
-    /// Closed: time from one intended start of a client to its next; a late client catches up.
+    /// Closed model: time between a client's intended starts
+    ///
+    /// Closed model: time from one intended start of a client to the next; a client whose reply is late sends at once and catches
+    /// up.
     #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
     cycle: Option<Span>,
-    /// Requests per second, whatever the answers do (the open model: free of coordinated omission).
-    #[arg(long, value_name = "PER_S", help_heading = "Load model (one of them)")]
+    /// Open model: requests per second, such as 1000 or 1k
+    ///
+    /// Open model: requests per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered (no coordinated
+    /// omission).
+    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "Load model (one of them)")]
     rate: Option<f64>,
-    /// Open and profile: how requests follow each other.
-    #[arg(long, value_enum, help_heading = "Load model (one of them)")]
-    arrivals: Option<ArrivalsFlag>,
-    /// Requests at once, every --every.
+    /// Bursts: requests sent at once, every --every
     #[arg(long, value_name = "SIZE", help_heading = "Load model (one of them)")]
     burst: Option<u32>,
-    /// Time from one burst to the next.
+    /// Bursts: time from one to the next
     #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
     every: Option<Span>,
-    /// Rates over time: RATE:TIME or FROM-TO:TIME, one after the other.
-    #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
-    profile: Option<String>,
-    /// Virtual users who come, ask and leave: 'at once 10', 'ramp 100 during 10s', 'constant 20/s during 1m randomized',
-    /// 'concurrent 50 during 1m' ...; several steps, parted by commas (docs/users.md).
+    /// Rate profile: RATE:TIME or FROM-TO:TIME, comma-separated
+    ///
+    /// Rate profile: steps RATE:TIME or FROM-TO:TIME in requests per second, separated by commas, such as
+    /// 0-500:10s,500:60s,500-0:10s.
+    #[arg(
+        long,
+        alias = "profile",
+        value_name = "STEPS",
+        help_heading = "Load model (one of them)"
+    )]
+    rate_profile: Option<String>,
+    /// Virtual users: 'ramp 100 during 10s' (docs/users.md)
+    ///
+    /// Virtual users who arrive, send requests and leave: 'at once 10', 'ramp 100 during 10s', 'constant 20/s during 1m
+    /// randomized', 'concurrent 50 during 1m'; several steps, separated by commas (docs/users.md).
     #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
     users: Option<String>,
-    /// Users: requests of each, one after the other; by default all of the source, --repeat times.
-    #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
-    user_requests: Option<u32>,
-    /// Users: how often each asks each request (default 1).
-    #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
-    repeat: Option<u32>,
-    /// Users: time from one intended start of a user to its next; a late user catches up.
-    #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
-    pace: Option<Span>,
+    /// Gaps between requests of --rate and --rate-profile
+    ///
+    /// Gaps between requests of --rate and --rate-profile [default: uniform].
+    #[arg(long, value_enum, value_name = "GAPS", help_heading = "Load model (one of them)")]
+    arrivals: Option<ArrivalsFlag>,
+    #[command(flatten)]
+    own: UserFlags,
 
-    /// Most requests under way; with it, what comes on top waits in a bounded queue or is refused.
+    /// Largest number of requests in flight; others wait
+    ///
+    /// Largest number of requests in flight. Other requests wait in a bounded queue (--queue) or are refused.
     #[arg(long, value_name = "N", help_heading = "Admission")]
     slots: Option<u32>,
-    /// Most requests waiting for a slot (default 1000).
+    /// Largest number of requests that wait [default: 1000]
     #[arg(long, value_name = "N", help_heading = "Admission")]
     queue: Option<u32>,
-    /// Longest wait for a slot (default 10s).
+    /// Longest wait in the queue [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "Admission")]
     queue_timeout: Option<Span>,
 
@@ -106,7 +130,7 @@ impl LoadArgs {
         let mut scenario = self.requests.scenario()?;
         scenario.admission = self.admission()?;
         scenario.load = self.model()?;
-        scenario.repeat = self.repeat.unwrap_or(1);
+        scenario.repeat = self.own.passes.unwrap_or(1);
         self.run.fill(&mut scenario);
         Ok(scenario)
     }
@@ -116,7 +140,7 @@ impl LoadArgs {
             ("--clients", self.clients.is_some()),
             ("--rate", self.rate.is_some()),
             ("--burst", self.burst.is_some()),
-            ("--profile", self.profile.is_some()),
+            ("--rate-profile", self.rate_profile.is_some()),
             ("--users", self.users.is_some()),
         ];
         let named: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
@@ -129,27 +153,23 @@ impl LoadArgs {
         if let Some(text) = &self.users {
             return self.users(text);
         }
-        let of_users = [
-            ("--user-requests", self.user_requests.is_some()),
-            ("--repeat", self.repeat.is_some()),
-            ("--pace", self.pace.is_some()),
-        ];
-        if let Some((flag, _)) = of_users.iter().find(|(_, is)| *is) {
+        if let Some(flag) = self.own.first() {
             return Err(usage(format!("{flag} belongs to users; give --users, or leave it out")));
         }
+        let think = self.own.pauses.think;
         let closed = named.first().is_none_or(|&name| name == "--clients");
-        if !closed && (self.think.is_some() || self.cycle.is_some()) {
+        if !closed && (think.is_some() || self.cycle.is_some()) {
             return Err(usage(format!(
                 "--think and --cycle belong to the closed model; they contradict {}",
                 named[0]
             )));
         }
-        if self.think.is_some() && self.cycle.is_some() {
+        if think.is_some() && self.cycle.is_some() {
             return Err(usage("--think and --cycle are different load models; give one of them"));
         }
-        let has_arrivals = self.rate.is_some() || self.profile.is_some();
+        let has_arrivals = self.rate.is_some() || self.rate_profile.is_some();
         if self.arrivals.is_some() && !has_arrivals {
-            return Err(usage("--arrivals belongs to --rate or --profile; give one of them"));
+            return Err(usage("--arrivals belongs to --rate or --rate-profile; give one of them"));
         }
         if self.every.is_some() != self.burst.is_some() {
             return Err(usage("--burst and --every go together; give both"));
@@ -158,7 +178,7 @@ impl LoadArgs {
             Some(ArrivalsFlag::Poisson) => Arrivals::Poisson,
             Some(ArrivalsFlag::Uniform) | None => Arrivals::Uniform,
         };
-        let model = match (self.rate, self.burst, &self.profile) {
+        let model = match (self.rate, self.burst, &self.rate_profile) {
             (Some(rate_per_s), _, _) => LoadModel::Open { rate_per_s, arrivals },
             (_, Some(size), _) => {
                 LoadModel::Burst { size, every_ns: self.every.unwrap_or_default().ns }
@@ -166,22 +186,12 @@ impl LoadArgs {
             (_, _, Some(text)) => LoadModel::Profile { steps: parse_profile(text)?, arrivals },
             _ => LoadModel::Closed {
                 clients: self.clients.unwrap_or(10),
-                think: self.fixed_think()?,
+                think: think.unwrap_or_default().into(),
                 cycle_ns: self.cycle.unwrap_or_default().ns,
             },
         };
         model.validate()?;
         Ok(model)
-    }
-
-    fn fixed_think(&self) -> Result<Think> {
-        match self.think {
-            None | Some(Pause::None) => Ok(Think::None),
-            Some(Pause::Fixed(think)) => Ok(Think::Fixed(think.ns)),
-            Some(_) => Err(usage(
-                "--think: clients think for one time, such as 100ms; random times belong to --users",
-            )),
-        }
     }
 
     fn users(&self, text: &str) -> Result<LoadModel> {
@@ -191,19 +201,14 @@ impl LoadArgs {
                  users have --think and --pace",
             ));
         }
-        if self.user_requests == Some(0) {
-            return Err(usage(
-                "--user-requests 0 asks for nothing; leave it out or use at least 1",
-            ));
-        }
         let profile: UserProfile = text.parse().map_err(|error: ProfileError| {
             usage(format!("--users: column {}: {}", error.column, error.problem))
         })?;
         Ok(LoadModel::Users {
             profile,
-            requests: self.user_requests.unwrap_or(0),
-            think: self.think.unwrap_or_default(),
-            pace: self.pace.unwrap_or_default(),
+            requests: self.own.requests()?,
+            think: self.own.pauses.think.unwrap_or_default(),
+            pace: self.own.pauses.pace.unwrap_or_default(),
         })
     }
 
@@ -227,15 +232,16 @@ fn parse_profile(text: &str) -> Result<Vec<Step>> {
     text.split(',')
         .map(|part| {
             let wrong = |problem: &str| {
-                usage(format!("--profile '{part}': {problem}; write RATE:TIME or FROM-TO:TIME"))
+                usage(format!(
+                    "--rate-profile '{part}': {problem}; write RATE:TIME or FROM-TO:TIME"
+                ))
             };
             let (rates, time) = part.split_once(':').ok_or_else(|| wrong("there is no ':'"))?;
             let duration: Span =
                 time.parse().map_err(|e: plimsoll_core::units::UnitError| wrong(&e.to_string()))?;
             let rate = |text: &str| {
-                let rate: Option<f64> = text.trim().parse().ok();
-                rate.filter(|r| r.is_finite() && *r >= 0.0)
-                    .ok_or_else(|| wrong("the rate is no number"))
+                let per_s = rate(text.trim()).ok().filter(|per_s| *per_s >= 0.0);
+                per_s.ok_or_else(|| wrong(&format!("'{text}' is not a rate")))
             };
             let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
             Ok(Step { from_per_s: rate(from)?, to_per_s: rate(to)?, duration_ns: duration.ns })
@@ -291,7 +297,7 @@ mod tests {
 
     #[test]
     fn profiles_are_read() {
-        let steps = parse_profile("0-500:10s,500:1m").unwrap();
+        let steps = parse_profile("0-500/s:10s,0.5k:1m").unwrap();
         assert_eq!(steps.len(), 2);
         assert_eq!((steps[0].from_per_s, steps[0].to_per_s), (0.0, 500.0));
         assert_eq!(steps[1].duration_ns, 60_000_000_000);

@@ -20,6 +20,8 @@ use plimsoll_workloads::http::{Order, Troubles, Way, shuffled};
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::script::Script;
 use plimsoll_workloads::sql::{STATEMENTS_BYTES_MAX, SqlMode, SqlSessions, SqlSet};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,6 +112,8 @@ fn check(scenario: &Scenario) -> Result<()> {
         "--rows fills HTTP requests: for postgres:// write the values into the statements, or have plimsoll search fill them"
     } else if tls || server_name.is_some() || *insecure {
         "flags of TLS are HTTP's: write postgres://.../DATABASE?sslmode=verify-full&sslrootcert=FILE"
+    } else if scenario.body_file.is_some() {
+        "--body @FILE: SQL is UTF-8 text, and this file is not"
     } else if scenario.queries.is_some() && scenario.body.is_some() {
         "--queries and --body are different requests; leave one out"
     } else if scenario.queries.is_none() && scenario.body.is_none() {
@@ -127,7 +131,7 @@ fn statements(scenario: &Scenario, classes: &mut Classes) -> Result<SqlSet> {
         Some("prepared") => SqlMode::Prepared,
         Some(other) => {
             return Err(usage(format!(
-                "--method '{other}': with postgres:// write simple (parsed and planned each time) or prepared"
+                "--method '{other}' is HTTP's; for postgres:// write --sql-mode simple (parsed and planned each time) or prepared"
             )));
         }
     };
@@ -150,11 +154,19 @@ fn statements(scenario: &Scenario, classes: &mut Classes) -> Result<SqlSet> {
 /// # Errors
 /// Why it cannot be read.
 pub fn read(path: &Path) -> Result<String, String> {
-    let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if length > STATEMENTS_BYTES_MAX {
-        return Err("is longer than 64 MiB; split it".to_owned());
+    let input: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(File::open(path).map_err(|error| error.to_string())?),
+    };
+    let mut text = String::new();
+    let length = input
+        .take(STATEMENTS_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("{error}; give a file of UTF-8 text"))?;
+    match length as u64 > STATEMENTS_BYTES_MAX {
+        true => Err("is longer than 64 MiB; split it".to_owned()),
+        false => Ok(text),
     }
-    std::fs::read_to_string(path).map_err(|error| format!("{error}; give a file of UTF-8 text"))
 }
 
 impl Sql {

@@ -90,13 +90,15 @@ fn check(scenario: &Scenario) -> Result<()> {
     {
         "--header, --post, --http2 and --no-keepalive are HTTP's; leave them out for volt://"
     } else if scenario.method.is_some() {
-        "--method is HTTP's and PostgreSQL's; leave it out for volt://, or write exec PROCEDURE VALUE ..."
+        "--method is HTTP's; leave it out for volt://, or write exec PROCEDURE VALUE ..."
     } else if !scenario.checks.is_empty() || scenario.hits != "auto" {
         "--check and --hits are HTTP's: with volt:// a status is a failure and rows are hits"
     } else if scenario.rows.is_some() {
         "--rows fills HTTP requests: for volt:// write the values into the statements"
     } else if tls || server_name.is_some() || *insecure {
         "flags of TLS are HTTP's: VoltDB is spoken to without"
+    } else if scenario.body_file.is_some() {
+        "--body @FILE: a call is UTF-8 text, and this file is not"
     } else if scenario.queries.is_some() && scenario.body.is_some() {
         "--queries and --body are different requests; leave one out"
     } else if scenario.queries.is_none() && scenario.body.is_none() {

@@ -19,10 +19,10 @@ use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::execute::code;
 use plimsoll_job::flags::OutputFlags;
-use plimsoll_job::goal::Wish;
+use plimsoll_job::goal::{SearchFlags, Wish};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
-use plimsoll_job::method::{Method, result, search_as, verdict_of};
+use plimsoll_job::method::{result, search_as, verdict_of};
 use plimsoll_job::output::{print_out, put_result, style, with_files, write_results};
 use plimsoll_job::prepare::plan_of;
 use plimsoll_job::search_progress::SearchProgress;
@@ -58,6 +58,7 @@ enum Preset {
 #[derive(Args, Debug)]
 // As in FeedSim's script the last one given counts: a job's extra_args can override its flags.
 #[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
+#[command(mut_arg("strategy", |flag| flag.alias("method")))]
 pub struct RankArgs {
     /// Threads of each server that take requests through their stages (FeedSim's thrift threads).
     #[arg(short = 't', long, value_name = "N", help_heading = "FeedSim's flags")]
@@ -128,30 +129,15 @@ pub struct RankArgs {
     #[arg(long, value_name = "URL", help_heading = "Server")]
     target: Vec<String>,
 
-    /// Limit on the result; may be repeated [default: p95=500ms; with --preset mini p95=150ms].
-    #[arg(long, value_name = "LIMIT", help_heading = "Search for the load line")]
+    /// Limit that must hold, such as p95=500ms
+    ///
+    /// Limit that must hold [default: p95=500ms; p95=150ms with --preset mini]. May be repeated.
+    #[arg(long, value_name = "LIMIT", help_heading = "Search")]
     slo: Vec<Slo>,
-    /// Total time for the search.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5m",
-        help_heading = "Search for the load line"
-    )]
-    budget: Span,
-    /// Half-width of the interval at which the search may end.
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        default_value = "5%",
-        help_heading = "Search for the load line"
-    )]
-    width: String,
-    /// Search method; those of other tools are for comparison.
-    #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search for the load line")]
-    method: Method,
-    /// Seed of every random choice.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Search for the load line")]
+    #[command(flatten)]
+    search: SearchFlags,
+    /// Seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Search")]
     seed: u64,
     #[command(flatten)]
     output: OutputFlags,
@@ -183,13 +169,13 @@ impl RankArgs {
     fn goal(&self) -> Result<(Goal, Vec<u64>)> {
         let wish = Wish {
             slo: &self.slo(),
-            budget: self.budget,
-            width: &self.width,
+            budget: self.search.budget,
+            width: &self.search.width,
             confidence: "95%",
             seed: self.seed,
             start_per_s: 4.0,
             most_per_s: 1e5,
-            method: self.method,
+            method: self.search.strategy,
         };
         wish.goal()
     }
@@ -209,7 +195,7 @@ impl RankArgs {
             job: "rank".to_owned(),
             targets,
             load: LoadModel::Open { rate_per_s: fastest, arrivals: Arrivals::Poisson },
-            duration: Some(self.budget),
+            duration: Some(self.search.budget),
             threads: if self.auto_driver_threads {
                 ((fastest / 4.0) as u32).clamp(1, most)
             } else {
@@ -320,7 +306,7 @@ fn measure(
         *rows = runs::fixed(plant, args, goal, instances);
         return (JobResults::default(), Verdict::new(VerdictKind::Valid, Vec::new()));
     }
-    if let Some(rival) = args.method.rival() {
+    if let Some(rival) = args.search.strategy.rival() {
         let (found, verdict, rate_per_s) = search_as(rival, plant, goal);
         if rate_per_s > 0.0 && !is_stopped() {
             // The original always reports its last run, and so does its imitation.

@@ -24,10 +24,9 @@ use crate::spec::{MatrixFile, MatrixSpec, OnRefused, read};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
-use plimsoll_core::schedule::Pause;
 use plimsoll_core::units::Span;
 use plimsoll_job::exit;
-use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::flags::{OutputFlags, PauseFlags};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out, style, with_files, write_results};
 use plimsoll_job::requests::RowsFlags;
@@ -83,11 +82,11 @@ pub struct SearchArgs {
     /// Numbers of concurrent users (closed model) [default: 1,5,10,20].
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     users: Vec<u32>,
-    /// List of queries (TOML) [default: ten built-in queries for the text].
+    /// File of queries [default: ten queries that fit the text]
     #[arg(long, value_name = "FILE", help_heading = "Matrix")]
     queries: Option<PathBuf>,
-    /// Hits to request, instead of each query's own number (1000).
-    #[arg(long, value_name = "N", help_heading = "Matrix")]
+    /// Hits that each query asks for, instead of its own number (1000).
+    #[arg(long = "query-hits", alias = "hits", value_name = "N", help_heading = "Matrix")]
     hits: Option<u32>,
 
     /// Order of each user's queries [default: interleaved].
@@ -96,7 +95,7 @@ pub struct SearchArgs {
     /// Duration of the steady window [default: 10s].
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     duration: Option<Span>,
-    /// Warm-up before each window; requests are sent but not counted [default: 2s].
+    /// Warm-up time; requests are sent but not counted [default: 2s]
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     warmup: Option<Span>,
     /// Times that each user sends the whole list, instead of --duration; the window ends when the first user has finished.
@@ -105,19 +104,16 @@ pub struct SearchArgs {
     /// Repeats of each cell, for an interval [default: 1].
     #[arg(long, value_name = "N", help_heading = "Cells")]
     repeat: Option<u32>,
-    /// Longest time of a request; a cell with a slower request is withheld [default: 60s].
+    /// Longest time from sending a request to its last byte [default: 60s]
+    ///
+    /// Longest time from sending a request to its last byte; a cell with a slower one is withheld [default: 60s].
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     timeout: Option<Span>,
-    /// Think time between an answer and the user's next request: '2s', 'uniform 1s 3s', 'exponential 2s', 'normal 2s
-    /// 500ms'.
-    #[arg(long, value_name = "TIME", help_heading = "Cells")]
-    think: Option<Pause>,
-    /// Time from one intended start of a user to its next; a late user catches up.
-    #[arg(long, value_name = "TIME", help_heading = "Cells")]
-    pace: Option<Span>,
-    /// Arrival of users, instead of all at once; {users} is the cell's number: 'ramp {users} during 10s', 'constant
-    /// {users}/s during 1m randomized' ... (docs/users.md). Each user sends the list --passes times and leaves.
-    #[arg(long, value_name = "STEPS", help_heading = "Cells")]
+    #[command(flatten)]
+    pauses: PauseFlags,
+    /// How users come, instead of all at once, with {users} for the cell's number: 'ramp {users} during 10s', 'constant
+    /// {users}/s during 1m randomized' ... (docs/users.md). Each asks the list --passes times and leaves.
+    #[arg(long = "users-profile", alias = "profile", value_name = "STEPS", help_heading = "Cells")]
     profile: Option<String>,
     #[command(flatten)]
     rows: RowsFlags,
@@ -125,17 +121,22 @@ pub struct SearchArgs {
     /// repeated.
     #[arg(long, value_name = "CHECK", help_heading = "Cells")]
     check: Vec<String>,
+    /// Assertion on the result; exit code 2 if it fails
+    ///
     /// Assertion on every cell; exit code 2 if it fails: 'global p95 < 500ms', 'each failed.count is 0', 'class "one word" rate >
-    /// 10/s'; may be repeated.
+    /// 10/s'. May be repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Cells")]
     assertions: Vec<Assertion>,
     /// If an engine rejects some queries, report the rate of the others, marked, instead of withholding the cell.
     #[arg(long, help_heading = "Cells")]
     skip_refused: bool,
-    /// A header of every request, 'Name: value'; may be repeated.
-    #[arg(long, value_name = "LINE", help_heading = "Cells")]
+    /// Header of every request, 'Name: value' or @FILE
+    ///
+    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
+    /// header a line. What the file or the variable holds is not recorded. May be repeated; all are sent.
+    #[arg(long, value_name = "LINE|@FILE", help_heading = "Cells")]
     header: Vec<String>,
-    /// Seed of texts and orders.
+    /// Seed of all random choices [default: 1]
     #[arg(long, value_name = "N", help_heading = "Cells")]
     seed: Option<u64>,
     /// Connections that ingest the text.
@@ -287,8 +288,8 @@ impl SearchArgs {
         one(&self.passes, &mut file.passes);
         one(&self.repeat, &mut file.repeat);
         one(&self.timeout, &mut file.timeout);
-        one(&self.think, &mut file.think);
-        one(&self.pace, &mut file.pace);
+        one(&self.pauses.think, &mut file.think);
+        one(&self.pauses.pace, &mut file.pace);
         one(&self.profile, &mut file.profile);
         one(&self.seed, &mut file.seed);
         one(&self.queries.as_ref().map(|path| path.display().to_string()), &mut file.queries);

@@ -14,123 +14,128 @@ use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::execute::code;
-use plimsoll_job::flags::{ArrivalsFlag, OutputFlags, status};
-use plimsoll_job::goal::{Wish, timeout};
+use plimsoll_job::flags::{ArrivalsFlag, GeneratorFlags, OutputFlags, status};
+use plimsoll_job::goal::{SearchFlags, Wish, timeout};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::method::Method;
 use plimsoll_job::output::{Output, print_out, style, write_results};
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
+use plimsoll_job::values::rate;
 use plimsoll_load::volt;
 use std::path::PathBuf;
-use users::UserFlags;
+use users::SoughtUsers;
+
+const SHORT: &str = "plimsoll seek --help explains each option and has examples.";
 
 const EXAMPLES: &str = "\
 Examples:
   The highest rate at which 95 % of the requests are answered within 100 ms:
     plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms
-  Several limits at once, a query log, and ten minutes at most:
+  Several limits at once, a query log, and 10 minutes at most:
     plimsoll seek http://127.0.0.1:8080 --queries queries.txt --check vespa \\
       --slo p95=100ms --slo p99=1s --slo errors=0.1% --budget 10m --width 3%
-  The line over half an hour, for a target that scales or warms up; Ctrl-C ends it earlier:
+  The load line over half an hour, for a target that scales or warms up; Ctrl-C ends it earlier:
     plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --watch --budget 30m
   A limit for one kind of query of a mix, and another one for all:
     plimsoll seek http://127.0.0.1:8080 --queries queries.txt --class fuzzy=fuzzy \\
       --slo 'p95{class=fuzzy}=200ms' --slo p99=1s
   One SQL statement of PostgreSQL (password: PGPASSWORD):
     plimsoll seek postgres://me@127.0.0.1:5432/db --body 'SELECT 1' --slo p95=20ms
-  Votes of VoltDB, each a transaction; or one statement, or one procedure (password: VOLTDB_PASSWORD):
+  Votes of VoltDB, each a transaction; or one statement (password: VOLTDB_PASSWORD):
     plimsoll seek volt://127.0.0.1:21212 --slo p99=10ms
     plimsoll seek volt://127.0.0.1:21212 --body 'SELECT count(*) FROM votes' --slo p99=10ms
-  Users who ask ten requests each with pauses; how many may come a second is what is found:
-    plimsoll seek http://127.0.0.1:8080 --queries q.txt --users constant --user-requests 10 \
+  Users who send 10 requests each, with pauses; the result is how many can arrive per second:
+    plimsoll seek http://127.0.0.1:8080 --queries q.txt --users constant --user-requests 10 \\
       --think 'exponential 2s' --slo p95=100ms
   Operations on documents of a file, written again and again:
     plimsoll seek http://127.0.0.1:8080 --feed music.ndjson.zst --slo 'p99{class=put}=50ms'
-  A target to try it on; its own limit is known (M/M/4, 163.04 a second):
+  A target whose load line is known, to try it on (M/M/4, 163.04 per second at p95=100ms):
     plimsoll serve queue --servers 4 --service exponential:20ms --port 8080
 
 Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Find the highest rate that holds limits on latency and errors, with an interval.
+/// Find the highest rate at which limits hold, with an interval.
+///
+/// Find the load line: the highest rate at which limits on latency and errors hold, with a confidence interval.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
-#[command(mut_arg("order", |flag| flag.help(ORDER_HELP)))]
-#[command(mut_arg("rows_order", |flag| flag.help(ROWS_ORDER_HELP).hide_possible_values(true)))]
+#[command(after_help = SHORT, after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct SeekArgs {
     #[command(flatten)]
     requests: RequestFlags,
-    /// Votes, called as plimsoll voter calls them: the default for volt:// without --body and --queries; also for postgres://.
+    /// Send votes, as plimsoll voter does
+    ///
+    /// Send votes, as plimsoll voter does: the default for volt:// without --body and --queries; also for postgres://.
     #[arg(long, help_heading = "Requests")]
     votes: bool,
-    /// File of plimsoll feed, at most 256 MiB unpacked: operations on documents (put, update, remove) for /document/v1, sent in
-    /// their order, again and again.
+    /// File of document operations to send again and again
+    ///
+    /// File of plimsoll feed, at most 256 MiB unpacked: operations on documents (put, update, remove) for /document/v1. They are
+    /// sent in their order, again and again.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     feed: Option<PathBuf>,
-    /// With --feed: statuses that count as accepted beside 2xx: 404, 412 (condition not met).
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Judging")]
+    /// Feed: statuses that count as accepted beside 2xx: 404, 412
+    ///
+    /// Feed: statuses that count as accepted beside 2xx: 404 (no such document or type), 412 (condition not met).
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Replies")]
     accept: Vec<u16>,
     #[command(flatten)]
-    users: UserFlags,
+    users: SoughtUsers,
 
-    /// A limit to hold: p95=500ms, p99=2s, mean=50ms or errors=0.1%; of one class 'p95{class=fuzzy}=50ms'; may be
-    /// repeated.
+    /// Limit that must hold, such as p95=500ms
+    ///
+    /// Limit that must hold: p95=500ms, p99=2s, mean=50ms or errors=0.1%; of one class 'p95{class=fuzzy}=50ms'. May be repeated.
     #[arg(long, value_name = "LIMIT", required = true, help_heading = "Search")]
     slo: Vec<ClassSlo>,
-    /// Time for the whole search.
-    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Search")]
-    budget: Span,
-    /// The interval is narrow enough when it reaches no further than this to either side.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
-    width: String,
-    /// Confidence level of the interval.
+    #[command(flatten)]
+    search: SearchFlags,
+    /// Confidence level of the interval
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = "Search")]
     confidence: String,
-    /// Rate to begin with, requests per second.
-    #[arg(long, value_name = "PER_S", default_value_t = 8.0, help_heading = "Search")]
+    /// Rate to begin with, requests per second
+    #[arg(long, value_name = "PER_S", default_value = "8", value_parser = rate, help_heading = "Search")]
     start_rate: f64,
-    /// Highest rate to offer, requests per second.
-    #[arg(long, value_name = "PER_S", default_value_t = 1_000_000.0, help_heading = "Search")]
+    /// Highest rate to offer, requests per second
+    #[arg(long, value_name = "PER_S", default_value = "1000000", value_parser = rate, help_heading = "Search")]
     max_rate: f64,
-    /// How requests follow each other.
-    #[arg(long, value_enum, default_value = "poisson", help_heading = "Search")]
+    /// Gaps between requests
+    #[arg(
+        long,
+        value_enum,
+        value_name = "GAPS",
+        default_value = "poisson",
+        help_heading = "Search"
+    )]
     arrivals: ArrivalsFlag,
-
-    /// Search as another tool does, for comparison.
-    #[arg(long, value_enum, default_value = "plimsoll", help_heading = "Search")]
-    strategy: Method,
-    /// Follow the line: offer load around it until the budget is over, and report it over time.
+    /// Report the load line over time, until --budget is over
+    ///
+    /// Follow the load line: offer load around it until the budget is over, and report it over time.
     #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
     watch: bool,
 
+    /// Number of connections
+    ///
     /// Number of connections; for votes on volt:// the number to each host [default: 1.5 times the requests that can be in
     /// flight in time; 64 for postgres://; one for each host and thread for volt://].
     #[arg(long, value_name = "N", help_heading = "Run")]
     connections: Option<u32>,
-    /// Longest time from sending a request to its last byte; by default twice the longest limit, and a second more.
+    /// Longest time from sending a request to its last byte
+    ///
+    /// Longest time from sending a request to its last byte [default: twice the longest limit, and 1s].
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     timeout: Option<Span>,
-    /// Longest time for a connection, TLS included.
+    /// Longest time to open a connection, TLS included
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
     connect_timeout: Span,
-    /// Threads; each owns a share of connections and schedule.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
-    threads: u32,
-    /// Seed of every random choice.
+    #[command(flatten)]
+    generator: GeneratorFlags,
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     seed: u64,
-    /// Poll this long before each intended start instead of sleeping: less lag, more CPU (60us is enough).
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Run")]
-    spin: Span,
     #[command(flatten)]
     output: OutputFlags,
 }
-
-const ORDER_HELP: &str = "In which order requests are asked: file (one order a part of the search, drawn anew), shuffle (the same) or \
-                          random (with replacement); of users also block and interleaved";
-const ROWS_ORDER_HELP: &str = "Which row comes next: circular (the default) or random; both are drawn with replacement, anew for each part of \
-                               the search";
 
 /// A search, ready to start.
 struct Task {
@@ -158,13 +163,13 @@ impl SeekArgs {
         self.check()?;
         let wish = Wish {
             slo: &self.slo,
-            budget: self.budget,
-            width: &self.width,
+            budget: self.search.budget,
+            width: &self.search.width,
             confidence: &self.confidence,
             seed: self.seed,
             start_per_s: self.start_rate,
             most_per_s: self.max_rate,
-            method: self.strategy,
+            method: self.search.strategy,
         };
         let (goal, limits_ns) = wish.goal()?;
         let mut scenario = self.requests.scenario()?;
@@ -184,25 +189,25 @@ impl SeekArgs {
             ArrivalsFlag::Uniform => Arrivals::Uniform,
         };
         scenario.job = "seek".to_owned();
-        scenario.load = match self.users.load(self.budget)? {
+        scenario.load = match self.users.load(self.search.budget)? {
             Some(users) => users,
             None => LoadModel::Open { rate_per_s: self.start_rate, arrivals },
         };
         scenario.repeat = self.users.repeats();
-        scenario.duration = Some(self.budget);
+        scenario.duration = Some(self.search.budget);
         scenario.connections = self.connections;
         scenario.timeout = self.timeout.unwrap_or(timeout(&goal));
         scenario.connect_timeout = self.connect_timeout;
-        scenario.threads = self.threads;
+        scenario.threads = self.generator.threads;
         scenario.seed = self.seed;
-        scenario.spin = self.spin;
+        scenario.spin = self.generator.spin;
         scenario.slo.clone_from(&self.slo);
         let is_database = |target: &String| {
             plimsoll_job::postgres::is_address(target) || volt::is_address(target)
         };
         let connections_fixed =
             self.connections.is_some() || scenario.targets.iter().any(is_database);
-        let (method, watches) = (self.strategy, self.watch);
+        let (method, watches) = (self.search.strategy, self.watch);
         Ok(Task { scenario, goal, method, watches, arrivals, limits_ns, connections_fixed })
     }
 }
@@ -257,7 +262,7 @@ fn run(args: &SeekArgs) -> Result<u8> {
     let targets = &task.scenario.targets;
     let has = |is: fn(&str) -> bool| targets.iter().any(|target| is(target));
     let (is_sql, is_volt) = (has(plimsoll_job::postgres::is_address), has(volt::is_address));
-    let says_requests = task.scenario.queries.is_some() || task.scenario.body.is_some();
+    let says_requests = task.scenario.queries.is_some() || task.scenario.has_body();
     let finished = if let Some(file) = &args.feed {
         feeding::of_feed(task, file, &args.accept, args.votes, &output)?
     } else if !args.accept.is_empty() {

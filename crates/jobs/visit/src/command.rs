@@ -19,6 +19,7 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::code;
 use plimsoll_job::flags::{OutputFlags, TlsFlags};
+use plimsoll_job::headers::read_headers;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{Finished, without_run};
 use plimsoll_job::output::{Output, note, print_out, style, write_results};
@@ -26,7 +27,6 @@ use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::visit::VisitResult;
-use plimsoll_workloads::header::parse_header;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,11 +130,16 @@ pub struct VisitArgs {
     /// Consecutive failures after which a slice is given up; the backoff between them grows from 0.2 s to 10 s.
     #[arg(long, value_name = "N", default_value_t = 15, help_heading = "Requests")]
     retries: u32,
-    /// Worker threads; each serves a share of the slices.
+    /// Number of generator threads
+    ///
+    /// Number of generator threads. Each has its share of the slices.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
     threads: u32,
-    /// A header of every request, 'Name: value'; may be repeated.
-    #[arg(long, value_name = "LINE", help_heading = "Requests")]
+    /// Header of every request, 'Name: value' or @FILE
+    ///
+    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
+    /// header a line. What the file or the variable holds is not recorded. May be repeated; all are sent.
+    #[arg(long, value_name = "LINE|@FILE", help_heading = "Requests")]
     header: Vec<String>,
 
     /// Output file of the documents; '-' is stdout; compressed if it ends in .gz or .zst.
@@ -169,11 +174,7 @@ impl VisitArgs {
     fn task(&self) -> Result<Task> {
         let urls = self.urls.iter().map(|url| Url::parse(url)).collect::<Result<Vec<_>>>()?;
         let path = path_of(&urls)?;
-        let headers = self
-            .header
-            .iter()
-            .map(|line| parse_header(line).map_err(|e| usage(format!("--header: {e}"))))
-            .collect::<Result<Vec<_>>>()?;
+        let headers = read_headers(&self.header)?;
         if self.threads == 0 || self.threads > 64 {
             return Err(usage("--threads: use a number from 1 to 64"));
         }

@@ -39,7 +39,7 @@ Examples:
     plimsoll voter VBD volt://db1,db2:21212
     plimsoll voter run VSD voter 100000 steady 200 x direct x x x nonverbose 500
   PostgreSQL, one function call per vote:
-    PGPASSWORD=... plimsoll voter postgres://me@db/votes --workers 64
+    PGPASSWORD=... plimsoll voter postgres://me@db/votes --clients 64
   Two processes with separate telephone numbers, started on the same full minute:
     plimsoll voter --processes 2 --start-delay 60s volt://db1
   The tuned load, and the certified rate:

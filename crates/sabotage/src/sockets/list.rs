@@ -180,7 +180,7 @@ fn models() -> Vec<Case> {
     let managed = served(any, managed, 3.0, 2.0).all_take(20.0, between(395.0, 400.0));
     let burst = served(any, "--burst 50 --every 100ms --duration 3s --timeout 2s", 3.0, 2.0)
         .all_take(20.0, Range::exact(500.0));
-    let profile = served(any, "--profile 100-500:3s --timeout 2s", 3.0, 2.0)
+    let profile = served(any, "--rate-profile 100-500:3s --timeout 2s", 3.0, 2.0)
         .all_take(20.0, between(293.0, 300.0));
     let time = Some(Range::exact(20.0));
     let users = users.with(Source::Known([time, time, time, None]));

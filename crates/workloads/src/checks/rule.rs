@@ -2,9 +2,11 @@
 
 use super::parts::Parts;
 use super::{Seen, Shown};
+use crate::classes::regex_problem;
 use crate::json_scan::{Pointer, number, unsigned};
 use plimsoll_core::units::Span;
 use regex::bytes::Regex;
+use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
@@ -59,19 +61,21 @@ fn comparison_at(text: &str, at: usize) -> Result<(Comparison, usize), &'static 
 }
 
 /// Checks that are not about a place in JSON; `None` if this is one of those.
-fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
+fn parse_whole(text: &str) -> Result<Option<Rule>, Cow<'static, str>> {
     let needles = [("body!~", false), ("body~", true)];
     for (prefix, wanted) in needles {
         let Some(needle) = text.strip_prefix(prefix) else { continue };
         if needle.is_empty() {
-            return Err("write the text that the body must contain after '~'");
+            return Err("write the text that the body must contain after '~'".into());
         }
         let finder = memchr::memmem::Finder::new(needle.as_bytes()).into_owned();
         return Ok(Some(Rule::Contains(finder, wanted)));
     }
     if let Some(expression) = text.strip_prefix("body=~") {
         let regex = Regex::new(expression);
-        let regex = regex.map_err(|_| "not a regular expression; see the regex crate's syntax")?;
+        let regex = regex.map_err(|error| {
+            Cow::from(format!("invalid regular expression: {}", regex_problem(&error)))
+        })?;
         return Ok(Some(Rule::Matches(Box::new(regex))));
     }
     let after =
@@ -86,7 +90,7 @@ fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
     if after("time") {
         let (comparison, at) = comparison_at(text, "time".len())?;
         if matches!(comparison, Comparison::Equal | Comparison::Unequal) {
-            return Err("compare a time with <, <=, > or >=");
+            return Err("compare a time with <, <=, > or >=".into());
         }
         let span = text[at..].parse::<Span>().ok().filter(|_| text.ends_with(char::is_alphabetic));
         let span = span.ok_or("write a time with its unit, as in time<500ms")?;
@@ -96,7 +100,7 @@ fn parse_whole(text: &str) -> Result<Option<Rule>, &'static str> {
 }
 
 /// Reads a check.
-pub(super) fn parse_rule(text: &str) -> Result<Rule, &'static str> {
+pub(super) fn parse_rule(text: &str) -> Result<Rule, Cow<'static, str>> {
     if let Some(rule) = parse_whole(text)? {
         return Ok(rule);
     }
@@ -111,7 +115,7 @@ pub(super) fn parse_rule(text: &str) -> Result<Rule, &'static str> {
     }
     if !text.starts_with('/') {
         return Err(
-            "write status=2xx, /json/pointer>=1, !/json/pointer, body~TEXT, hits>=1, time<500ms or vespa",
+            "write status=2xx, /json/pointer>=1, !/json/pointer, body~TEXT, hits>=1, time<500ms or vespa".into(),
         );
     }
     let Some(at) = text.find(['=', '<', '>', '!']) else {

@@ -44,20 +44,28 @@ impl SourceFile {
         Self::look(path, file, None)
     }
 
-    /// As [`SourceFile::open`], but a pipe is read to its end into a temporary file first, so that it can be read as often
-    /// as a file.
+    /// As [`SourceFile::open`], but a pipe, or stdin (`-`), is read to its end into a temporary file first, so that it can be
+    /// read as often as a file.
     ///
     /// # Errors
     /// As [`SourceFile::open`], and when there is no place for the temporary file.
     pub fn open_any(path: &Path) -> Result<Self, InputError> {
+        if path == Path::new("-") {
+            return Self::spool(Path::new("<stdin>"), io::stdin().lock());
+        }
         let fail = |error| InputError::io(path, error);
-        let mut file = File::open(path).map_err(fail)?;
+        let file = File::open(path).map_err(fail)?;
         let kind = file.metadata().map_err(fail)?.file_type();
         if kind.is_file() || kind.is_dir() {
             return Self::open(path);
         }
+        Self::spool(path, file)
+    }
+
+    fn spool(path: &Path, mut input: impl Read) -> Result<Self, InputError> {
+        let fail = |error| InputError::io(path, error);
         let mut spooled = nameless_file().map_err(fail)?;
-        io::copy(&mut file, &mut spooled).map_err(fail)?;
+        io::copy(&mut input, &mut spooled).map_err(fail)?;
         spooled.rewind().map_err(fail)?;
         let kept = spooled.try_clone().map_err(fail)?;
         Self::look(path, spooled, Some(Arc::new(kept)))

@@ -23,7 +23,7 @@ impl Rows {
     /// # Errors
     /// When it cannot be read, holds no row, is over [`ROWS_MAX_BYTES`], or a row has not the columns of the first.
     pub fn load(path: &Path) -> Result<Self, InputError> {
-        let source = SourceFile::open(path).map_err(|error| match error {
+        let source = SourceFile::open_any(path).map_err(|error| match error {
             InputError::Empty { .. } => no_row(path),
             error => error,
         })?;

@@ -13,13 +13,13 @@ use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
+use plimsoll_job::headers::read_headers;
 use plimsoll_job::prepare::{plan_of, tls_of};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};
-use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::render::HttpForm;
 use std::path::Path;
 use std::sync::Arc;
@@ -270,10 +270,7 @@ pub fn forms_of(
     targets: &[Target],
     http2: bool,
 ) -> Result<Vec<FeedForm>> {
-    let headers = headers
-        .iter()
-        .map(|line| parse_header(line).map_err(|e| usage(format!("--header: {e}"))))
-        .collect::<Result<Vec<_>>>()?;
+    let headers = read_headers(headers)?;
     let addresses = || targets.iter().flat_map(|target| &target.addresses);
     let packed = match compression {
         "gzip" => Packed::Above(0),

@@ -153,8 +153,8 @@ impl SourceKind {
                     RecordReader::open(&mut file.clone(), options, range, Passes::Unlimited)?;
                 Ok(Stream::Records(Box::new(reader), Record::default()))
             }
-            SourceKind::NdjsonStream(path, own, _) => {
-                let reader = NdjsonReader::open(path, range, Passes::Unlimited)?;
+            SourceKind::NdjsonStream(file, own, _) => {
+                let reader = NdjsonReader::of(file.clone(), range, Passes::Unlimited)?;
                 Ok(Stream::Ndjson(Box::new(reader.going_to(own.clone()))))
             }
             SourceKind::Rendered(_) => Err(usage("requests in memory are not streamed")),

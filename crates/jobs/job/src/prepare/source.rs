@@ -12,7 +12,6 @@ use plimsoll_workloads::query_file::{
     RequestSet, SourceFile,
 };
 use plimsoll_workloads::render::{Authority, RenderedSet};
-use std::path::Path;
 use std::sync::Arc;
 
 /// A source of requests, opened and checked.
@@ -26,7 +25,7 @@ pub(super) struct Source {
 pub(super) enum SourceKind {
     Rendered(Arc<Rendered>),
     RecordStream(SourceFile, ReadOptions, u64),
-    NdjsonStream(std::path::PathBuf, Arc<[Authority]>, u64),
+    NdjsonStream(SourceFile, Arc<[Authority]>, u64),
 }
 
 impl Source {
@@ -43,10 +42,11 @@ impl Source {
                         url.target
                     )));
                 }
-                if is_ndjson(path)? {
-                    ndjson(path, (urls, forms), &mut classes, &mut search)?
+                let mut source = SourceFile::open_any(path)?;
+                if is_ndjson(&mut source)? {
+                    ndjson(source, (urls, forms), &mut classes, &mut search)?
                 } else {
-                    records(scenario, path, (urls, forms), &mut classes, &mut search)?
+                    records(scenario, source, (urls, forms), &mut classes, &mut search)?
                 }
             }
         };
@@ -103,14 +103,14 @@ fn single(
 
 fn records(
     scenario: &Scenario,
-    path: &Path,
+    source: SourceFile,
     (urls, forms): (&[Url], &[Form]),
     classes: &mut Classes,
     search: &mut SearchDetector,
 ) -> Result<SourceKind> {
     let kind = if scenario.post { RecordKind::Post } else { RecordKind::Get };
     let options = ReadOptions { own: Some(servers(urls)), ..ReadOptions::new(kind) };
-    match Queries::open(path, &options)? {
+    match Queries::of(source, &options)? {
         Queries::Preloaded(set) => {
             set.iter().take(100).for_each(|request| search.look(request.target));
             let rendered = render_set(&set, forms, classes)?;
@@ -143,10 +143,9 @@ pub fn render_set(set: &RequestSet, forms: &[Form], classes: &mut Classes) -> Re
     Ok(Rendered { per_target })
 }
 
-fn is_ndjson(path: &Path) -> Result<bool> {
-    let mut source = SourceFile::open(path)?;
+fn is_ndjson(source: &mut SourceFile) -> Result<bool> {
     let options = ReadOptions::new(RecordKind::Line);
-    let mut reader = RecordReader::open(&mut source, &options, ByteRange::WHOLE, Passes::Count(1))?;
+    let mut reader = RecordReader::open(source, &options, ByteRange::WHOLE, Passes::Count(1))?;
     let mut record = Record::default();
     // A first line that cannot be read is reported by whoever reads the file for good.
     Ok(matches!(reader.next_record(&mut record), Ok(true))
@@ -154,17 +153,17 @@ fn is_ndjson(path: &Path) -> Result<bool> {
 }
 
 fn ndjson(
-    path: &Path,
+    source: SourceFile,
     (urls, forms): (&[Url], &[Form]),
     classes: &mut Classes,
     search: &mut SearchDetector,
 ) -> Result<SourceKind> {
-    let small = SourceFile::open(path)?
+    let small = source
         .fits(PRELOAD_MAX_BYTES)
-        .with_context(|| format!("reading {}", path.display()))?;
+        .with_context(|| format!("reading {}", source.path().display()))?;
     let mut per_target = vec![RenderedSet::default(); forms.len()];
     let own = servers(urls);
-    let reader = NdjsonReader::open(path, ByteRange::WHOLE, Passes::Count(1))?;
+    let reader = NdjsonReader::of(source.clone(), ByteRange::WHOLE, Passes::Count(1))?;
     let mut reader = reader.going_to(own.clone());
     let mut count = 0;
     while let Some(request) = reader.next_request()? {
@@ -182,11 +181,14 @@ fn ndjson(
         }
     }
     if count == 0 {
-        return Err(plimsoll_workloads::error::InputError::Empty { path: path.to_owned() }.into());
+        return Err(plimsoll_workloads::error::InputError::Empty {
+            path: source.path().to_owned(),
+        }
+        .into());
     }
     Ok(if small {
         SourceKind::Rendered(Arc::new(Rendered { per_target }))
     } else {
-        SourceKind::NdjsonStream(path.to_owned(), own, count)
+        SourceKind::NdjsonStream(source, own, count)
     })
 }

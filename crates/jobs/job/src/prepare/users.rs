@@ -25,9 +25,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     let users = matches!(scenario.load, LoadModel::Users { .. });
     let per_user = scenario.rows.as_ref().is_some_and(|rows| rows.per == RowsPer::User);
     let wrong = if scenario.repeat == 0 {
-        "--repeat must be at least 1"
+        "--passes must be at least 1"
     } else if !users && scenario.repeat != 1 {
-        "--repeat (times that each user sends a request) needs --users"
+        "--passes is the number of times that each user sends each request; it needs --users"
     } else if !users && per_user {
         "--rows-per user needs --users; without users each request has a row"
     } else if users && scenario.ignore_first > 0 {

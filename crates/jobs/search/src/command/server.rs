@@ -13,6 +13,7 @@ use plimsoll_engine::run::run as run_engine;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::Tls;
+use plimsoll_job::headers::read_headers;
 use plimsoll_job::keeping::Nowhere;
 use plimsoll_job::postgres::{self, Address};
 use plimsoll_job::prepare::{http_of, plan_of, tls_of};
@@ -22,7 +23,6 @@ use plimsoll_job::usage::usage;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::postgres::{Postgres, Reply, Request};
 use plimsoll_workloads::checks::{Checks, Seen};
-use plimsoll_workloads::header::parse_header;
 use plimsoll_workloads::render::{HttpForm, RenderedSet};
 use std::time::Duration;
 
@@ -205,10 +205,7 @@ fn http_form(url: &str, headers: &[String]) -> Result<HttpForm> {
     if parsed.target != "/" {
         return Err(usage(format!("'{url}': write only scheme, host and port of an engine")));
     }
-    let lines = headers
-        .iter()
-        .map(|line| parse_header(line).map_err(|error| usage(format!("--header: {error}"))))
-        .collect::<Result<Vec<_>>>()?;
+    let lines = read_headers(headers)?;
     HttpForm::new(&parsed.authority, &lines, false)
         .map_err(|error| usage(format!("--header: {error}")))
 }

@@ -71,7 +71,7 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
     let mut words = vec![
         format!("--budget={}", scenario.length()),
         format!("--seed={}", scenario.seed),
-        format!("--cores={}", scenario.threads),
+        format!("--threads={}", scenario.threads),
         format!("--timeout={}", scenario.timeout),
         format!("--connect-timeout={}", scenario.connect_timeout),
     ];
@@ -83,12 +83,12 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
         ArrivalsFlag::Uniform => Arrivals::Uniform,
     };
     let search = Search {
-        width: args.width.clone(),
+        width: args.search.width.clone(),
         confidence: args.confidence.clone(),
         start_per_s: args.start_rate,
         most_per_s: args.max_rate,
         arrivals,
-        method: args.strategy,
+        method: args.search.strategy,
         watches: args.watch,
     };
     seek_votes(&words, &scenario.slo, search, output)
@@ -102,14 +102,14 @@ fn check_votes(args: &SeekArgs, scenario: &Scenario) -> Result<()> {
         "some targets are volt:// and some are not; run them apart"
     } else if scenario.targets.iter().any(is_http) {
         "--votes are calls of a database; write volt://HOST:PORT or postgres://USER@HOST:PORT/DATABASE"
-    } else if scenario.queries.is_some() || scenario.body.is_some() {
+    } else if scenario.queries.is_some() || scenario.has_body() {
         "--votes and --queries or --body are different requests; leave one out"
     } else if args.users.users.is_some() {
         "--users: votes are given by telephones, each call by itself; leave it out, or give --queries of calls"
     } else if scenario.order != plain.order || scenario.rows.is_some() || scenario.post {
         "votes are drawn by the seed; leave --order, --rows and --post out"
     } else if scenario.method.is_some() || !scenario.headers.is_empty() || scenario.http2 {
-        "--method, --header and --http2 are none of votes; leave them out"
+        "votes have no --method, --header or --http2; leave them out"
     } else if !scenario.classes.is_empty()
         || !scenario.checks.is_empty()
         || scenario.hits != plain.hits

@@ -79,7 +79,7 @@ fn check(scenario: &Scenario, accept: &[u16], votes: bool) -> Result<()> {
     let is_http = |target: &String| target.starts_with("http://") || target.starts_with("https://");
     let wrong = if !scenario.targets.iter().all(is_http) {
         "--feed writes to a document API over HTTP; write http://HOST:PORT, or leave --feed out"
-    } else if votes || scenario.queries.is_some() || scenario.body.is_some() {
+    } else if votes || scenario.queries.is_some() || scenario.has_body() {
         "--feed and --queries, --body or --votes are different requests; leave one out"
     } else if matches!(scenario.load, LoadModel::Users { .. }) {
         "--users ask requests; operations of --feed come by themselves; leave one out"

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use clap::Args;
-use plimsoll_core::schedule::{LoadModel, Pause, UserProfile, UserStep};
+use plimsoll_core::schedule::{LoadModel, UserProfile, UserStep};
 use plimsoll_core::units::Span;
 use plimsoll_engine::plant::PlantUsers;
+use plimsoll_job::flags::UserFlags;
 use plimsoll_job::sought::Sought;
 use plimsoll_job::usage::usage;
 use plimsoll_record::seek::SeekUsers;
@@ -14,28 +15,20 @@ const STEP: &str = "constant";
 
 /// The flags of users, whose rate of arrival a search seeks.
 #[derive(Args, Debug, Default)]
-pub struct UserFlags {
-    /// Users who come, ask and leave, at a rate that is sought: write 'constant', without a rate and a time.
+pub struct SoughtUsers {
+    /// Virtual users whose rate of arrival is sought: 'constant'
+    ///
+    /// Virtual users who arrive, send requests and leave, at a rate that is sought: write 'constant', without a rate and a time.
     #[arg(long, value_name = "STEP", help_heading = "Users")]
     pub users: Option<String>,
-    /// Requests of each user, one after the other; by default all of the source, --repeat times.
-    #[arg(long, value_name = "N", help_heading = "Users")]
-    user_requests: Option<u32>,
-    /// Times that each user sends each request [default: 1].
-    #[arg(long, value_name = "N", help_heading = "Users")]
-    repeat: Option<u32>,
-    /// Pause between an answer and the next request: '2s', 'uniform 1s 3s', 'exponential 2s' or 'normal 2s 500ms'.
-    #[arg(long, value_name = "TIME", help_heading = "Users")]
-    think: Option<Pause>,
-    /// Time from one intended start of a user to its next; a late user catches up.
-    #[arg(long, value_name = "TIME", help_heading = "Users")]
-    pace: Option<Span>,
+    #[command(flatten)]
+    own: UserFlags,
 }
 
-impl UserFlags {
+impl SoughtUsers {
     /// Returns the number of times that each user sends each request.
     pub fn repeats(&self) -> u32 {
-        self.repeat.unwrap_or(1)
+        self.own.passes.unwrap_or(1)
     }
 
     /// The load, where it is one of users; `budget` is the time of the search. The search sets the rate of
@@ -45,33 +38,23 @@ impl UserFlags {
     /// A step that says how many come, or flags of users without users.
     pub fn load(&self, budget: Span) -> Result<Option<LoadModel>> {
         let Some(text) = &self.users else {
-            let of_users = [
-                ("--user-requests", self.user_requests.is_some()),
-                ("--repeat", self.repeat.is_some()),
-                ("--think", self.think.is_some()),
-                ("--pace", self.pace.is_some()),
-            ];
-            return match of_users.iter().find(|(_, is)| *is) {
-                Some((flag, _)) => Err(usage(format!(
+            let think = self.own.pauses.think.map(|_| "--think");
+            return match self.own.first().or(think) {
+                Some(flag) => Err(usage(format!(
                     "{flag} belongs to users; give --users {STEP}, or leave it out"
                 ))),
                 None => Ok(None),
             };
         };
         check_step(text)?;
-        if self.user_requests == Some(0) {
-            return Err(usage(
-                "--user-requests 0 asks for nothing; leave it out or use at least 1",
-            ));
-        }
         let step = UserStep::Constant { per_s: 1.0, during: budget, randomized: true };
         let profile = UserProfile::new(vec![step])
             .map_err(|error| usage(format!("--budget: {}", error.problem)))?;
         Ok(Some(LoadModel::Users {
             profile,
-            requests: self.user_requests.unwrap_or(0),
-            think: self.think.unwrap_or_default(),
-            pace: self.pace.unwrap_or_default(),
+            requests: self.own.requests()?,
+            think: self.own.pauses.think.unwrap_or_default(),
+            pace: self.own.pauses.pace.unwrap_or_default(),
         }))
     }
 }
@@ -123,8 +106,8 @@ pub fn tell(sought: &mut Sought, requests: u32) {
 mod tests {
     use super::*;
 
-    fn flags(users: &str) -> UserFlags {
-        UserFlags { users: Some(users.to_owned()), ..UserFlags::default() }
+    fn flags(users: &str) -> SoughtUsers {
+        SoughtUsers { users: Some(users.to_owned()), ..SoughtUsers::default() }
     }
 
     #[test]
@@ -143,7 +126,8 @@ mod tests {
             let said = flags(text).load(budget).unwrap_err().to_string();
             assert!(said.contains(part) && said.contains("--users constant"), "{said}");
         }
-        let lonely = UserFlags { repeat: Some(2), ..UserFlags::default() };
-        assert!(lonely.load(budget).unwrap_err().to_string().contains("--repeat belongs to users"));
+        let own = UserFlags { passes: Some(2), ..UserFlags::default() };
+        let lonely = SoughtUsers { own, ..SoughtUsers::default() };
+        assert!(lonely.load(budget).unwrap_err().to_string().contains("--passes belongs to users"));
     }
 }

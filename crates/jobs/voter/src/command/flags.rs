@@ -7,6 +7,7 @@ use plimsoll_core::assertion::Assertion;
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 use plimsoll_job::flags::{ArrivalsFlag, OutputFlags};
+use plimsoll_job::values::rate;
 
 /// Votes that one telephone may give where no one says otherwise.
 const MAX_VOTES: u32 = 2;
@@ -110,8 +111,8 @@ pub struct BenchFlags {
     /// Steady workers, or bursts.
     #[arg(long, value_enum, help_heading = "Load")]
     pub rhythm: Option<RhythmFlag>,
-    /// Workers of the steady rhythm.
-    #[arg(long, visible_alias = "clients", value_name = "N", help_heading = "Load")]
+    /// Steady rhythm: clients that wait for each reply
+    #[arg(long = "clients", alias = "workers", value_name = "N", help_heading = "Load")]
     pub workers: Option<u32>,
     /// Calls in a burst.
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
@@ -134,8 +135,10 @@ pub struct BenchFlags {
     /// Managed: longest wait in the queue.
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Load")]
     pub queue_timeout: Span,
-    /// Calls per second, whether or not earlier ones were answered (open model).
-    #[arg(long, value_name = "PER_S", help_heading = "Load")]
+    /// Open model: calls per second, such as 1000 or 1k
+    ///
+    /// Open model: calls per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered.
+    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "Load")]
     pub rate: Option<f64>,
     /// With --rate: gaps between calls, equal or random.
     #[arg(long, value_enum, default_value = "uniform", help_heading = "Load")]
@@ -152,8 +155,8 @@ pub struct BenchFlags {
     /// Search for the highest rate at which a limit holds, with an interval and a certified rate; may be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub seek: Vec<Slo>,
-    /// Time budget for the search.
-    #[arg(long, value_name = "TIME", default_value = "2m", help_heading = "Load")]
+    /// Time for the whole search
+    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Load")]
     pub budget: Span,
 
     /// Contestants, 1 to 12, by their usual names.
@@ -165,7 +168,9 @@ pub struct BenchFlags {
     /// Largest number of votes per telephone.
     #[arg(long, value_name = "N", default_value_t = MAX_VOTES, help_heading = "Election")]
     pub max_votes: u32,
-    /// Seed of all random choices; the same seed gives the same votes.
+    /// Seed of all random choices
+    ///
+    /// Seed of all random choices. The same seed gives the same votes.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Election")]
     pub seed: u64,
     /// This client's share of the telephone numbers, 1/N to N/N: clients that share a database each count their own.
@@ -175,10 +180,12 @@ pub struct BenchFlags {
     /// Client processes, each with its own connections and telephone numbers.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub processes: u32,
-    /// Threads of each process.
+    /// Number of generator threads
+    ///
+    /// Number of generator threads of each process.
     #[arg(
-        long,
-        visible_alias = "threads",
+        long = "threads",
+        alias = "cores",
         value_name = "N",
         default_value_t = 1,
         help_heading = "Run"
@@ -190,10 +197,12 @@ pub struct BenchFlags {
     /// Start at the first multiple of this time on the wall clock that is at least this far away.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub start_delay: Option<Span>,
-    /// Timeout of a call.
-    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Run")]
+    /// Longest time from sending a request to its last byte
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Run")]
     pub timeout: Span,
-    /// Timeout for opening a connection, login included.
+    /// Longest time to open a connection, TLS included
+    ///
+    /// Longest time to open a connection, TLS and login included.
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
     pub connect_timeout: Span,
     /// End the run if connections fail and nothing was answered for this long.
@@ -205,10 +214,14 @@ pub struct BenchFlags {
     /// Amount of output: quiet, nonverbose, verbose or veryverbose.
     #[arg(long, value_name = "WORD", help_heading = "Run")]
     pub verbosity: Option<String>,
-    /// A limit on the result; exit code 2 if it is missed: p99=10ms, errors=0.1%, rate=10000.
+    /// Limit on the result; exit code 2 if missed: p95=500ms
+    ///
+    /// Limit on the result; exit code 2 if it is missed: p99=10ms, errors=0.1%, rate=10000. May be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Run")]
     pub slo: Vec<Slo>,
-    /// Assertion on the result; exit code 2 if it fails: 'global p95 < 500ms'; may be repeated.
+    /// Assertion on the result; exit code 2 if it fails
+    ///
+    /// Assertion on the result; exit code 2 if it fails: 'global p95 < 500ms'. May be repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Run")]
     pub assertions: Vec<Assertion>,
     #[command(flatten)]

@@ -279,7 +279,7 @@ fn arguments(
         }
         _ => {
             add("--rhythm", Some("steady".to_owned()));
-            add("--workers", Some(shape.size.to_string()));
+            add("--clients", Some(shape.size.to_string()));
         }
     }
     add("--calls", shape.calls.map(|calls| calls.to_string()));
@@ -313,7 +313,7 @@ fn arguments(
     add("--contestants", Some(task.names.len().to_string()));
     add("--max-votes", Some(flags.max_votes.to_string()));
     add("--seed", Some(flags.seed.to_string()));
-    add("--cores", Some(flags.cores.to_string()));
+    add("--threads", Some(flags.cores.to_string()));
     add("--timeout", Some(flags.timeout.to_string()));
     add("--connect-timeout", Some(flags.connect_timeout.to_string()));
     add("--give-up", Some(flags.give_up.to_string()));

@@ -150,7 +150,7 @@ impl BenchFlags {
         }
         if other && (self.rhythm.is_some() || self.workers.is_some() || self.burst.is_some()) {
             return Err(usage(
-                "--rate, --auto-tune and --seek set the pace; leave out --rhythm, --workers and --burst",
+                "--rate, --auto-tune and --seek set the pace; leave out --rhythm, --clients and --burst",
             ));
         }
         match self.rhythm {
@@ -167,7 +167,7 @@ impl BenchFlags {
             return Err(usage("--burst, --delay and --limit go with --rhythm burst"));
         }
         if is_burst && self.workers.is_some() {
-            return Err(usage("--workers goes with --rhythm steady; a burst has a size, --burst"));
+            return Err(usage("--clients goes with --rhythm steady; a burst has a size, --burst"));
         }
         shape.size = self.workers.or(self.burst).unwrap_or(shape.size);
         shape.delay = self.delay.or(shape.delay);
@@ -322,7 +322,7 @@ impl BenchFlags {
         } else if self.connections == Some(0) {
             "--connections must be at least 1"
         } else if several && (self.auto_tune.is_some() || !self.seek.is_empty()) {
-            "--auto-tune and --seek control one process; leave out --processes, and use --cores"
+            "--auto-tune and --seek control one process; leave out --processes, and use --threads"
         } else if !self.seek.is_empty() && (self.calls.is_some() || self.duration.is_some()) {
             "--seek takes as long as its --budget; leave out --calls and --duration"
         } else if self.max_votes == 0 {
@@ -335,7 +335,7 @@ impl BenchFlags {
             && shape.size < self.processes.saturating_mul(self.cores)
             && !self.gate
         {
-            "--workers: fewer than one for each worker thread; use more, or fewer --cores and --processes"
+            "--clients: fewer than one for each thread; use more clients, or fewer --threads and --processes"
         } else if shape.bench == Bench::Hello && self.has_election() && !self.gate {
             "--names, --contestants, --max-votes and --slice are the election's; leave them out for hello"
         } else {

@@ -1,0 +1,121 @@
+//! Headers of requests, as flags and scenarios give them.
+//!
+//! A scenario keeps the lines as they were written, and a record too: what a file or the environment holds is put in only
+//! when requests are made, so it never reaches a record.
+
+use crate::usage::usage;
+use anyhow::Result;
+use plimsoll_workloads::header::{is_token, parse_header};
+
+/// Reads headers: `Name: value`, where `${NAME}` in the value is a variable of the environment, or `@FILE` with one such
+/// header a line, which is taken as it is. Empty lines of a file, and lines that begin with `#`, are skipped.
+///
+/// # Errors
+/// The first that is not a header. What a file or a variable holds is not repeated.
+pub fn read_headers(lines: &[String]) -> Result<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    for line in lines {
+        match line.strip_prefix('@') {
+            Some(path) => read_file(path, &mut headers)?,
+            None => {
+                let (name, value) =
+                    parse_header(line).map_err(|e| usage(format!("--header: {e}")))?;
+                let value = filled(&name, &value)?;
+                // Once more: a variable may hold a line end.
+                headers
+                    .push(header_of(&name, &value).map_err(|e| usage(format!("--header: {e}")))?);
+            }
+        }
+    }
+    Ok(headers)
+}
+
+fn header_of(name: &str, value: &str) -> Result<(String, String), String> {
+    parse_header(&format!("{name}: {value}"))
+}
+
+fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        usage(format!("--header @{path}: {error}; give a text file of lines 'Name: value'"))
+    })?;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let is_header = line.split_once(':').is_some_and(|(name, _)| is_token(name));
+        // A line that is not a header may be a secret by itself.
+        let read = match is_header {
+            true => parse_header(line),
+            false => Err("not a header; write 'Name: value'".to_owned()),
+        };
+        headers.push(read.map_err(|problem| usage(format!("{path}:{}: {problem}", index + 1)))?);
+    }
+    Ok(())
+}
+
+/// Puts variables of the environment into a value.
+fn filled(name: &str, value: &str) -> Result<String> {
+    let (mut out, mut rest) = (String::new(), value);
+    while let Some((front, behind)) = rest.split_once("${") {
+        let Some((variable, behind)) = behind.split_once('}') else { break };
+        let own = std::env::var(variable).map_err(|_| {
+            usage(format!(
+                "--header '{name}': the environment variable '{variable}' is not set; set it, or use --header @FILE"
+            ))
+        })?;
+        out.push_str(front);
+        out.push_str(&own);
+        rest = behind;
+    }
+    Ok(out + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: &[&str]) -> Result<Vec<(String, String)>> {
+        read_headers(&lines.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn values_come_from_the_line_a_file_or_the_environment() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headers");
+        std::fs::write(&path, "# of staging\nAuthorization: Bearer a${B}c\n\n  X-Id:  7\n")
+            .unwrap();
+        let file = format!("@{}", path.display());
+        // A variable that every process of the tests has.
+        let home = std::env::var("PATH").unwrap();
+        let headers = read(&["X-Kind: a", &file, "X-Path: at ${PATH};", "X-Kind: $b {c}"]).unwrap();
+        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = [
+            own("X-Kind", "a"),
+            own("Authorization", "Bearer a${B}c"),
+            own("X-Id", "7"),
+            own("X-Path", &format!("at {home};")),
+            own("X-Kind", "$b {c}"),
+        ];
+        assert_eq!(headers, expected);
+    }
+
+    #[test]
+    fn errors_do_not_repeat_what_a_file_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headers");
+        let file = format!("@{}", path.display());
+        for text in ["hunter2\n", "X-A: 1\nhunter2 : x\n"] {
+            std::fs::write(&path, text).unwrap();
+            let error = read(&[&file]).unwrap_err().to_string();
+            assert!(!error.contains("hunter2") && error.contains("not a header"), "{error}");
+            assert!(error.contains(&format!(":{}: ", text.lines().count())), "{error}");
+        }
+        let error = read(&["X: ${PLIMSOLL_NO_SUCH}"]).unwrap_err().to_string();
+        assert!(error.contains("'PLIMSOLL_NO_SUCH' is not set"), "{error}");
+        assert!(
+            read(&["@no/such/file"]).unwrap_err().to_string().contains("--header @no/such/file")
+        );
+        assert!(read(&["nothing"]).unwrap_err().to_string().contains("--header"));
+    }
+}
