@@ -11,6 +11,8 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_record::JobResults;
+use plimsoll_report::forms::Forms;
+use plimsoll_report::text::render;
 use plimsoll_wire::{Protocol, Sessions};
 use std::io::IsTerminal;
 
@@ -68,12 +70,25 @@ pub fn run_calls<P: Protocol>(
         })
     });
     progress.done();
-    let finished = finished?;
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    print(&finished?, output, &Forms::LOAD)
+}
+
+/// Prints the result of a run in the forms of its job, and returns the exit code.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub fn print(finished: &Finished, output: &Output, forms: &Forms) -> Result<u8> {
+    if !write_results(output, &finished.record, std::slice::from_ref(forms))? {
+        print_out(&page(finished, forms))?;
     }
-    Ok(code(&finished))
+    Ok(code(finished))
+}
+
+/// Returns the page of a run in the forms of its job.
+#[must_use]
+pub fn page(finished: &Finished, forms: &Forms) -> String {
+    let folder = finished.folder.as_deref();
+    render(&finished.record, folder, &style(), std::slice::from_ref(forms))
 }
 
 /// The exit code of a finished run. Where stdout is a file or a pipe, an outcome that is not fine is also one line on

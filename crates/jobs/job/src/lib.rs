@@ -23,6 +23,7 @@ pub mod goal;
 pub mod headers;
 pub mod job;
 pub mod keeping;
+pub mod line;
 pub mod method;
 pub mod output;
 pub mod postgres;

@@ -4,7 +4,7 @@ use plimsoll_core::ledger::Ledger;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_record::FailureSample;
-use plimsoll_report::text::number::{counted, time};
+use plimsoll_report::number::{counted, time};
 
 /// Fewer answers than these say nothing of a second run.
 const ANSWERS_LEAST: u64 = 30;

@@ -5,6 +5,8 @@
 //! assert!(plimsoll_mix::is_mix(text) && !plimsoll_mix::is_mix("duration = '2s'"));
 //! ```
 
+pub mod page;
+
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::FeedScenario;
@@ -15,10 +17,10 @@ use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_feed::Tally;
 use plimsoll_feed::{Ended, Task, feed_result, feed_verdict};
 use plimsoll_job::contact::reach;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::print;
 use plimsoll_job::exit;
 use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
-use plimsoll_job::output::{Output, print_out, style, write_results};
+use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::prepare::{Prepared, http_of, prepare};
 use plimsoll_job::progress::Progress;
 use plimsoll_job::signals;
@@ -154,11 +156,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
     });
     progress.done();
     let finished = finished?;
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
+    print(&finished, output, &page::FORMS)
 }
 
 /// A feed that left something out makes the whole partial; otherwise the queries are judged as always.

@@ -3,7 +3,7 @@
 use crate::{Feed, FeedNow};
 use plimsoll_core::clock::now_ns;
 use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
-use plimsoll_report::text::number::{bytes, count, significant};
+use plimsoll_report::number::{bytes, count, significant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A status line, or a line a minute where stderr is no terminal; nothing with `--quiet`.

@@ -1,6 +1,6 @@
 //! TLS to PostgreSQL, as the parameters of an address ask for it: those of libpq, with its meaning and its default.
 
-use crate::postgres::address::{decoded, encoded};
+use crate::postgres::escapes::{decoded, encoded};
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_engine::exchange::ExchangeError;

@@ -5,7 +5,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_job::output::note;
 use plimsoll_job::progress::{Line, Pulse};
 use plimsoll_record::search::{Cell, CellKey, Load, Probe};
-use plimsoll_report::text::number::{self, count, counted, lasting, significant, time};
+use plimsoll_report::number::{self, count, counted, lasting, significant, time};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,7 +3,7 @@
 use crate::{Visit, VisitTotals};
 use plimsoll_core::clock::now_ns;
 use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
-use plimsoll_report::text::number::{count, lasting, significant};
+use plimsoll_report::number::{count, lasting, significant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Positions of the bar.

@@ -1,13 +1,14 @@
 //! One client, from its first connection to the check of its writes.
 
+pub mod seeking;
+mod tuning;
+
 use super::address::Database;
 use super::contact::{Contact, routes, volt_of};
 use super::laps::{Lines, Watch};
-use super::processes::Telling;
-use super::seeking;
 use super::start::{wait_for, wall_of};
 use super::task::Task;
-use super::tuning;
+use super::telling::Telling;
 use crate::{
     PostgresHello, PostgresVotes, Routes, Settings, VoltHello, VoltVotes, VoterTally, Voting,
     hello_statements, vote_statements,

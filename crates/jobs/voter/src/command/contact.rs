@@ -225,11 +225,24 @@ fn open_volt(
     Ok((exchange, host))
 }
 
+impl Database {
+    /// Finds out what TLS that PostgreSQL may or may not have comes to, so that all connections of a run are of one kind.
+    ///
+    /// # Errors
+    /// No one is there, or whoever is does not let us in.
+    pub fn settle(&mut self, connect_timeout: Span) -> Result<()> {
+        let Self::Postgres(sql) = self else { return Ok(()) };
+        let is_secure = log_in(sql, connect_timeout)?;
+        plimsoll_job::postgres::settle(std::slice::from_mut(&mut **sql), &[is_secure]);
+        Ok(())
+    }
+}
+
 /// Logs in to PostgreSQL once, and tells whether that was over TLS.
 ///
 /// # Errors
 /// Nothing listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
-pub fn log_in(address: &Address, limit: Span) -> Result<bool> {
+fn log_in(address: &Address, limit: Span) -> Result<bool> {
     let target = Target::resolve(&address.host, address.port);
     let end = plimsoll_job::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;
     end.map_err(|why| match why {

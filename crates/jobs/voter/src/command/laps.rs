@@ -1,5 +1,6 @@
 //! The rolling lines, and the watch over a target that goes away.
 
+use crate::lap::Lap;
 use crate::{Voting, VotingNow};
 use plimsoll_core::bench_shape::{Shape, Verbosity};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
@@ -7,7 +8,6 @@ use plimsoll_core::units::Span;
 use plimsoll_engine::gauge::{Gauge, Reading};
 use plimsoll_job::output::{note, print_out};
 use plimsoll_job::progress::{BEAT_NS, Heartbeat};
-use plimsoll_report::text::voter::Lap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

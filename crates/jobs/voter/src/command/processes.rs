@@ -3,13 +3,12 @@
 mod merging;
 mod seconds;
 
-pub use seconds::Telling;
-
 use super::address::Database;
 use super::contact::Contact;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
 use super::start::{BEFORE_START, HANDOVER_US, draw_near};
 use super::task::Task;
+use super::telling::is_told;
 use anyhow::{Context, Result};
 use plimsoll_core::bench_shape::{Rhythm, Verbosity};
 use plimsoll_core::clock::{now_ns, wall_us};
@@ -23,7 +22,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
 use plimsoll_workloads::http::Troubles;
 use rustix::process::Signal;
-use seconds::{Seconds, is_told};
+use seconds::Seconds;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
