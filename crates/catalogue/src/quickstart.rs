@@ -21,12 +21,13 @@ use plimsoll_report::text::figures;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+use plimsoll_workloads::authority::Authority;
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source};
 use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Troubles, Way};
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
-use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
+use plimsoll_workloads::render::{HttpForm, RenderedSet, RequestParts};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
 //! The way a call ended, as a client reads it.
 
-use super::scan::{DecodeError, Scan};
+use super::kind::DecodeError;
+use super::scan::Scan;
 use super::status::Status;
-use super::table::TableView;
+use super::value::TableView;
 
 /// The status of an application that set none.
 pub const NO_APP_STATUS: i8 = i8::MIN;

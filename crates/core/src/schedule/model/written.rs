@@ -1,8 +1,8 @@
 //! Load models as files and records have them: times as texts, or in the older fields as numbers of nanoseconds.
 
-use super::model::{Arrivals, LoadModel, Step};
-use super::think::Think;
-use super::users::{Pause, UserProfile};
+use super::super::think::Think;
+use super::super::users::{Pause, UserProfile};
+use super::{Arrivals, LoadModel, Step};
 use crate::units::{Rate, Span};
 use serde::Deserialize;
 

@@ -1,11 +1,11 @@
 //! Messages: logins are answered at once, calls go where they run, and answers are written.
 
+use super::super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
 use super::Network;
-use super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
 use crate::arguments::{self, Refused, VoteArguments};
-use crate::message::{Ask, Batch, Hello, Item, Reply, Work};
+use crate::message::{Ask, Batch, Errand, Hello, Item, Letter, Reply, Work};
 use crate::procedures::{Place, Procedure};
-use crate::shared::{Errand, Letter, Shared};
+use crate::shared::Shared;
 use crate::system;
 use plimsoll_serving::tickets::Ticket;
 use plimsoll_wire::volt::{

@@ -1,8 +1,8 @@
 //! The voter application's procedures over all partitions.
 
-use crate::result::{Datum, ResultTable, Type};
-use crate::sql::{Database, replicate, votes_by_state};
-use crate::tables::InitializeError;
+use super::result::{Datum, ResultTable, Type};
+use super::sql::{Database, replicate, votes_by_state};
+use super::tables::InitializeError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn totals(database: &Database<'_>) -> BTreeMap<i32, i64> {
 }
 
 /// The contestants who have votes, the winner first.
-pub(super) fn results(database: &Database<'_>) -> ResultTable {
+pub(crate) fn results(database: &Database<'_>) -> ResultTable {
     let names = database.partitions[0].replicated.contestants();
     let totals = totals(database).into_iter();
     let mut rows: Vec<_> = totals
@@ -47,7 +47,7 @@ pub(super) fn results(database: &Database<'_>) -> ResultTable {
 }
 
 /// The winners of each state, all of those who share the first place, and the votes of each contestant.
-pub(super) fn heatmap(database: &Database<'_>) -> Vec<ResultTable> {
+pub(crate) fn heatmap(database: &Database<'_>) -> Vec<ResultTable> {
     let by_state = votes_by_state(database.partitions);
     let mut best = BTreeMap::new();
     for ((_, state), count) in &by_state {
@@ -78,7 +78,7 @@ pub(super) fn heatmap(database: &Database<'_>) -> Vec<ResultTable> {
 }
 
 /// The states in which no contestant has more votes than this one, at most `most`, most votes first.
-pub(super) fn winning_states(contestant: i64, most: i64, database: &Database<'_>) -> ResultTable {
+pub(crate) fn winning_states(contestant: i64, most: i64, database: &Database<'_>) -> ResultTable {
     let mut table = ResultTable::new(&[("STATE", Type::Text), ("NUM_VOTES", Type::BigInt)]);
     let Some(winners) = heatmap(database).into_iter().next() else { return table };
     let mut own: Vec<_> = winners

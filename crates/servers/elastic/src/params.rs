@@ -1,6 +1,6 @@
 //! The parameters of a request's address.
 
-use super::super::error::ElasticError;
+use super::error::ElasticError;
 use plimsoll_serving::parameters::Parameters;
 
 /// All that some endpoint knows; others are refused, so that a mistyped one is seen.

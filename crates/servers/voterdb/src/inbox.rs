@@ -1,6 +1,6 @@
 //! Inbox in which a network thread finds answers, and its wake-up.
 
-use crate::message::Batch;
+use super::message::Batch;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Inbox {
     inside: Mutex<Inside>,
     /// Readable when the thread must wake.
-    pub(super) wake: OwnedFd,
+    pub(crate) wake: OwnedFd,
 }
 
 #[derive(Debug, Default)]
@@ -39,21 +39,21 @@ impl Inbox {
     }
 
     /// Takes all answers; `into` is empty before.
-    pub(super) fn take(&self, into: &mut Vec<Batch>) {
+    pub(crate) fn take(&self, into: &mut Vec<Batch>) {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         inside.is_asleep = false;
         std::mem::swap(&mut inside.batches, into);
     }
 
     /// Says that the thread is about to sleep; false when there is something to do first.
-    pub(super) fn fall_asleep(&self) -> bool {
+    pub(crate) fn fall_asleep(&self) -> bool {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         inside.is_asleep = inside.batches.is_empty();
         inside.is_asleep
     }
 
     /// Takes the wake-up away.
-    pub(super) fn hear(&self) {
+    pub(crate) fn hear(&self) {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
     }
 }

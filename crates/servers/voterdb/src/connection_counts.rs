@@ -1,6 +1,6 @@
 //! Counts of a network thread: latency inside the server, and the calls of each connection.
 
-use crate::procedures::Procedure;
+use super::procedures::Procedure;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ pub(crate) struct Calls {
 impl Calls {
     /// Counts a call with its duration and status.
     #[inline]
-    pub(super) fn count(&self, took_ms: u64, status: i8) {
+    pub(crate) fn count(&self, took_ms: u64, status: i8) {
         // Only one thread writes: no locked instruction is needed.
         let add = |counter: &AtomicU64, more: u64| {
             counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -70,11 +70,11 @@ pub(crate) struct ConnectionCounts {
 }
 
 impl ConnectionCounts {
-    pub(super) fn new(id: u64, host: String) -> Self {
+    pub(crate) fn new(id: u64, host: String) -> Self {
         Self { id, host, votes: Calls::default(), others: Mutex::default() }
     }
 
-    pub(super) fn count(&self, procedure: Procedure, took_ms: u64, status: i8) {
+    pub(crate) fn count(&self, procedure: Procedure, took_ms: u64, status: i8) {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         others.entry(procedure.name()).or_default().count(took_ms, status);
     }
@@ -94,16 +94,16 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(super) fn next_id(&self) -> u64 {
+    pub(crate) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(super) fn add(&self, counts: &Arc<ConnectionCounts>) {
+    pub(crate) fn add(&self, counts: &Arc<ConnectionCounts>) {
         let mut all = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(counts.id, Arc::clone(counts));
     }
 
-    pub(super) fn remove(&self, id: u64) {
+    pub(crate) fn remove(&self, id: u64) {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 

@@ -1,9 +1,8 @@
 //! The thread that writes the log.
 
-use super::folder::{Folder, Part};
-use super::replay::LOG_MAGIC;
-use super::{Log, Taken};
-use crate::shared::{Errand, Shared};
+use super::log::{Folder, LOG_MAGIC, Log, Part, Taken};
+use super::message::Errand;
+use super::shared::Shared;
 use plimsoll_core::clock::now_ns;
 use plimsoll_serving::stop::Stop;
 use std::fs::File;

@@ -1,8 +1,9 @@
 //! Tables: read in place, and written row by row.
 
-use super::frame::FRAME_HEAD_BYTES;
-use super::scan::{DecodeError, Scan, patch_length, put_counted};
-use super::value::{Kind, Value};
+use super::super::frame::FRAME_HEAD_BYTES;
+use super::super::kind::{DecodeError, Kind};
+use super::super::scan::{Scan, patch_length, put_counted};
+use super::Value;
 
 /// Position of the columns' types: behind the header's length, the status and the count of columns.
 const KINDS_AT: usize = 7;
@@ -244,7 +245,11 @@ impl<'o> TableWriter<'o> {
     }
 
     /// The same as a part of the message whose length stands at `frame_at`.
-    pub(super) fn within(out: &'o mut Vec<u8>, frame_at: usize, columns: &[(&str, Kind)]) -> Self {
+    pub(in super::super) fn within(
+        out: &'o mut Vec<u8>,
+        frame_at: usize,
+        columns: &[(&str, Kind)],
+    ) -> Self {
         debug_assert!(columns.len() <= 1024, "more columns than VoltDB has");
         let at = out.len();
         out.extend_from_slice(&[0; 2 * FRAME_HEAD_BYTES]);

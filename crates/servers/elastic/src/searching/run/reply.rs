@@ -1,12 +1,12 @@
 //! The reply of a search, written straight into bytes.
 
-use super::super::NODE;
-use super::super::error::ElasticError;
-use super::super::shard::Log;
-use super::order;
-use super::request::Totals;
-use super::run::{Gather, Merged, Ran, Results};
-use super::source_filter::SourceFilter;
+use super::super::order;
+use super::super::request::Totals;
+use super::super::source_filter::SourceFilter;
+use super::{Gather, Merged, Ran, Results};
+use crate::NODE;
+use crate::error::ElasticError;
+use crate::shard::Log;
 use plimsoll_core::clock::now_ns;
 use plimsoll_index::execute::SortValue;
 use plimsoll_index::mapping::FieldKind;
