@@ -41,7 +41,7 @@ pub use login::{
     Login, LoginCall, LoginCallError, LoginCode, LoginForm, LoginReply, Password, Scheme, Welcome,
 };
 pub use request::{Form, ParamPlace, Request};
-pub use response::{NO_APP_STATUS, Response, Tables};
+pub use response::{NO_APP_STATUS, Refusal, Response, Tables};
 pub use ring::Ring;
 pub use status::Status;
 pub use topology::{MULTI_PARTITION, Topology};
