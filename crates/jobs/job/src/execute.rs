@@ -4,7 +4,7 @@ use crate::exit;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::output::{Output, has_lost_a_file, note, print_out, style, with_files, write_results};
 use crate::prepare::{Prepared, http_of};
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::Scenario;
@@ -29,7 +29,7 @@ pub fn execute(
 ) -> Result<Finished> {
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
-    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let progress = RunProgress::new(scenario.expected_length(), scenario.requests, output.quiet);
     let http = http_of(scenario);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| {
@@ -57,7 +57,7 @@ pub fn run_calls<P: Protocol>(
     protocol: impl Fn() -> P + Sync,
     output: &Output,
 ) -> Result<u8> {
-    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let progress = RunProgress::new(scenario.expected_length(), scenario.requests, output.quiet);
     let finished = carry_out(scenario, about, output, |keeping| {
         let mut show = |second: &Interval| progress.show(second);
         let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);

@@ -31,7 +31,6 @@ pub mod prepare;
 pub mod progress;
 pub mod remarks;
 pub mod requests;
-pub mod search_progress;
 pub mod signals;
 pub mod sought;
 pub mod temporary;

@@ -22,7 +22,7 @@ use plimsoll_job::exit;
 use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
 use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::prepare::{Prepared, http_of, prepare};
-use plimsoll_job::progress::Progress;
+use plimsoll_job::progress::RunProgress;
 use plimsoll_job::signals;
 use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
@@ -137,7 +137,8 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         distinct_requests: prepared.distinct_requests,
         troubles: prepared.troubles.clone(),
     };
-    let progress = Progress::new(mix.queries.expected_length(), mix.queries.requests, output.quiet);
+    let progress =
+        RunProgress::new(mix.queries.expected_length(), mix.queries.requests, output.quiet);
     let finished = carry_out(&mix.queries, &about, output, |keeping| {
         let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
         progress.done();
@@ -175,7 +176,7 @@ fn both(
     prepared: Prepared,
     task: &mut Task,
     keeping: Keeping<'_>,
-    progress: &Progress,
+    progress: &RunProgress,
 ) -> Result<(RunEnd, Ended, Parts)> {
     let Prepared { mut plan, sessions, .. } = prepared;
     let (fed, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

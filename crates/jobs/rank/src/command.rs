@@ -26,7 +26,7 @@ use plimsoll_job::keeping::{About, JobEnd, carry_out, nothing_measured};
 use plimsoll_job::method::{result, search_as, verdict_of};
 use plimsoll_job::output::{put_result, with_files};
 use plimsoll_job::prepare::plan_of;
-use plimsoll_job::search_progress::SearchProgress;
+use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;

@@ -1,6 +1,7 @@
-//! The lines on stderr that show a search closing in.
+//! Progress of a search for the load line.
 
-use crate::progress::{Heartbeat, Line, MESSAGE, told};
+use super::parts::told;
+use super::{Bar, Progress};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::finding::{Event, Measured, Phase};
@@ -9,9 +10,8 @@ use plimsoll_core::seek::watch::Watched;
 
 /// A status line under the lines of what was found; hidden when stderr is not a terminal or `--quiet` was given.
 pub struct SearchProgress {
-    line: Line,
+    progress: Progress,
     budget_s: f64,
-    heartbeat: Heartbeat,
     began_ns: u64,
 }
 
@@ -25,31 +25,27 @@ impl SearchProgress {
     /// For a whole of this many seconds, of which the search may take `budget_s`.
     #[must_use]
     pub fn lasting(seconds: f64, budget_s: f64, quiet: bool) -> Self {
-        let line = Line::new(Some(seconds.ceil() as u64), MESSAGE, quiet);
-        Self { line, budget_s, heartbeat: Heartbeat::new(quiet), began_ns: now_ns() }
+        let progress = Progress::new(Bar::of(seconds.ceil() as u64), quiet);
+        Self { progress, budget_s, began_ns: now_ns() }
     }
 
     /// Shows one finished second.
     pub fn second(&self, second: &Interval) {
-        let state = || told(second, ("p95", 0.95));
-        self.heartbeat.beat(state);
-        if !self.line.is_hidden() {
-            // The seconds of each part of a search begin anew.
-            let elapsed_ns = now_ns().saturating_sub(self.began_ns);
-            self.line.show(elapsed_ns / 1_000_000_000, &state());
-        }
+        // The seconds of each part of a search begin anew.
+        let elapsed_ns = now_ns().saturating_sub(self.began_ns);
+        self.progress.show(elapsed_ns / 1_000_000_000, || told(second, ("p95", 0.95)));
     }
 
     /// Shows what the search tells.
     pub fn event(&self, event: &Event) {
         if let Some(line) = line(event, self.budget_s) {
-            self.line.println(&line);
+            self.progress.above(&line);
         }
     }
 
     /// Takes the status line away.
     pub fn done(&self) {
-        self.line.done();
+        self.progress.done();
     }
 }
 

@@ -15,7 +15,8 @@ use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::child::{LOOK_EVERY, plimsoll, signal};
 use plimsoll_job::keeping::{About, Finished, carry_out};
-use plimsoll_job::output::{Output, note};
+use plimsoll_job::output::Output;
+use plimsoll_job::progress::Lines;
 use plimsoll_job::signals::{self, Stopped};
 use plimsoll_job::temporary::temporary_folder;
 use plimsoll_job::usage::usage;
@@ -60,11 +61,9 @@ pub(super) struct Ended {
 /// # Errors
 /// The database is not there or not ready, or a process does not start.
 pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished> {
-    let say = |text: &str| {
-        if !output.quiet && task.shape.verbosity > Verbosity::Quiet {
-            note(text);
-        }
-    };
+    let has_lines = !output.quiet && task.shape.verbosity > Verbosity::Quiet;
+    let lines = if has_lines { Lines::Progress } else { Lines::None };
+    let say = |text: &str| lines.say(text);
     say("connect ...");
     let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
     say("preparation ...");

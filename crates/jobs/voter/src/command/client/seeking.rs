@@ -13,7 +13,7 @@ use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::goal::{Wish, timeout};
 use plimsoll_job::keeping::{JobEnd, Keeping};
 use plimsoll_job::method::unless_dead;
-use plimsoll_job::search_progress::SearchProgress;
+use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::sought::Quest;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Protocol;
