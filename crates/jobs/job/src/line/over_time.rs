@@ -69,7 +69,7 @@ fn table(page: &mut Page<'_>, watched: &[Watched]) {
     }
 }
 
-/// What changed, and why a stretch has no interval.
+/// Writes the changes of the target, and the reasons for missing intervals.
 fn notes(page: &mut Page<'_>, watched: &[Watched]) {
     let noted: Vec<(&Watched, &String)> =
         watched.iter().filter_map(|one| Some((one, one.note.as_ref()?))).collect();
