@@ -1,5 +1,6 @@
 //! The house itself: the newcomer's commands, and which room may know which.
 
+mod circles;
 pub(crate) mod wording;
 
 use std::collections::BTreeSet;

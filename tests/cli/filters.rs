@@ -69,7 +69,7 @@ fn each_line_that_is_too_long_is_named_as_the_original_does() {
     assert!(ended.stderr.contains("2 records were left out"), "{}", ended.stderr);
 }
 
-const SUMMARY: &str = include_str!("../../crates/report/testdata/vespa-fbench-summary.txt");
+const SUMMARY: &str = include_str!("../../crates/jobs/fbench/testdata/vespa-fbench-summary.txt");
 
 #[test]
 fn the_result_filter_knows_both_orders() {

@@ -1,7 +1,6 @@
 //! `plimsoll run quickstart`: everything once, on real parts, for someone who has just arrived.
 
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
@@ -15,18 +14,21 @@ use plimsoll_job::exit;
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::{Output, note, print_out, style};
 use plimsoll_job::prepare::{Prepared, plan_of, prepare};
+use plimsoll_job::progress::{Bar, Progress};
 use plimsoll_job::signals;
 use plimsoll_record::JobResults;
+use plimsoll_report::number::significant;
 use plimsoll_report::text::figures;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
+use plimsoll_workloads::authority::Authority;
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source};
 use plimsoll_workloads::http::{Cursor, Form, HttpSessions, Judge, Rendered, Troubles, Way};
 use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
-use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet, RequestParts};
+use plimsoll_workloads::render::{HttpForm, RenderedSet, RequestParts};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::PathBuf;
 
@@ -278,19 +280,25 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
         Classes::default(),
         Judge::default(),
     );
-    let bar = if output.quiet { ProgressBar::hidden() } else { ProgressBar::new(documents) };
-    let template = "  feeding  [{bar:40}] {pos}/{len} documents, {per_sec}";
-    bar.set_style(ProgressStyle::with_template(template)?.progress_chars("=> "));
+    let progress = Progress::new(Bar::of(documents), output.quiet);
+    let mut done = 0;
     let (scenario, prepared) = once(server, Box::new(sessions), documents, FEEDERS);
     let quiet = Output { quiet: true, ..Output::default() };
     let fed = execute(
         &scenario,
         prepared,
         &quiet,
-        &mut |second| bar.inc(second.ledger.finished()),
+        &mut |second| {
+            let now = second.ledger.finished();
+            done += now;
+            progress.show(done, || {
+                let rate = significant(now as f64 / second.seconds().max(1e-9));
+                vec![format!("feeding {done}/{documents} documents"), format!("{rate}/s")]
+            });
+        },
         &|_| JobResults::default(),
     )?;
-    bar.finish_and_clear();
+    progress.done();
     let ledger = fed.record.ledger;
     if ledger.ok != documents {
         bail!(

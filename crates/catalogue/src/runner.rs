@@ -9,14 +9,16 @@ use anyhow::{Result, anyhow, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
-use plimsoll_job::keeping::{Finished, nothing_measured};
-use plimsoll_job::output::{Output, note, print_out, style, with_files, write_results};
+use plimsoll_job::execute::page;
+use plimsoll_job::keeping::nothing_measured;
+use plimsoll_job::output::{Output, note, print_out, with_files, write_results};
 use plimsoll_job::signals::Stopped;
 use plimsoll_job::{exit, signals};
 use plimsoll_record::JobResults;
 use plimsoll_report::RecordError;
 use plimsoll_report::folder::{RECORDS_FOR, RECORDS_TO, amend};
-use plimsoll_report::text::number::significant;
+use plimsoll_report::forms::Forms;
+use plimsoll_report::number::significant;
 use plimsoll_report::window::measured;
 use rustix::process::Signal;
 use rustix::thread::CpuSet;
@@ -92,7 +94,7 @@ impl Drop for Target {
 ///
 /// # Errors
 /// When a step before the command fails, or a process cannot be started.
-pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
+pub fn run(mut plan: Plan, data: &Path, output: &Output, forms: &[Forms]) -> Result<u8> {
     signals::stop_flag()?;
     let staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
     if output.runs.is_none() && !plan.hooks.is_empty() {
@@ -128,7 +130,7 @@ pub fn run(mut plan: Plan, data: &Path, output: &Output) -> Result<u8> {
         }
         None => Ok(String::new()),
     };
-    finish(&plan, end, record.as_deref(), told, output)
+    finish(&plan, end, record.as_deref(), told, output, forms)
 }
 
 /// Everything from the job's files to the end of its command, the hooks' endings left out.
@@ -155,16 +157,16 @@ fn install_and_run(
 /// A record of a job that was stopped before its command could make one.
 fn keep_nothing(plan: &Plan, stopped: &Stopped, output: &Output) -> Result<Option<PathBuf>> {
     let scenario = Scenario { job: plan.job.name.clone(), ..Scenario::default() };
-    let Finished { record, folder } = nothing_measured(&scenario, output, stopped)?;
+    let finished = nothing_measured(&scenario, output, stopped)?;
     // With a folder, the files are written from it at the end.
-    let is_stdout_taken = match &folder {
+    let is_stdout_taken = match &finished.folder {
         Some(_) => json_to_stdout(output),
-        None => write_results(output, &record)?,
+        None => write_results(output, &finished.record, &[Forms::LOAD])?,
     };
     if !is_stdout_taken {
-        print_out(&plimsoll_report::text::render(&record, folder.as_deref(), &style()))?;
+        print_out(&page(&finished, &Forms::LOAD))?;
     }
-    Ok(folder)
+    Ok(finished.folder)
 }
 
 fn start_target(
@@ -314,6 +316,7 @@ fn finish(
     record: Option<&Path>,
     told: Result<String>,
     output: &Output,
+    forms: &[Forms],
 ) -> Result<u8> {
     match told {
         Ok(told) if !json_to_stdout(output) => print_out(&told)?,
@@ -322,7 +325,7 @@ fn finish(
     }
     // Without a folder the command has written them itself.
     if let Some(folder) = record.filter(|_| output.has_files()) {
-        write_results(output, &plimsoll_report::load::load(folder)?.record)?;
+        write_results(output, &plimsoll_report::load::load(folder)?.record, forms)?;
     }
     Ok(with_files(match end {
         End::Exit(Some(code)) => u8::try_from(code).unwrap_or(exit::FAILED),

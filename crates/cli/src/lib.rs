@@ -18,6 +18,7 @@ use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
 use plimsoll_job::tool;
 use plimsoll_job::usage::{bounded, one_line, usage};
+use plimsoll_report::forms::Forms;
 use plimsoll_report::plain::printable;
 use std::ffi::OsString;
 use std::path::Path;
@@ -67,7 +68,8 @@ Without a command, plimsoll prints an overview.";
 /// Version, and the commit if it is known.
 const VERSION: &str = env!("PLIMSOLL_VERSION");
 
-/// All commands, in the order of the help. A job is added by its line here.
+/// All commands, in the order of the help. A job is added by its line here: its flags, its run, and the forms in which
+/// `report` and `compare` show its records.
 const COMMANDS: [Command; 24] = [
     Command::of::<plimsoll_catalogue::RunArgs>(),
     Command::of::<plimsoll_catalogue::ListArgs>(),
@@ -97,7 +99,12 @@ const COMMANDS: [Command; 24] = [
 
 /// Functions of this program that the jobs may use.
 const PROGRAM: Program =
-    Program { check_words, parser, run_words, check_ranker: serve::check_rank };
+    Program { check_words, parser, run_words, check_ranker: serve::check_rank, forms };
+
+/// Returns the forms of all jobs.
+fn forms() -> Vec<Forms> {
+    COMMANDS.iter().map(Command::forms).collect()
+}
 
 /// Returns the parser of the whole program: help, completions and man pages come from it.
 #[must_use]
@@ -216,6 +223,8 @@ pub fn run() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_record::{RunRecord, read};
+    use plimsoll_report::text::{Style, render};
 
     #[test]
     fn the_command_line_is_sound() {
@@ -315,5 +324,68 @@ mod tests {
                 assert!(short.lines().any(|line| line.contains(&help)), "{help}\n{short}");
             }
         }
+    }
+
+    /// Words of the page that show the section of a job.
+    const SHOWN: [(&str, &str); 8] = [
+        ("fbench", "Latency, ms"),
+        ("seek", "warm-up"),
+        ("rank", "Runs "),
+        ("voter", "overall:"),
+        ("visit", "documents"),
+        ("feed", "accepted"),
+        ("mix", "while feeding"),
+        ("search", "X(N)/X(1)"),
+    ];
+
+    /// The records of the version before, one or more of every job.
+    fn records() -> Vec<RunRecord> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records");
+        let files = std::fs::read_dir(folder).unwrap();
+        files.map(|file| read(&std::fs::read(file.unwrap().path()).unwrap()).unwrap()).collect()
+    }
+
+    #[test]
+    fn records_of_the_version_before_are_printed_with_their_sections() {
+        let mut seen = 0;
+        for record in records() {
+            let page = render(&record, None, &Style::default(), &forms());
+            // A search that found no line has no run to show.
+            let has_no_run = |key: &str| {
+                key == "rank" && record.job_results.rank().is_some_and(|rank| rank.runs.is_empty())
+            };
+            for section in record.job_results.iter().filter(|one| !has_no_run(one.key())) {
+                if let Some((key, words)) = SHOWN.iter().find(|(key, _)| *key == section.key()) {
+                    assert!(page.contains(words), "{key}: no '{words}' in\n{page}");
+                    seen += 1;
+                }
+            }
+            // A search that followed the line over time has a row a stretch, and may have none.
+            let watch = record.job_results.seek().and_then(|seek| seek.finding.watch.as_ref());
+            let has_no_row = watch.is_some_and(Vec::is_empty);
+            let rows = plimsoll_report::csv::render(&record, &forms());
+            assert_eq!(rows.lines().count() > 1, !has_no_row);
+            assert!(plimsoll_report::junit::render(&record).contains("<testsuite"));
+            let exported = plimsoll_report::benchpress::export(&record);
+            assert!(exported["metrics"]["verdict"].is_string());
+        }
+        assert!(seen >= SHOWN.len(), "{seen} sections");
+    }
+
+    /// A job prints its page in its own forms; `report` has those of all jobs, and must not take another's.
+    #[test]
+    fn a_report_is_the_page_that_the_job_printed() {
+        let mut seen = 0;
+        for record in records() {
+            // A mix is run from a file.
+            let name = if record.job == "mix" { "run" } else { &record.job };
+            let Some(job) = COMMANDS.iter().find(|job| job.name() == name) else { continue };
+            let page = |jobs: &[Forms]| render(&record, None, &Style::default(), jobs);
+            assert_eq!(page(&[job.forms()]), page(&forms()), "{}", record.job);
+            let rows = |jobs: &[Forms]| plimsoll_report::csv::render(&record, jobs);
+            assert_eq!(rows(&[job.forms()]), rows(&forms()), "{}", record.job);
+            seen += 1;
+        }
+        assert!(seen >= SHOWN.len(), "{seen} records");
     }
 }

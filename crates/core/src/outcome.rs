@@ -59,6 +59,20 @@ impl Failure {
     }
 }
 
+/// Cause of a failure, where the generator knows it and it tells the user what to change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Nothing is known beyond the kind.
+    #[default]
+    Unknown,
+    /// The peer's first bytes are not those of HTTP/1.
+    NotHttp1,
+    /// The peer does not choose HTTP/2 when TLS is agreed.
+    NoHttp2,
+    /// The peer's certificate is not trusted, or is for another name.
+    Certificate,
+}
+
 /// The outcome of a request that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {

@@ -1,5 +1,6 @@
 //! Parts of a run record that are made below it: where the generator ran, rates, limits, round trips, samples of failures.
 
+use crate::outcome::Cause;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -96,6 +97,9 @@ pub struct FailureSample {
     pub status: u16,
     /// Reason why it is a failure.
     pub reason: String,
+    /// Cause of it, for the run itself; the record has only the reason.
+    #[serde(skip)]
+    pub cause: Cause,
     /// The beginning of the request's text.
     pub request: String,
     /// The beginning of the reply; empty where there was no whole one.

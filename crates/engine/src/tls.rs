@@ -1,5 +1,6 @@
 //! TLS 1.2 and 1.3 as a layer between the network and a codec: bytes in, bytes out.
 
+use plimsoll_core::outcome::Cause;
 use plimsoll_wire::{Layer, Protocol};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -107,12 +108,32 @@ pub enum TlsRefusal {
     /// No authority that is trusted has signed the certificate, or its time is over.
     #[error("the server's certificate is not trusted: {0}")]
     Untrusted(String),
+    /// The certificate is of X.509 version 1.
+    #[error("the server's certificate is of X.509 version 1, which holds no names")]
+    Version1,
     /// The certificate is good, for another client.
     #[error("the server's certificate is for another name: {0}")]
     WrongName(String),
+    /// The peer's answer about TLS is not of the protocol. The text says what was expected.
+    #[error("{0}")]
+    Foreign(&'static str),
+    /// The server does not choose HTTP/2.
+    #[error("{NO_HTTP2}")]
+    NoHttp2,
     /// Anything else.
     #[error("{0}")]
     Other(String),
+}
+
+impl TlsRefusal {
+    /// The cause, where the user can do something about it.
+    pub(crate) const fn cause(&self) -> Cause {
+        match self {
+            Self::Untrusted(_) | Self::Version1 | Self::WrongName(_) => Cause::Certificate,
+            Self::NoHttp2 => Cause::NoHttp2,
+            Self::Foreign(_) | Self::Other(_) => Cause::Unknown,
+        }
+    }
 }
 
 /// Reason why a connection that was to carry HTTP/2 cannot be used.
@@ -122,10 +143,12 @@ const INJECTED: &str =
     "unexpected plain text after the answer about TLS: a machine in between may have inserted it";
 
 /// Returns the layer that carries the protocol, by all that came in answer to its preamble (CVE-2021-23222).
-pub(crate) fn layer_of<P: Protocol>(protocol: &P, bytes: &[u8]) -> Result<Layer, &'static str> {
-    let (answer, rest) = bytes.split_first().ok_or("the answer about TLS is empty")?;
-    let layer = protocol.preamble_answered(*answer)?;
-    if rest.is_empty() { Ok(layer) } else { Err(INJECTED) }
+pub(crate) fn layer_of<P: Protocol>(protocol: &P, bytes: &[u8]) -> Result<Layer, TlsRefusal> {
+    let other = |text: &str| TlsRefusal::Other(text.to_owned());
+    let (answer, rest) =
+        bytes.split_first().ok_or_else(|| other("the answer about TLS is empty"))?;
+    let layer = protocol.preamble_answered(*answer).map_err(TlsRefusal::Foreign)?;
+    if rest.is_empty() { Ok(layer) } else { Err(other(INJECTED)) }
 }
 
 impl std::fmt::Debug for Tls {
@@ -217,11 +240,14 @@ impl Tls {
             | Error::AlertReceived(AlertDescription::NoApplicationProtocol)
                 if self.speaks == Speaks::Http2 =>
             {
-                NO_HTTP2.to_owned()
+                return TlsRefusal::NoHttp2;
             }
             Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             ) => return TlsRefusal::WrongName(error.to_string()),
+            Error::InvalidCertificate(CertificateError::Other(other)) if is_version_1(other) => {
+                return TlsRefusal::Version1;
+            }
             Error::InvalidCertificate(_) => return TlsRefusal::Untrusted(error.to_string()),
             _ => error.to_string(),
         };
@@ -238,6 +264,11 @@ impl Tls {
         connection.set_buffer_limit(None);
         Ok(connection)
     }
+}
+
+/// Returns true for a certificate of X.509 version 1. rustls passes on the error of its verifier without its type.
+fn is_version_1(error: &rustls::OtherError) -> bool {
+    format!("{error:?}").contains("UnsupportedCertVersion")
 }
 
 /// The authorities of a file, or the system's.

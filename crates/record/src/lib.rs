@@ -17,6 +17,7 @@ pub mod fbench;
 pub mod feed;
 mod judge;
 pub mod rank;
+mod reading;
 mod results;
 mod run;
 #[cfg(feature = "schema")]

@@ -4,6 +4,7 @@ use crate::catalogue::{CatalogueEntry, Hooks};
 use crate::fbench::FbenchResult;
 use crate::feed::{FeedResult, MixResult};
 use crate::rank::RankResult;
+use crate::reading::read_value;
 use crate::search::SearchResult;
 use crate::seek::{RivalResult, SeekResult};
 use crate::visit::VisitResult;
@@ -132,12 +133,6 @@ fn read_section<T: DeserializeOwned>(key: &str, value: Value) -> Result<T, Strin
         "." => format!("{key}: {problem}"),
         field => format!("{key}.{field}: {problem}"),
     })
-}
-
-/// Reads a value; the error is the path of the field, `.` for the whole, and what is wrong with it.
-pub(crate) fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, (String, String)> {
-    serde_path_to_error::deserialize(value)
-        .map_err(|error| (error.path().to_string(), error.into_inner().to_string()))
 }
 
 #[cfg(test)]

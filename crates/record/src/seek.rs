@@ -1,6 +1,6 @@
 //! Results of a search for the load line.
 
-use crate::results::read_value;
+use crate::reading::read_value;
 use plimsoll_core::seek::finding::Finding;
 use plimsoll_core::seek::rivals::Rival;
 use serde::de::Error as _;

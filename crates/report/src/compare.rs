@@ -1,15 +1,14 @@
-//! Two records laid side by side.
+//! Two records side by side.
 //!
-//! Each kind of job that can be compared has a module here that makes a part of a [`Comparison`]; what they share is
-//! how records are distinguished (A and B), and how a comparison is printed.
+//! A job compares its own results ([`Forms::compare`]). All comparisons share how the records are distinguished (A and B) and
+//! how a comparison is printed.
 
-mod search;
-
+use crate::forms::{Compared, Forms};
 use crate::load::Loaded;
 use crate::plain::printable;
 use plimsoll_record::RunRecord;
-pub use search::{Ratio, Row, SearchComparison};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// Two records that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +25,7 @@ pub enum CompareError {
         /// Its job.
         b_job: String,
     },
-    /// No one has said yet what it means to compare them.
+    /// Comparing them is not defined.
     #[error("records of '{job}' cannot be compared yet; records of 'search' can")]
     Unknown {
         /// The job.
@@ -54,46 +53,50 @@ pub struct Side {
 pub struct Comparison {
     /// The records.
     pub sides: [Side; 2],
-    /// Two search matrices.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchComparison>,
+    /// The comparison of the job, by the key of its section.
+    #[serde(flatten)]
+    pub sections: Map<String, Value>,
+    /// The comparison of the job for people.
+    #[serde(skip)]
+    pub text: String,
 }
 
 fn side(mark: &'static str, loaded: &Loaded) -> Side {
     let RunRecord { job, started_at, .. } = &loaded.record;
-    let search = loaded.record.job_results.search();
     Side {
         mark,
         folder: loaded.folder.display().to_string(),
         job: job.clone(),
         started_at: started_at.clone(),
-        origin: search.map(|search| search.origin.clone()).unwrap_or_default(),
+        origin: String::new(),
     }
 }
 
-/// Lays two records side by side.
+/// Compares two records, as the first of `jobs` does that has a result in both.
 ///
 /// # Errors
 /// When they are not of one kind, or of a kind that cannot be compared.
-pub fn compare(a: &Loaded, b: &Loaded) -> Result<Comparison, CompareError> {
-    let sides = [side("A", a), side("B", b)];
-    let both = (a.record.job_results.search(), b.record.job_results.search());
-    match both {
-        (Some(first), Some(second)) => {
-            let differences = search::differences(&a.record.scenario, &b.record.scenario);
-            let both = SearchComparison { differences, ..search::compare(first, second) };
-            Ok(Comparison { sides, search: Some(both) })
+pub fn compare(a: &Loaded, b: &Loaded, jobs: &[Forms]) -> Result<Comparison, CompareError> {
+    let mut sides = [side("A", a), side("B", b)];
+    match jobs.iter().find_map(|job| (job.compare)(&a.record, &b.record)) {
+        Some(compared) => {
+            let Compared { key, origins, value, text } = compared;
+            for (side, origin) in sides.iter_mut().zip(origins) {
+                side.origin = origin;
+            }
+            let sections = Map::from_iter([(key.to_owned(), value)]);
+            Ok(Comparison { sides, sections, text })
         }
-        _ if sides[0].job != sides[1].job => {
+        None if sides[0].job != sides[1].job => {
             let [a, b] = sides;
             Err(CompareError::Different { a: a.folder, a_job: a.job, b: b.folder, b_job: b.job })
         }
-        _ => Err(CompareError::Unknown { job: sides[0].job.clone() }),
+        None => Err(CompareError::Unknown { job: sides[0].job.clone() }),
     }
 }
 
 impl Comparison {
-    /// The comparison as a person reads it.
+    /// Returns the comparison as a person reads it.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = String::new();
@@ -111,10 +114,6 @@ impl Comparison {
                 }
             );
         }
-        text.push('\n');
-        if let Some(search) = &self.search {
-            text += &search.render();
-        }
-        text
+        text + "\n" + &self.text
     }
 }

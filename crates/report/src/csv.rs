@@ -1,9 +1,10 @@
-//! The record as CSV: a line of names, one row for the run, then one row a class. A search matrix has a row a cell,
-//! and a line that was followed over time (`seek --watch`) a row a stretch.
+//! The record as CSV: a line of names, one row for the run, then one row a class; or the rows of the job itself, such as a row
+//! for each cell of a search matrix.
 //!
 //! The columns are documented in `docs/report.md`; new ones are only ever added at the end. A field that a
 //! class does not have (the schedule's columns) is empty.
 
+use crate::forms::Forms;
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_record::{Latencies, RunRecord};
 
@@ -41,15 +42,11 @@ pub fn columns() -> Vec<String> {
     own(&HEAD).into_iter().chain(times).chain(own(&TAIL)).collect()
 }
 
-/// The record as CSV (RFC 4180 quoting, `\n` line ends).
+/// Returns the record as CSV (RFC 4180 quoting, `\n` line ends), as the first of `jobs` writes it that has rows of its own.
 #[must_use]
-pub fn render(record: &RunRecord) -> String {
-    if let Some(search) = record.job_results.search() {
-        return written(search::rows(search));
-    }
-    let watched = record.job_results.seek().and_then(|found| found.finding.watch.as_ref());
-    if let Some(watched) = watched {
-        return written(watch::rows(watched));
+pub fn render(record: &RunRecord, jobs: &[Forms]) -> String {
+    if let Some(rows) = jobs.iter().find_map(|job| (job.csv)(record)) {
+        return written(rows);
     }
     let rows = std::iter::once(columns())
         .chain(std::iter::once(run_row(record)))
@@ -154,9 +151,6 @@ fn times(latencies: &Latencies, lag: Option<&LatencySummary>) -> Vec<String> {
     ];
     all.concat()
 }
-
-mod search;
-mod watch;
 
 #[cfg(test)]
 mod tests;

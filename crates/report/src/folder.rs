@@ -4,8 +4,8 @@ use crate::assemble::{Ending, RecordHeader, assemble};
 use crate::error::RecordError;
 use crate::journal::Journal;
 use crate::json;
-use crate::load::read_run_json;
 use crate::naming::Naming;
+use crate::run_json::{NOT_ENDED, read_run_json};
 use plimsoll_core::clock::{format_utc, parse_utc};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::rng::splitmix64;
@@ -15,15 +15,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The record, whole.
-pub const RUN_JSON: &str = "run.json";
-/// The journal of seconds.
-pub const INTERVALS: &str = "intervals.ndjson";
-/// The sample of failures.
-pub const FAILURES: &str = "failures.ndjson";
-
-/// The reason by which an early `run.json` is known: the run has not written its last one yet.
-pub const NOT_ENDED: &str = "the run has not ended";
+pub use crate::run_json::{FAILURES, INTERVALS, RUN_JSON};
 
 /// A file that each new record's path is appended to, a line each, when this variable of the environment
 /// names one: how `plimsoll run JOB` learns where the commands of a job keep their records.
@@ -184,7 +176,7 @@ impl RunFolder {
     /// # Errors
     /// When its files cannot be made.
     pub fn journal(&self, header: &RecordHeader) -> Result<Journal, RecordError> {
-        Journal::create(self, header)
+        Journal::create(&self.path, (&self.run_id, self.started_wall_us), header)
     }
 
     /// Puts the finished record in the place of the early one, so that there is always a whole `run.json`.

@@ -2,7 +2,7 @@
 
 use crate::error::RecordError;
 use crate::folder::RUN_JSON;
-use crate::text::number::significant;
+use crate::number::significant;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_record::catalogue::CatalogueEntry;
 use plimsoll_record::{Rates, TargetInfo};

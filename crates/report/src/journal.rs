@@ -5,9 +5,9 @@
 
 use crate::assemble::RecordHeader;
 use crate::error::RecordError;
-use crate::folder::{FAILURES, INTERVALS, RunFolder};
 use crate::hlog::{self, KINDS};
 use crate::plain::{clip, without_secrets};
+use crate::run_json::{FAILURES, INTERVALS};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_record::{FailureSample, Sink};
@@ -69,12 +69,17 @@ impl Appended {
 }
 
 impl Journal {
-    /// Makes the files in the folder; see [`RunFolder::journal`].
-    pub(crate) fn create(folder: &RunFolder, header: &RecordHeader) -> Result<Self, RecordError> {
-        let path = |name: &str| folder.path().join(name);
+    /// Makes the files in the folder of a run with this id, which began at `started_us`, us since the Unix epoch; see
+    /// [`RunFolder::journal`](crate::folder::RunFolder::journal).
+    pub(crate) fn create(
+        folder: &Path,
+        (run_id, started_us): (&str, u64),
+        header: &RecordHeader,
+    ) -> Result<Self, RecordError> {
+        let path = |name: &str| folder.join(name);
         let hlog = |kind: &str| -> Result<Appended, RecordError> {
             let mut log = Appended::create(path(&format!("{kind}.hlog")))?;
-            let head = hlog::head(kind, folder.run_id(), folder.started_wall_us());
+            let head = hlog::head(kind, run_id, started_us);
             head.and_then(|head| log.append(|out| out.write_all(&head)))
                 .map_err(|source| RecordError::Write { path: log.path.clone(), source })?;
             Ok(log)

@@ -1,8 +1,7 @@
 //! The run records in a folder: which there are, and which of them a rule removes.
 
 use crate::error::RecordError;
-use crate::folder::{NOT_ENDED, RUN_JSON};
-use crate::load::read_run_json;
+use crate::run_json::{NOT_ENDED, RUN_JSON, read_run_json};
 use plimsoll_core::clock::parse_utc;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;

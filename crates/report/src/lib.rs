@@ -1,4 +1,4 @@
-//! From a run record to what people and programs read: a folder, text, JSON, CSV, the summary of vespa-fbench.
+//! From a run record to what people and programs read: a folder, text, JSON, CSV, JUnit XML.
 //!
 //! This crate runs nothing and measures nothing. It keeps what a run hands to it ([`folder`], [`journal`]),
 //! puts a record together from what was counted ([`assemble`]), finds one again even when the run was killed
@@ -15,12 +15,12 @@
 //! 5. [`load::load`] reads it, or makes it from the journal when step 4 never came.
 //!
 //! ```
-//! use plimsoll_report::result_filter::{Columns, filter};
+//! use plimsoll_report::plain::printable;
+//! use plimsoll_report::number::{count, significant};
 //!
-//! let mut out = Vec::new();
-//! let summaries = filter(&mut &b"no summary here\n"[..], Columns::Newest, &mut out)?;
-//! assert_eq!(summaries, 0);
-//! # Ok::<(), std::io::Error>(())
+//! assert_eq!(count(1_234_567), "1,234,567");
+//! assert_eq!(significant(0.123_456), "0.123");
+//! assert_eq!(printable("two\nlines"), "two\\nlines");
 //! ```
 
 pub mod assemble;
@@ -28,8 +28,8 @@ pub mod benchpress;
 pub mod compare;
 pub mod csv;
 mod error;
-pub mod fbench;
 pub mod folder;
+pub mod forms;
 pub mod history;
 pub mod hlog;
 pub mod journal;
@@ -38,15 +38,15 @@ pub mod junit;
 pub mod kept;
 pub mod load;
 pub mod naming;
+pub mod number;
 pub mod outcome;
+pub mod page;
 pub mod plain;
-pub mod printed_table;
-pub mod result_filter;
+mod run_json;
 pub mod text;
-pub mod vespa_feed;
 pub mod window;
 
-#[cfg(test)]
-mod samples;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 
 pub use error::RecordError;

@@ -1,7 +1,7 @@
 //! The outcome of a run in one line: what decides its exit code.
 
+use crate::number::significant;
 use crate::plain::printable;
-use crate::text::number::significant;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::exit::{FAILED, of_record};

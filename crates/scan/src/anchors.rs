@@ -6,9 +6,10 @@
 //! comes from memory. Where parts are short or frequent it is given up.
 
 use crate::corpus::{Corpus, Found};
-use crate::pattern::{Case, Metric, Pattern};
+use crate::instructions::Kernel;
+use crate::metric::{Case, Metric};
+use crate::pattern::Pattern;
 use crate::plan::rarity;
-use crate::search::Kernel;
 use crate::vector::BLOCK;
 use std::ops::Range;
 

@@ -8,7 +8,8 @@
 
 use crate::corpus::{Corpus, Found};
 use crate::kernel::State;
-use crate::pattern::{Metric, Pattern};
+use crate::metric::Metric;
+use crate::pattern::Pattern;
 use crate::plan::{MAX_ROWS, Plan};
 use crate::sink::MAX_STREAMS;
 use crate::vector::{BLOCK, Vector};

@@ -2,7 +2,7 @@
 //!
 //! It checks what the kernels propose, and does all of the work where the text is short.
 
-use crate::pattern::{Case, Metric};
+use crate::metric::{Case, Metric};
 
 /// Finds the best distance of one pattern; made once a pattern.
 #[derive(Clone, Debug)]

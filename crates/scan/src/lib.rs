@@ -41,8 +41,10 @@ mod anchors;
 mod corpus;
 mod dense;
 mod distance;
+mod instructions;
 mod kernel;
 pub mod letters;
+mod metric;
 mod pattern;
 mod plan;
 mod search;
@@ -51,8 +53,10 @@ mod streams;
 mod vector;
 
 pub use corpus::{Corpus, CorpusError, Found};
-pub use pattern::{Case, MAX_PATTERN_BYTES, Metric, Pattern, PatternError};
-pub use search::{Kernel, Scan};
+pub use instructions::Kernel;
+pub use metric::{Case, Metric};
+pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError};
+pub use search::Scan;
 
 #[cfg(test)]
 mod tests;

@@ -1,41 +1,10 @@
 //! Patterns.
 
-use crate::corpus::Corpus;
 use crate::distance::Checker;
-use crate::search::Scan;
+use crate::metric::{Case, Metric};
 
 /// The longest pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4096;
-
-/// The errors that are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Metric {
-    /// A byte inserted, deleted or replaced (Levenshtein's distance).
-    #[default]
-    Edits,
-    /// A byte replaced: what matches is as long as the pattern.
-    Hamming,
-}
-
-/// Treatment of capital letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Case {
-    /// Bytes are equal or they are not.
-    #[default]
-    Exact,
-    /// The letters A to Z equal a to z; all other bytes are as they are.
-    IgnoreAscii,
-}
-
-impl Case {
-    /// The byte that stands for all bytes equal to this one.
-    pub(crate) fn fold(self, byte: u8) -> u8 {
-        match self {
-            Self::Exact => byte,
-            Self::IgnoreAscii => byte.to_ascii_lowercase(),
-        }
-    }
-}
 
 /// Reason why something is no pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -118,17 +87,5 @@ impl Pattern {
     /// patterns of up to 64 bytes: meant for documents that were found.
     pub fn best_distance(&self, document: &[u8]) -> Option<u32> {
         self.checker.best(document, 0).filter(|&best| best <= self.distance)
-    }
-
-    /// A search for this pattern, with the fastest kernel that this processor has.
-    pub fn scan(&self) -> Scan<'_> {
-        Scan::new(self)
-    }
-
-    /// The documents of the corpus that contain a match, in rising order.
-    pub fn documents(&self, corpus: &Corpus<'_>, each: &mut dyn FnMut(usize)) {
-        let mut found = crate::Found::new(corpus.documents());
-        self.scan().documents(corpus, &mut found);
-        found.iter().for_each(each);
     }
 }

@@ -5,7 +5,8 @@
 //! piece is a row that costs time; the plan takes few rows, of the pattern's rarest bytes, and more when
 //! too many places turn out to be nothing.
 
-use crate::pattern::{Case, Metric, Pattern};
+use crate::metric::{Case, Metric};
+use crate::pattern::Pattern;
 use std::ops::Range;
 
 /// The most rows of a kernel: a distance is a byte with a sign.

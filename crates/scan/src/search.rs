@@ -3,6 +3,7 @@
 use crate::anchors::Anchors;
 use crate::corpus::{Corpus, Found};
 use crate::dense::{self, Pieces};
+use crate::instructions::Kernel;
 use crate::kernel;
 use crate::pattern::Pattern;
 use crate::plan::{MAX_ROWS, Plan};
@@ -26,36 +27,17 @@ const MIN_DENSE_DOCUMENTS: usize = 32;
 /// A pattern with so few bytes that must be equal matches nearly everywhere.
 const DENSE_EQUAL_BYTES: usize = 2;
 
-/// Instructions that a search uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernel {
-    /// No vectors at all: one byte after the other. Short texts are searched so in any case.
-    Bytes,
-    /// Any processor.
-    Portable,
-    /// x86-64 with AVX2.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// x86-64 with AVX-512 F, BW, VBMI, VBMI2, BITALG and GFNI: Ice Lake, Zen 4 and later.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
+impl Pattern {
+    /// A search for this pattern, with the fastest kernel that this processor has.
+    pub fn scan(&self) -> Scan<'_> {
+        Scan::new(self)
+    }
 
-impl Kernel {
-    /// The kernels that this processor can run, the fastest last.
-    pub fn available() -> Vec<Self> {
-        #[allow(unused_mut, reason = "only some processors have more")]
-        let mut kernels = vec![Self::Bytes, Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if crate::vector::avx2::available() {
-                kernels.push(Self::Avx2);
-            }
-            if crate::vector::avx512::available() {
-                kernels.push(Self::Avx512);
-            }
-        }
-        kernels
+    /// The documents of the corpus that contain a match, in rising order.
+    pub fn documents(&self, corpus: &Corpus<'_>, each: &mut dyn FnMut(usize)) {
+        let mut found = Found::new(corpus.documents());
+        self.scan().documents(corpus, &mut found);
+        found.iter().for_each(each);
     }
 }
 

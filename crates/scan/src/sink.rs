@@ -2,7 +2,8 @@
 //! tested around the position.
 
 use crate::corpus::{Corpus, Found};
-use crate::pattern::{Metric, Pattern};
+use crate::metric::Metric;
+use crate::pattern::Pattern;
 use crate::plan::Plan;
 use crate::vector::BLOCK;
 

@@ -15,6 +15,7 @@
 
 mod chunked;
 mod conn;
+mod encoding;
 mod fields;
 mod head;
 mod inflate;
@@ -22,14 +23,18 @@ mod reply;
 mod scan;
 
 pub use conn::Conn;
+pub use encoding::Encoding;
 pub use inflate::{DecodeError, decode_body};
-pub use reply::{Encoding, Headers, Reply};
+pub use reply::{Headers, Reply};
 
 // What HTTP/2 has in common with HTTP/1.1.
-pub(crate) use conn::{BODY_TOO_LONG, REFUSAL_BYTES, RETAINED_BYTES, is_refusal};
+pub(crate) use conn::{REFUSAL_BYTES, RETAINED_BYTES, is_refusal};
 pub(crate) use fields::{Fields, Length, trim};
 
 use crate::{Event, Fault, Protocol};
+
+/// The body is longer than [`Limits::body_bytes`].
+pub(crate) const BODY_TOO_LONG: Fault = Fault::Protocol("the reply's body exceeds the limit");
 
 /// The protocol, with what it puts up with.
 #[derive(Clone, Copy, Debug, Default)]

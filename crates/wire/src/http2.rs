@@ -14,7 +14,6 @@
 //! that belong to a request that was given up are passed over. Priorities are ignored, pushes are refused.
 
 mod conn;
-mod control;
 mod frame;
 mod head;
 mod hpack;

@@ -1,6 +1,6 @@
 //! The contract between the engine and a codec.
 
-use plimsoll_core::outcome::Failure;
+use plimsoll_core::outcome::{Cause, Failure};
 
 /// A protocol as the engine's client side sees it.
 ///
@@ -165,6 +165,8 @@ pub enum Fault {
     },
     /// The bytes are not the protocol; the text says what was expected.
     Protocol(&'static str),
+    /// The first bytes are not those of HTTP/1: a server of HTTP/2 alone answers so.
+    NotHttp1,
     /// The peer will not have this client: its login was refused, and would be again. The text says why.
     Refused(&'static str),
     /// The peer gave up a request, or the connection, and said why.
@@ -183,8 +185,19 @@ impl Fault {
         match self {
             Fault::Closed { began: false } | Fault::Reset { began: false, .. } => Failure::Reset,
             Fault::Closed { began: true } | Fault::Reset { began: true, .. } => Failure::Short,
-            Fault::Protocol(_) => Failure::Protocol,
+            Fault::Protocol(_) | Fault::NotHttp1 => Failure::Protocol,
             Fault::Refused(_) => Failure::Connect,
+        }
+    }
+
+    /// The cause, where the fault has one that the user can do something about.
+    #[must_use]
+    pub const fn cause(self) -> Cause {
+        match self {
+            Fault::NotHttp1 => Cause::NotHttp1,
+            Fault::Closed { .. } | Fault::Protocol(_) | Fault::Refused(_) | Fault::Reset { .. } => {
+                Cause::Unknown
+            }
         }
     }
 
@@ -194,6 +207,7 @@ impl Fault {
         match self {
             Fault::Closed { began: false } => "closed before the first byte of a reply",
             Fault::Closed { began: true } => "closed before the end of the reply",
+            Fault::NotHttp1 => "the reply does not begin with HTTP/1.",
             Fault::Protocol(why) | Fault::Refused(why) | Fault::Reset { why, .. } => why,
         }
     }

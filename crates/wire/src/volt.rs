@@ -21,6 +21,7 @@ mod call;
 mod calls;
 mod conn;
 mod frame;
+mod kind;
 mod login;
 mod murmur;
 mod request;
@@ -28,7 +29,6 @@ mod response;
 mod ring;
 mod scan;
 mod status;
-mod table;
 mod topology;
 mod value;
 
@@ -36,17 +36,16 @@ pub use answer::{Answer, ResponseWriter};
 pub use call::{Call, CallError, Params};
 pub use conn::{Conn, Host};
 pub use frame::{FRAME_HEAD_BYTES, FrameError, MESSAGE_BYTES_MAX, frame_length};
+pub use kind::{DecodeError, Kind};
 pub use login::{
     Login, LoginCall, LoginCallError, LoginCode, LoginForm, LoginReply, Password, Scheme, Welcome,
 };
 pub use request::{Form, ParamPlace, Request};
-pub use response::{NO_APP_STATUS, Response, Tables};
+pub use response::{NO_APP_STATUS, Refusal, Response, Tables};
 pub use ring::Ring;
-pub use scan::DecodeError;
 pub use status::Status;
-pub use table::{Column, Row, Rows, TableView, TableWriter, Values};
 pub use topology::{MULTI_PARTITION, Topology};
-pub use value::{ArrayView, ArrayWriter, Kind, Value};
+pub use value::{ArrayView, ArrayWriter, Column, Row, Rows, TableView, TableWriter, Value, Values};
 
 use crate::{Event, Fault, Protocol};
 use std::sync::Arc;

@@ -11,6 +11,7 @@
 //! assert_eq!(near_miss("timout", &["timeout", "targets"]), Some("timeout"));
 //! ```
 
+pub mod authority;
 pub mod checks;
 pub mod classes;
 pub mod corpus;

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::authority::Authority;
 use crate::edit_distance::near_miss;
 use crate::error::{InputError, Problem};
 use crate::header::{check_header, is_token};
@@ -19,7 +20,6 @@ use crate::query_file::{
     ByteRange, Passes, ReadOptions, Record, RecordKind, RecordReader, SourceFile, check_target,
     to_path,
 };
-use crate::render::Authority;
 
 /// Longest line: 4 MiB. A longer one is an error.
 pub const NDJSON_LINE_MAX_BYTES: usize = 4 * 1024 * 1024;

@@ -4,8 +4,7 @@
 //! [`HttpForm`] is plimsoll's own. Both are prepared once and then only copy bytes. [`RenderedSet`]
 //! holds the requests of a whole file ready to send.
 
-use std::net::Ipv6Addr;
-
+use crate::authority::Authority;
 use crate::header::{check_header, check_verbatim};
 use crate::query_file::check_target;
 
@@ -13,31 +12,6 @@ use crate::query_file::check_target;
 pub const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 /// The original's name; servers' logs are filtered by it.
 pub const FBENCH_USER_AGENT: &str = "fbench/4.2.10";
-
-/// Host and port as the `Host` header gives them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authority {
-    /// A name or an address; IPv6 with or without brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// TLS, whose default port is 443 instead of 80.
-    pub tls: bool,
-}
-
-impl Authority {
-    /// The header's value: IPv6 in brackets, the port only if it is not the scheme's own.
-    #[must_use]
-    pub fn host_header(&self) -> String {
-        let bare = self.host.trim_start_matches('[').trim_end_matches(']');
-        let host = match bare.split('%').next().unwrap_or(bare).parse::<Ipv6Addr>() {
-            Ok(_) => format!("[{bare}]"),
-            Err(_) => bare.to_owned(),
-        };
-        let default_port = if self.tls { 443 } else { 80 };
-        if self.port == default_port { host } else { format!("{host}:{}", self.port) }
-    }
-}
 
 /// Parts of a request besides the form's own headers.
 #[derive(Clone, Copy, Debug, Default)]

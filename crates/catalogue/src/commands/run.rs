@@ -18,6 +18,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_load::run_and_print;
 use plimsoll_record::JobResult;
 use plimsoll_report::folder::RUN_JSON;
+use plimsoll_report::forms::Forms;
 use plimsoll_report::load::load;
 use plimsoll_workloads::edit_distance::near_miss;
 use std::path::{Path, PathBuf};
@@ -148,6 +149,8 @@ impl RunArgs {
 
 impl Job for RunArgs {
     const NAME: &'static str = "run";
+    // A mix of feed and queries is run from a file.
+    const FORMS: Forms = plimsoll_mix::page::FORMS;
 
     fn run(&self, program: &Program) -> Result<u8> {
         run(self, program)
@@ -196,7 +199,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         return Ok(exit::FINE);
     }
     output.check()?;
-    runner::run(plan, &data, &output)
+    runner::run(plan, &data, &output, &(program.forms)())
 }
 
 /// Runs a scenario of a file, or shows it.

@@ -1,5 +1,8 @@
 //! Engines that come as jars: fetched, checked, compiled together with a launcher, and removed again.
 
+use super::jar_engine::{
+    JarEngine, LAUNCHER_JAR, RELEASE, SHARED_SOURCE, STAMP, hex, installed, jars_in,
+};
 use super::java::Java;
 use super::{check_room, engines_home, maven};
 use crate::install::Installed;
@@ -8,7 +11,6 @@ use plimsoll_job::child::{End, follow, program};
 use plimsoll_job::output::note;
 use plimsoll_job::signals::{self, Stopped};
 use plimsoll_job::usage::usage;
-use ring::digest::{SHA256, digest};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -16,182 +18,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// The file by which a folder is known as a whole installation of plimsoll: what was installed.
-const STAMP: &str = "installed-by-plimsoll.txt";
 /// Free space that an installation asks for, bytes: jars, Maven's own copy of them, and the archive of classes.
 const ROOM_BYTES: u64 = 300_000_000;
 /// Longest compilation.
 const COMPILE_LIMIT: Duration = Duration::from_secs(300);
-/// Oldest Java that runs what is compiled.
-const RELEASE: &str = "11";
 /// Pause between two looks at a lock that another installation holds.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
-
-/// The jar of the launcher.
-pub const LAUNCHER_JAR: &str = "launcher.jar";
-/// Classes as the virtual machine likes to have them, made by a first start.
-pub const ARCHIVE: &str = "classes.jsa";
-
-const SHARED_SOURCE: (&str, &str) =
-    ("Loopback.java", include_str!("../../../../engines/Loopback.java"));
-const LOGGING: (&str, &str) =
-    ("log4j2.properties", include_str!("../../../../engines/log4j2.properties"));
-/// Option with which a search engine finds the settings of its logging. The log ends with the process, after what
-/// the node says while it closes; a hook of its own could end it before.
-const LOGGING_OPTIONS: [&str; 4] = [
-    "-Dlog4j2.shutdownHookEnabled=false",
-    "-Dlog4j2.disable.jmx=true",
-    "-Dlog4j2.formatMsgNoLookups=true",
-    "-Dlog4j2.configurationFile={folder}/log4j2.properties",
-];
-
-/// A library by its name in the world of Java.
-pub struct Artifact {
-    pub group: &'static str,
-    pub name: &'static str,
-    pub version: &'static str,
-}
-
-/// An engine that comes as jars.
-pub struct JarEngine {
-    /// Its word on the command line.
-    pub name: &'static str,
-    /// The version that is installed.
-    pub version: &'static str,
-    /// Artifacts to fetch, including dependencies.
-    pub artifacts: &'static [Artifact],
-    /// The oldest and the newest Java it runs on.
-    pub java: (u32, u32),
-    /// The class of the launcher.
-    pub launcher: &'static str,
-    /// Files of plimsoll in its folder, by name and text; those in Java become classes beside its jars.
-    pub files: &'static [(&'static str, &'static str)],
-    /// Further Java options; `{folder}` is where the engine is.
-    pub options: &'static [&'static str],
-    /// A class that is run once when all else is in place, and what it is reported.
-    pub prepare: &'static [&'static str],
-    /// SHA-256 and name of every jar.
-    pub checksums: &'static str,
-    /// The scheme of its address.
-    pub scheme: &'static str,
-    /// Name of the launcher's option for the port.
-    pub port: &'static str,
-}
-
-/// OpenSearch. Version 3 needs a Java that Debian 12 does not have.
-pub const OPENSEARCH: JarEngine = JarEngine {
-    name: "opensearch",
-    version: "2.19.1",
-    artifacts: &[
-        Artifact { group: "org.opensearch", name: "opensearch", version: "2.19.1" },
-        Artifact {
-            group: "org.opensearch.plugin",
-            name: "transport-netty4-client",
-            version: "2.19.1",
-        },
-        Artifact { group: "org.opensearch.plugin", name: "analysis-common", version: "2.19.1" },
-        Artifact { group: "org.opensearch.plugin", name: "reindex-client", version: "2.19.1" },
-        Artifact { group: "org.apache.logging.log4j", name: "log4j-core", version: "2.21.0" },
-    ],
-    java: (11, 21),
-    launcher: "OpenSearchLauncher",
-    files: &[
-        LOGGING,
-        ("OpenSearchLauncher.java", include_str!("../../../../engines/OpenSearchLauncher.java")),
-    ],
-    options: &LOGGING_OPTIONS,
-    prepare: &[],
-    checksums: include_str!("../../../../engines/opensearch.sha256"),
-    scheme: "http",
-    port: "http.port",
-};
-
-/// Elasticsearch. Its logging library is a later one than it came with, which had a hole.
-pub const ELASTICSEARCH: JarEngine = JarEngine {
-    name: "elasticsearch",
-    version: "7.10.2",
-    artifacts: &[
-        Artifact { group: "org.elasticsearch", name: "elasticsearch", version: "7.10.2" },
-        Artifact {
-            group: "org.elasticsearch.plugin",
-            name: "transport-netty4-client",
-            version: "7.10.2",
-        },
-        Artifact { group: "org.elasticsearch.plugin", name: "reindex-client", version: "7.10.2" },
-        Artifact { group: "org.apache.logging.log4j", name: "log4j-core", version: "2.17.2" },
-        Artifact { group: "org.apache.logging.log4j", name: "log4j-api", version: "2.17.2" },
-    ],
-    java: (11, 21),
-    launcher: "ElasticsearchLauncher",
-    files: &[
-        LOGGING,
-        (
-            "ElasticsearchLauncher.java",
-            include_str!("../../../../engines/ElasticsearchLauncher.java"),
-        ),
-    ],
-    options: &LOGGING_OPTIONS,
-    prepare: &[],
-    checksums: include_str!("../../../../engines/elasticsearch.sha256"),
-    scheme: "http",
-    port: "http.port",
-};
-
-impl JarEngine {
-    fn folder(&self) -> Result<PathBuf> {
-        Ok(engines_home()?.join(format!("{}-{}", self.name, self.version)))
-    }
-
-    /// Returns the Java options of an engine in this folder.
-    pub fn java_options(&self, folder: &str) -> Vec<String> {
-        self.options.iter().map(|option| option.replace("{folder}", folder)).collect()
-    }
-
-    /// Returns the stamp of a complete installation of this engine by this program.
-    fn stamp(&self) -> String {
-        let mut all = self.checksums.to_owned();
-        for (name, text) in self.files.iter().chain([&SHARED_SOURCE]) {
-            all.push_str(name);
-            all.push_str(text);
-        }
-        for text in self.options.iter().chain(self.prepare).chain([&RELEASE]) {
-            all.push_str(text);
-        }
-        format!("{} {}\n{}\n", self.name, self.version, hex(all.as_bytes()))
-    }
-}
-
-/// The folder of an installed engine.
-///
-/// # Errors
-/// When it is not installed; names the command that does it.
-pub fn installed(engine: &JarEngine) -> Result<PathBuf> {
-    let folder = engine.folder()?;
-    if std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|text| text == engine.stamp()) {
-        return Ok(folder);
-    }
-    let name = engine.name;
-    Err(usage(format!(
-        "{name} {} is not installed in {}; run: plimsoll install {name}",
-        engine.version,
-        folder.display()
-    )))
-}
-
-/// All jars of an installation, the launcher first, always in the same order: the archive of classes is good for
-/// one order only.
-///
-/// # Errors
-/// When the folder cannot be read.
-pub fn class_path(folder: &Path) -> Result<String> {
-    let mut jars: Vec<String> = jars_in(&folder.join("jars"))?
-        .into_iter()
-        .map(|name| format!("{}/jars/{name}", folder.display()))
-        .collect();
-    jars.sort_unstable();
-    jars.insert(0, format!("{}/{LAUNCHER_JAR}", folder.display()));
-    Ok(jars.join(":"))
-}
 
 /// Installs an engine, unless this version of it is there.
 ///
@@ -328,12 +160,6 @@ fn is_at(file: &File, path: &Path) -> bool {
     matches!((own, there), (Ok(own), Ok(there)) if own == there)
 }
 
-fn jars_in(folder: &Path) -> Result<Vec<String>> {
-    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    Ok(names.filter(|name| name.ends_with(".jar")).collect())
-}
-
 /// Compares every jar with its checksum.
 fn verify(folder: &Path, engine: &JarEngine) -> Result<()> {
     let wanted: BTreeMap<&str, &str> = engine
@@ -363,10 +189,6 @@ fn verify(folder: &Path, engine: &JarEngine) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn compile(engine: &JarEngine, compiler: &Path, packer: &Path, work: &Path) -> Result<()> {
@@ -423,6 +245,7 @@ fn tool(path: &Path, arguments: &[&str], work: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::jar_engine::{ELASTICSEARCH, OPENSEARCH};
     use super::super::voltdb::VOLTDB;
     use super::*;
 

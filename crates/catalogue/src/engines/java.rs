@@ -1,6 +1,6 @@
 //! The machine's Java: found, and fit for an engine.
 
-use super::jars::JarEngine;
+use super::jar_engine::JarEngine;
 use anyhow::Result;
 use plimsoll_job::usage::usage;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Jars by the machine's Maven: which it resolves, and why it could not.
 
-use super::jars::{Artifact, JarEngine};
+use super::jar_engine::{Artifact, JarEngine};
 use super::java::in_path;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_job::child::{End, follow, program};

@@ -2,6 +2,7 @@
 
 mod account;
 mod certificates;
+mod jar_engine;
 mod jars;
 mod java;
 mod log;
@@ -17,7 +18,7 @@ pub use voltdb::{DatabaseServe, serve_database};
 
 use crate::install::Installed;
 use anyhow::Result;
-use jars::JarEngine;
+use jar_engine::JarEngine;
 use plimsoll_job::usage::usage;
 use std::path::{Path, PathBuf};
 
@@ -128,7 +129,7 @@ impl Engine {
     pub fn state(self) -> EngineState {
         match self.jars() {
             Some(engine) => {
-                let place = jars::installed(engine).ok();
+                let place = jar_engine::installed(engine).ok();
                 let bytes = place.as_deref().map(folder_bytes);
                 EngineState { version: engine.version.to_owned(), place, bytes }
             }
@@ -143,8 +144,8 @@ impl Engine {
 
     fn jars(self) -> Option<&'static JarEngine> {
         match self {
-            Engine::OpenSearch => Some(&jars::OPENSEARCH),
-            Engine::Elasticsearch => Some(&jars::ELASTICSEARCH),
+            Engine::OpenSearch => Some(&jar_engine::OPENSEARCH),
+            Engine::Elasticsearch => Some(&jar_engine::ELASTICSEARCH),
             Engine::Voltdb => Some(&voltdb::VOLTDB),
             Engine::Postgresql => None,
         }

@@ -1,6 +1,6 @@
 //! `plimsoll serve opensearch`, `elasticsearch` and `voltdb`: one node in a Java of its own.
 
-use super::jars::{ARCHIVE, JarEngine, class_path, installed};
+use super::jar_engine::{ARCHIVE, JarEngine, class_path, installed};
 use super::java::Java;
 use super::log::EngineLog;
 use super::supervise::{DataFolder, Place, Running, free_port, supervise};

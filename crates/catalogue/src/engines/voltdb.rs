@@ -1,7 +1,7 @@
 //! `plimsoll serve voltdb`: VoltDB's server for the community, with the schema of voter and procedures of plimsoll.
 
 use super::Engine;
-use super::jars::{Artifact, JarEngine};
+use super::jar_engine::{Artifact, JarEngine};
 use super::node::{NodeServe, serve_node};
 use anyhow::Result;
 use plimsoll_core::units::Size;

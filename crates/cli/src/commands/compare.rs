@@ -7,6 +7,7 @@ use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::print_out;
 use plimsoll_job::usage::usage;
 use plimsoll_report::compare::compare;
+use plimsoll_report::forms::Forms;
 use plimsoll_report::load::load;
 use std::path::PathBuf;
 
@@ -45,8 +46,8 @@ enum Format {
 impl Job for CompareArgs {
     const NAME: &'static str = "compare";
 
-    fn run(&self, _program: &Program) -> Result<u8> {
-        run(self)
+    fn run(&self, program: &Program) -> Result<u8> {
+        run(self, &(program.forms)())
     }
 }
 
@@ -54,9 +55,9 @@ impl Job for CompareArgs {
 ///
 /// # Errors
 /// When a record is not there, or the two cannot be compared.
-fn run(args: &CompareArgs) -> Result<u8> {
-    let comparison =
-        compare(&load(&args.a)?, &load(&args.b)?).map_err(|error| usage(error.to_string()))?;
+fn run(args: &CompareArgs, forms: &[Forms]) -> Result<u8> {
+    let comparison = compare(&load(&args.a)?, &load(&args.b)?, forms)
+        .map_err(|error| usage(error.to_string()))?;
     print_out(&match args.format {
         Format::Text => comparison.render(),
         Format::Json => serde_json::to_string_pretty(&comparison)? + "\n",

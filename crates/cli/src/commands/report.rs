@@ -5,15 +5,17 @@ use clap::{Args, ValueEnum};
 use plimsoll_catalogue::names;
 use plimsoll_catalogue::near_miss::unknown;
 use plimsoll_core::assertion::{Assertion, Scope};
+use plimsoll_fbench::summary::{own_block, summary};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out, style};
 use plimsoll_job::usage::usage;
 use plimsoll_record::{Judge, RunRecord};
 use plimsoll_report::benchpress;
-use plimsoll_report::fbench::{own_block, summary};
+use plimsoll_report::forms::Forms;
 use plimsoll_report::history::{History, Past, PastRun, past_runs};
 use plimsoll_report::load::{Loaded, latest, load};
+use plimsoll_report::text;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -73,8 +75,8 @@ enum Format {
 impl Job for ReportArgs {
     const NAME: &'static str = "report";
 
-    fn run(&self, _program: &Program) -> Result<u8> {
-        run(self)
+    fn run(&self, program: &Program) -> Result<u8> {
+        run(self, &(program.forms)())
     }
 }
 
@@ -82,14 +84,14 @@ impl Job for ReportArgs {
 ///
 /// # Errors
 /// When there is no such record, or it has no such form.
-fn run(args: &ReportArgs) -> Result<u8> {
+fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
     let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
     let past = || past_runs(&args.runs).map(all_but_unreadable).unwrap_or_default();
     let by_id = with_ids(&args.runs_or_jobs, &args.runs)?;
     let (text, code) = match by_id.as_slice() {
-        [] if args.all => history(args, &all_but_unreadable(past_runs(&args.runs)?))?,
-        [] => one(args, &latest(&args.runs)?)?,
-        [folder] if !args.all && !is_job(folder) => one(args, Path::new(folder))?,
+        [] if args.all => history(args, forms, &all_but_unreadable(past_runs(&args.runs)?))?,
+        [] => one(args, forms, &latest(&args.runs)?)?,
+        [folder] if !args.all && !is_job(folder) => one(args, forms, Path::new(folder))?,
         several if several.iter().all(|name| !is_job(name)) => {
             if args.format != Format::Benchpress {
                 return Err(usage("several folders: use --format benchpress, or name one of them"));
@@ -98,7 +100,7 @@ fn run(args: &ReportArgs) -> Result<u8> {
             let records = loaded.map(|loaded| loaded.map(|one| one.record));
             (benchpress::render(&records.collect::<Result<Vec<_>, _>>()?), exit::FINE)
         }
-        several if several.iter().all(is_job) => history(args, &past())?,
+        several if several.iter().all(is_job) => history(args, forms, &past())?,
         _ => return Err(usage("name folders of runs, or names of jobs, not both")),
     };
     print_out(&text)?;
@@ -167,7 +169,7 @@ fn by_id(word: &str, past: &[PastRun], runs: &Path) -> Result<String> {
 }
 
 /// The runs of jobs; of one job without --all, its newest run.
-fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
+fn history(args: &ReportArgs, forms: &[Forms], past: &[PastRun]) -> Result<(String, u8)> {
     let mut jobs = with_ids(&args.runs_or_jobs, &args.runs)?;
     let mut known: Vec<&str> = names();
     known.extend(past.iter().map(|run| run.job.as_str()));
@@ -187,7 +189,7 @@ fn history(args: &ReportArgs, past: &[PastRun]) -> Result<(String, u8)> {
         usage(format!("{} has no run in {}; run it first", jobs.join(", "), args.runs.display()))
     };
     if let ([_], false) = (jobs.as_slice(), args.all) {
-        return one(args, folders.next().ok_or_else(none)?);
+        return one(args, forms, folders.next().ok_or_else(none)?);
     }
     if !args.assertions.is_empty() {
         return Err(usage("--assert needs a single run; name its folder"));
@@ -223,7 +225,7 @@ fn check_assertions(assertions: &[Assertion], record: &RunRecord) -> Result<()> 
     Ok(())
 }
 
-fn one(args: &ReportArgs, folder: &Path) -> Result<(String, u8)> {
+fn one(args: &ReportArgs, forms: &[Forms], folder: &Path) -> Result<(String, u8)> {
     let Loaded { mut record, folder, .. } = load(folder)?;
     if !args.assertions.is_empty() {
         check_assertions(&args.assertions, &record)?;
@@ -237,9 +239,9 @@ fn one(args: &ReportArgs, folder: &Path) -> Result<(String, u8)> {
         (false, false) => exit::FINE,
     };
     let text = match args.format {
-        Format::Text => plimsoll_report::text::render(&record, Some(&folder), &style()),
+        Format::Text => text::render(&record, Some(&folder), &style(), forms),
         Format::Json => plimsoll_report::json::pretty(&record),
-        Format::Csv => plimsoll_report::csv::render(&record),
+        Format::Csv => plimsoll_report::csv::render(&record, forms),
         Format::Benchpress => benchpress::render(&[record]),
         Format::Junit => plimsoll_report::junit::render(&record),
         Format::Fbench => {

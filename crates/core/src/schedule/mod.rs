@@ -13,10 +13,10 @@ mod model;
 mod paced;
 mod think;
 mod users;
-mod written;
 
 pub use arrivals::{ArrivalSchedule, Skipped};
 pub use closed::ClosedSchedule;
+pub(crate) use model::time_ns;
 pub use model::{Arrivals, CLIENTS_MAX, LoadModel, ModelError, Step};
 pub use paced::PacedSchedule;
 pub use think::Think;
@@ -24,9 +24,9 @@ pub use users::{
     Pause, PauseError, ProfileError, Stairs, USER_BYTES, UserProfile, UserSchedule, UserStep,
     UserTurn,
 };
-pub(crate) use written::time_ns;
 
 use serde::{Deserialize, Serialize};
+use users::Stay;
 
 /// Next event of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,8 +133,9 @@ impl Schedule {
             LoadModel::PacedBurst { size, delay_ns, limit } => Schedule::Paced(PacedSchedule::new(
                 *size, *delay_ns, *limit, slice, limits, start_ns,
             )),
-            LoadModel::Users { .. } => {
-                Schedule::Users(UserSchedule::new(model, slice, limits, seed, start_ns))
+            LoadModel::Users { profile, requests, think, pace } => {
+                let stay = Stay { requests: *requests, think: *think, pace_ns: pace.ns };
+                Schedule::Users(UserSchedule::new(profile, stay, slice, limits, seed, start_ns))
             }
             _ => Schedule::Arrivals(ArrivalSchedule::new(model, slice, limits, seed, start_ns)),
         })

@@ -1,11 +1,15 @@
 //! Load models as users write them.
 
+mod written;
+
+pub(crate) use written::time_ns;
+
 use super::think::Think;
 use super::users::{Pause, UserProfile};
-use super::written::{WrittenModel, WrittenStep};
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use written::{WrittenModel, WrittenStep};
 
 /// The way load is offered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -204,7 +204,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seek::capacity::Capacity;
+    use crate::seek::completed::Capacity;
     use crate::seek::made::{Made, goal};
 
     /// Returns true if failures alone make it infeasible: (rate, requests, failed) of each stretch, where 5 % may miss the limit and

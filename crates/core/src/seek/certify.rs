@@ -1,10 +1,9 @@
 //! The last step: contiguous runs closely below the line until one holds every limit.
 
 use super::finding::Event;
-use super::focus::LEAST_RUN;
 use super::goal::Limit;
 use super::plant::Segment;
-use super::search::{Search, Stop, Stretch, round_to};
+use super::search::{LEAST_RUN, Search, Stop, Stretch, round_to};
 use crate::normal;
 
 /// Distance of the first run below the estimate, as a share.

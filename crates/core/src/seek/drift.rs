@@ -144,7 +144,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seek::capacity::Capacity;
+    use crate::seek::completed::Capacity;
     use crate::seek::made::{Made, goal};
 
     /// Lower end of an interval of 10 % to either side around a line, where the looks at the capacity say 120/s and requests

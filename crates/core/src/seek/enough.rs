@@ -2,9 +2,9 @@
 
 use super::below::FLOOR_RATE;
 use super::finding::Phase;
-use super::focus::{FILL, HALF, LEAST_BACKLOGS, LEAST_BLOCKS, LEAST_RUN};
+use super::focus::{FILL, HALF, LEAST_BACKLOGS, LEAST_BLOCKS};
 use super::goal::Limit;
-use super::search::Search;
+use super::search::{LEAST_RUN, Search};
 use super::steady::{HEAVY, LOOK_EVERY};
 use super::traffic;
 
@@ -132,7 +132,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seek::capacity::Capacity;
+    use crate::seek::completed::Capacity;
     use crate::seek::made::{Made, goal};
 
     fn on<T>(looks: &[f64], test: impl FnOnce(&mut Search<'_>) -> T) -> T {

@@ -39,7 +39,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seek::capacity::Capacity;
+    use crate::seek::completed::Capacity;
     use crate::seek::made::{Made, goal};
     use crate::seek::plant::Window;
 

@@ -2,7 +2,7 @@
 
 use super::basis::Basis;
 use super::plant::{LIMITS_MAX, Window};
-use super::watch::Watched;
+use super::watched::Watched;
 use serde::{Deserialize, Serialize};
 
 /// The way a search ended.

@@ -3,7 +3,7 @@
 use super::finding::{Event, Forecast};
 use super::fit::{Block, Fit, Prior, above_floor, fit};
 use super::plant::{Abort, Segment, Window};
-use super::search::{Search, Stop, Stretch, round_to};
+use super::search::{LEAST_RUN, Search, Stop, Stretch, round_to};
 use super::traffic;
 
 /// Blocks at either rate of an order.
@@ -26,8 +26,6 @@ const BURSTS_USUAL: (f64, f64) = (2.0, 0.35);
 /// Up to this room to capacity theory knows the dispersion; beyond it, late requests come from long services and not from
 /// load, and bursts are that much larger.
 const HEAVY_ROOM: f64 = 0.2;
-/// Blocks of the shortest run that certifies a rate.
-pub(super) const LEAST_RUN: usize = 2;
 /// The search stops where theory puts the half-width at this share of the wanted one.
 const PLANNED: f64 = 0.9;
 /// An order's beginning that is not counted is this many natural times of the backlog long, three times the time in

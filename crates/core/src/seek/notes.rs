@@ -2,7 +2,7 @@
 
 use super::basis::Basis;
 use super::finding::{Finding, Verdict};
-use super::watch::Watched;
+use super::watched::Watched;
 use crate::schedule::Arrivals;
 
 /// Things that arrive at the times of a search.

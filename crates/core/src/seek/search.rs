@@ -1,9 +1,8 @@
 //! The search as a whole: its phases in order, its time, and what every order leaves behind.
 
-use super::capacity::Capacity;
+use super::completed::Capacity;
 use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpan};
 use super::fit::Fit;
-use super::focus::LEAST_RUN;
 use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
 use crate::rng::splitmix64;
@@ -16,6 +15,8 @@ const TRIES: u32 = 3;
 /// The same for offers that take longer than this share of the budget.
 const TRIES_LONG: u32 = 2;
 const LONG: f64 = 0.04;
+/// Blocks of the shortest run that certifies a rate.
+pub(super) const LEAST_RUN: usize = 2;
 
 /// Reason why the phases ended before the last one was done.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,8 @@
 //! over from there. A change of the latency but not of the capacity shows in the blocks: in a trend, in a step, or in far
 //! more dispersion than the backlog of a queue has.
 
-use super::capacity::{Capacity, Overload};
+use super::capacity::Overload;
+use super::completed::Capacity;
 use super::finding::{Change, Event};
 use super::search::{Search, Stop};
 use crate::normal;

@@ -1,7 +1,8 @@
 //! Blocks around the line and capacity probes that a followed target is offered, and the conclusions from both.
 
 use super::bracket::Look;
-use super::capacity::{Capacity, Overload};
+use super::capacity::Overload;
+use super::completed::Capacity;
 use super::finding::{Change, Event, Phase};
 use super::fit::Fit;
 use super::focus::{LEAST_BACKLOGS, LEAST_BLOCKS};

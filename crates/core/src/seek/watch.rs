@@ -12,7 +12,7 @@ use super::goal::Goal;
 use super::plant::Plant;
 use super::search::{Search, Stop, round_to};
 use super::stretches::{Known, Shown, over};
-use serde::{Deserialize, Serialize};
+pub use super::watched::Watched;
 
 /// Budget of which the phases before the first stretch take their shares, s, however long the target is followed.
 const START_S: f64 = 300.0;
@@ -22,30 +22,6 @@ const BLOCKS: f64 = 96.0;
 const WIDER: f64 = 1.2;
 /// The generator may be late in this many stretches, one after the other.
 const LATE_MAX: u32 = 5;
-
-/// One stretch of a target that is followed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Watched {
-    /// Its beginning, s since the start of the search.
-    pub from_s: f64,
-    /// Its end.
-    pub until_s: f64,
-    /// Number of the target's state at its beginning, from 1.
-    pub state: u32,
-    /// The line, requests per second, from all blocks of the state so far.
-    pub line_per_s: Option<f64>,
-    /// The interval that holds it with the wanted confidence.
-    pub interval_per_s: Option<(f64, f64)>,
-    /// Rate that the target completed under overload at the end of the stretch, requests per second.
-    pub capacity_per_s: Option<f64>,
-    /// Blocks that the line was fitted to.
-    pub blocks: u64,
-    /// Time at which the first of them began, s.
-    pub blocks_from_s: f64,
-    /// The change, or the reason for a missing interval.
-    pub note: Option<String>,
-}
 
 /// Follows the line of `plant` until the budget is over or the user asks for the end, and tells `observe` on the way.
 ///

@@ -52,7 +52,7 @@ impl Line {
                 return Err(Fault::Closed { began: false }.into());
             }
             let layer = layer_of(protocol, &answer[..read]);
-            match layer.map_err(|why| other(why.to_owned()))? {
+            match layer? {
                 Layer::Clear => return Ok(()),
                 Layer::Tls => {}
             }

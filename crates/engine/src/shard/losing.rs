@@ -6,6 +6,7 @@
 use super::Shard;
 use super::connections::Lost;
 use super::flight::NOWHERE;
+use super::reason::Reason;
 use crate::net::Net;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
@@ -20,7 +21,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Gives a connection up: each request in flight on it has failed, or is sent again.
-    pub(super) fn lose(&mut self, key: u32, failure: Failure, reason: &str) {
+    pub(super) fn lose<'r>(&mut self, key: u32, failure: Failure, reason: impl Into<Reason<'r>>) {
+        let reason = reason.into();
         let now_ns = self.clock.now_ns();
         if self.connections.get(key).carried() > 0 {
             self.books.closing(|| self.line.round_trip(key));
@@ -51,7 +53,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.books.counters(measured).retries += 1;
                 self.wait_to_go_again(tag);
             } else {
-                self.give_up(tag, own, reason, now_ns);
+                self.give_up(tag, own, &reason, now_ns);
             }
         }
         if let Some(tag) = waiting {
@@ -60,7 +62,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.flights.get_mut(tag).lost_on = key;
                 self.wait_to_go_again(tag);
             } else {
-                self.give_up(tag, failure, reason, now_ns);
+                self.give_up(tag, failure, &reason, now_ns);
             }
         }
         // One that was idle keeps its place in the queue, and moves behind the open ones when its turn comes.

@@ -30,6 +30,7 @@ mod due;
 mod ending;
 mod losing;
 mod opening;
+mod reason;
 mod receiving;
 mod securing;
 mod sending;

@@ -2,6 +2,7 @@
 
 use super::Shard;
 use super::connections::State;
+use super::reason::Reason;
 use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::outcome::Failure;
@@ -131,7 +132,12 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// A connection could not be made: the next address, or a failed request and a pause.
-    pub(super) fn open_failed(&mut self, key: u32, failure: Failure, reason: &str) {
+    pub(super) fn open_failed<'r>(
+        &mut self,
+        key: u32,
+        failure: Failure,
+        reason: impl Into<Reason<'r>>,
+    ) {
         let now_ns = self.clock.now_ns();
         self.line.close(key);
         let connection = self.connections.get_mut(key);

@@ -3,7 +3,7 @@
 use super::Shard;
 use super::connections::State;
 use crate::net::{Completion, Net, NetError};
-use crate::tls::NO_HTTP2;
+use crate::tls::TlsRefusal;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_wire::{Event, Fault, Protocol};
@@ -82,7 +82,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if agreed {
             self.opened(key);
         } else {
-            self.open_failed(key, Failure::Tls, NO_HTTP2);
+            self.open_failed(key, Failure::Tls, &TlsRefusal::NoHttp2);
         }
     }
 
@@ -106,7 +106,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             Fed::Broken(fault) => {
                 // The peer is told why, if it still listens.
                 let _ = self.line.write(key, &acks);
-                self.lose(key, fault.failure(), fault_text(fault));
+                self.lose(key, fault.failure(), fault);
                 if let Fault::Refused(why) = fault {
                     self.turned_out(why);
                 }
@@ -202,7 +202,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         };
         self.connections.get_mut(key).return_codec(codec);
         match fault {
-            Some(fault) => self.lose(key, fault.failure(), fault_text(fault)),
+            Some(fault) => self.lose(key, fault.failure(), fault),
             None => self.close_in_order(key),
         }
     }
@@ -230,8 +230,4 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             State::Closed | State::Resting => {}
         }
     }
-}
-
-pub(super) const fn fault_text(fault: Fault) -> &'static str {
-    fault.text()
 }

@@ -5,7 +5,7 @@ use super::Shard;
 use super::connections::State;
 use super::line::LayerError;
 use crate::net::Net;
-use crate::tls::layer_of;
+use crate::tls::{TlsRefusal, layer_of};
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_wire::{Layer, Protocol};
@@ -36,7 +36,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         match layer_of(&self.protocol, bytes) {
             Ok(Layer::Tls) => self.begin_tls(key),
             Ok(Layer::Clear) => self.opened(key),
-            Err(why) => self.open_failed(key, Failure::Tls, why),
+            Err(refusal) => self.open_failed(key, Failure::Tls, &refusal),
         }
     }
 
@@ -61,15 +61,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// TLS came to an end that it should not have come to.
     pub(super) fn tls_failed(&mut self, key: u32, error: &LayerError) {
         let is_handshaking = self.connections.get(key).state() == State::Handshaking;
-        let reason = match (error, &self.plan.tls) {
-            (LayerError::Tls(error), Some(tls)) => tls.refusal(error, is_handshaking).to_string(),
-            (LayerError::Tls(error), None) => error.to_string(),
-            (LayerError::Net(error), _) => error.to_string(),
+        let refusal = match (error, &self.plan.tls) {
+            (LayerError::Tls(error), Some(tls)) => tls.refusal(error, is_handshaking),
+            (LayerError::Tls(error), None) => TlsRefusal::Other(error.to_string()),
+            (LayerError::Net(error), _) => TlsRefusal::Other(error.to_string()),
         };
         if is_handshaking {
-            self.open_failed(key, Failure::Tls, &reason);
+            self.open_failed(key, Failure::Tls, &refusal);
         } else {
-            self.lose(key, Failure::Tls, &reason);
+            self.lose(key, Failure::Tls, &refusal);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Shard;
 use super::books::{End, Message, Slow};
 use super::connections::State;
 use super::flight::NOWHERE;
-use super::receiving::fault_text;
+use super::reason::Reason;
 use crate::net::Net;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::{Failure, Outcome};
@@ -33,7 +33,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             && self.books.may_tell(kind)
         {
             let (reason, text) = self.sessions.explain(&what, reply);
-            self.tell_failure(tag, kind, judgement.status, reason, text);
+            self.tell_failure(tag, kind, judgement.status, reason.into(), text);
         }
         self.take_off(key, tag);
         let waited_ns = now_ns.saturating_sub(self.line.arrived_after_ns());
@@ -80,11 +80,17 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             flight.may_be_done = false;
             return self.wait_to_go_again(tag);
         }
-        self.give_up(tag, fault.failure(), fault_text(fault), now_ns);
+        self.give_up(tag, fault.failure(), fault, now_ns);
     }
 
     /// Ends a request that has failed, and lets its client go on.
-    pub(super) fn give_up(&mut self, tag: u32, failure: Failure, reason: &str, now_ns: u64) {
+    pub(super) fn give_up<'r>(
+        &mut self,
+        tag: u32,
+        failure: Failure,
+        reason: impl Into<Reason<'r>>,
+        now_ns: u64,
+    ) {
         let flight = self.flights.get(tag);
         let (client, intended_ns) = (flight.client, flight.times.intended_ns);
         self.settle_lost(tag, failure, reason, now_ns);
@@ -92,7 +98,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Records a request that got no complete reply. The caller tells the schedule.
-    pub(super) fn settle_lost(&mut self, tag: u32, failure: Failure, reason: &str, now_ns: u64) {
+    pub(super) fn settle_lost<'r>(
+        &mut self,
+        tag: u32,
+        failure: Failure,
+        reason: impl Into<Reason<'r>>,
+        now_ns: u64,
+    ) {
         let flight = self.flights.get_mut(tag);
         flight.times.done_ns = now_ns;
         let (what, times, client) = (flight.what, flight.times, flight.client);
@@ -103,7 +115,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.sessions.undone(client, &what, failure, times);
         }
         if self.books.may_tell(failure) {
-            self.tell_failure(tag, failure, 0, reason.to_owned(), String::new());
+            self.tell_failure(tag, failure, 0, reason.into(), String::new());
         }
         let outcome = Outcome::Failed(failure);
         self.settle(tag, Judgement { outcome, status: 0, hits: None, body_bytes: 0 });
@@ -114,7 +126,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         tag: u32,
         kind: Failure,
         status: u16,
-        reason: String,
+        reason: Reason<'_>,
         reply: String,
     ) {
         let flight = self.flights.get(tag);
@@ -124,7 +136,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             class: flight.what.class.to_string(),
             item: flight.what.item,
             status,
-            reason,
+            reason: reason.text.into_owned(),
+            cause: reason.cause,
             request: self.sessions.describe(&flight.what, &flight.request),
             reply,
         };

@@ -3,6 +3,7 @@
 mod running;
 
 use crate::source::{SourceOptions, Sources};
+use crate::summary::{STARTING, own_block, stopped_lines, summary};
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
@@ -22,9 +23,9 @@ use plimsoll_job::url::{Url, split_authority};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::fbench::{FbenchOptions, FbenchResult, FbenchSums};
-use plimsoll_report::fbench::{self, STARTING, own_block, stopped_lines};
+use plimsoll_workloads::authority::Authority;
 use plimsoll_workloads::http::{Form, Troubles};
-use plimsoll_workloads::render::{Authority, FbenchForm, FbenchOptions as FormOptions};
+use plimsoll_workloads::render::{FbenchForm, FbenchOptions as FormOptions};
 use running::Running;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -371,18 +372,18 @@ fn run(args: &FbenchArgs) -> Result<u8> {
     };
     let finished =
         execute(&scenario, prepared, &output, &mut |second| running().second(second), &results)?;
-    if !write_results(&output, &finished.record)? {
+    if !write_results(&output, &finished.record, &[FbenchArgs::FORMS])? {
         let left = args.clients - running().dots;
         print_out(&stopped_lines(left, stopped.get()))?;
-        print_out(&summary(&finished))?;
+        print_out(&printed(&finished))?;
     }
     Ok(code(&finished))
 }
 
-fn summary(finished: &Finished) -> String {
+fn printed(finished: &Finished) -> String {
     let own = own_block(&finished.record, finished.folder.as_deref(), &style());
     let result = finished.record.job_results.fbench();
-    format!("{}{own}", result.map(fbench::summary).unwrap_or_default())
+    format!("{}{own}", result.map(summary).unwrap_or_default())
 }
 
 fn bracketed(host: &str) -> String {

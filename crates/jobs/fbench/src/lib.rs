@@ -2,16 +2,21 @@
 //! programs that come with it.
 //!
 //! ```
-//! let command = plimsoll_job::job::Command::of::<plimsoll_fbench::FilterArgs>();
-//! assert!(command.parser().try_get_matches_from(["result-filter"]).is_ok());
+//! use plimsoll_fbench::numbers::{Columns, filter};
+//!
+//! let mut out = Vec::new();
+//! let summaries = filter(&mut &b"no summary here\n"[..], Columns::Newest, &mut out)?;
+//! assert_eq!(summaries, 0);
+//! # Ok::<(), std::io::Error>(())
 //! ```
 
 mod command;
 mod result_filter;
 mod source;
 mod split_file;
+pub mod summary;
 mod vespa_tls;
 
 pub use command::{FbenchArgs, link_command};
-pub use result_filter::FilterArgs;
+pub use result_filter::{FilterArgs, numbers};
 pub use split_file::SplitArgs;

@@ -1,11 +1,13 @@
 //! `plimsoll result-filter`: summaries of vespa-fbench as one line of numbers.
 
+pub mod numbers;
+
 use anyhow::Result;
 use clap::Args;
+use numbers::{Columns, filter};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::note;
-use plimsoll_report::result_filter::{Columns, filter};
 
 const EXAMPLES: &str = "\
 Examples:

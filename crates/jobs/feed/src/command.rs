@@ -6,6 +6,8 @@ mod shown;
 mod task;
 
 use crate::Tally;
+use crate::page::FORMS;
+use crate::statistics::statistics as as_vespa;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
@@ -14,17 +16,18 @@ use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::run as run_engine;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::{code, page};
 use plimsoll_job::flags::{OutputFlags, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
-use plimsoll_job::output::{Output, note, print_out, put_result, style, write_results};
+use plimsoll_job::output::{Output, note, print_out, put_result, write_results};
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
 use plimsoll_job::values::rate;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::FeedResult;
+use plimsoll_report::forms::Forms;
 use plimsoll_workloads::http::Troubles;
 use shown::FeedProgress;
 use std::path::{Path, PathBuf};
@@ -182,6 +185,7 @@ impl FeedArgs {
 
 impl Job for FeedArgs {
     const NAME: &'static str = "feed";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -254,21 +258,18 @@ fn show(
     output: &Output,
     statistics: Option<&Path>,
 ) -> Result<u8> {
-    let json_on_stdout = write_results(output, &finished.record)?;
-    let text = || {
-        let folder = finished.folder.as_deref();
-        plimsoll_report::text::render(&finished.record, folder, &style())
-    };
+    let json_on_stdout = write_results(output, &finished.record, &[FORMS])?;
+    let text = || page(finished, &FORMS);
     match statistics {
         Some(path) if path == Path::new("-") => {
-            print_out(&plimsoll_report::vespa_feed::statistics(result))?;
+            print_out(&as_vespa(result))?;
             if !output.quiet {
                 note(text().trim_end());
             }
         }
         other => {
             if let Some(path) = other {
-                let statistics = plimsoll_report::vespa_feed::statistics(result);
+                let statistics = as_vespa(result);
                 put_result("--vespa-statistics", path, &statistics);
             }
             if !json_on_stdout {

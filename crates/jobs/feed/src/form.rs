@@ -133,7 +133,7 @@ impl Packer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_workloads::render::Authority;
+    use plimsoll_workloads::authority::Authority;
     use std::io::Read;
 
     fn form(http2: bool, packed: Packed, headers: &[(String, String)]) -> FeedForm {

@@ -24,12 +24,14 @@ mod input;
 mod operation;
 mod order;
 mod pace;
+pub mod page;
 mod sessions;
 mod set;
 mod shared;
 mod slots;
 mod source;
 mod splitter;
+mod statistics;
 mod tally;
 mod window;
 

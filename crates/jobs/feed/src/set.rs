@@ -212,7 +212,8 @@ mod tests {
     use crate::Packed;
     use plimsoll_wire::http::Http;
     use plimsoll_wire::http1::Encoding;
-    use plimsoll_workloads::render::{Authority, HttpForm};
+    use plimsoll_workloads::authority::Authority;
+    use plimsoll_workloads::render::HttpForm;
     use std::io::Write;
 
     fn read(text: &str) -> Result<OperationSet, SetError> {

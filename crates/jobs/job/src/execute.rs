@@ -4,13 +4,15 @@ use crate::exit;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
 use crate::output::{Output, has_lost_a_file, note, print_out, style, with_files, write_results};
 use crate::prepare::{Prepared, http_of};
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_record::JobResults;
+use plimsoll_report::forms::Forms;
+use plimsoll_report::text::render;
 use plimsoll_wire::{Protocol, Sessions};
 use std::io::IsTerminal;
 
@@ -27,7 +29,7 @@ pub fn execute(
 ) -> Result<Finished> {
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
-    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let progress = RunProgress::new(scenario.expected_length(), scenario.requests, output.quiet);
     let http = http_of(scenario);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| {
@@ -55,7 +57,7 @@ pub fn run_calls<P: Protocol>(
     protocol: impl Fn() -> P + Sync,
     output: &Output,
 ) -> Result<u8> {
-    let progress = Progress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let progress = RunProgress::new(scenario.expected_length(), scenario.requests, output.quiet);
     let finished = carry_out(scenario, about, output, |keeping| {
         let mut show = |second: &Interval| progress.show(second);
         let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
@@ -68,12 +70,25 @@ pub fn run_calls<P: Protocol>(
         })
     });
     progress.done();
-    let finished = finished?;
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
+    print(&finished?, output, &Forms::LOAD)
+}
+
+/// Prints the result of a run in the forms of its job, and returns the exit code.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub fn print(finished: &Finished, output: &Output, forms: &Forms) -> Result<u8> {
+    if !write_results(output, &finished.record, std::slice::from_ref(forms))? {
+        print_out(&page(finished, forms))?;
     }
-    Ok(code(&finished))
+    Ok(code(finished))
+}
+
+/// Returns the page of a run in the forms of its job.
+#[must_use]
+pub fn page(finished: &Finished, forms: &Forms) -> String {
+    let folder = finished.folder.as_deref();
+    render(&finished.record, folder, &style(), std::slice::from_ref(forms))
 }
 
 /// The exit code of a finished run. Where stdout is a file or a pipe, an outcome that is not fine is also one line on

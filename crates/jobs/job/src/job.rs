@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::{ArgMatches, Args};
+use plimsoll_report::forms::Forms;
 
 /// A job, or another command of the program: its flags, and what is done with them.
 ///
@@ -10,6 +11,8 @@ use clap::{ArgMatches, Args};
 pub trait Job: Args {
     /// The word on the command line.
     const NAME: &'static str;
+    /// The forms in which its results are shown; by default those of a load.
+    const FORMS: Forms = Forms::LOAD;
 
     /// Runs to the end, prints the result, and returns the exit code.
     ///
@@ -29,12 +32,15 @@ pub struct Program {
     pub run_words: fn(&[String]) -> Result<u8>,
     /// Says what is wrong with flags of `serve rank`, before one is started with them.
     pub check_ranker: fn(&[String]) -> Result<()>,
+    /// Returns the forms of all jobs, to show a record of any of them.
+    pub forms: fn() -> Vec<Forms>,
 }
 
 /// An entry in the list of the program's commands.
 #[derive(Clone, Copy)]
 pub struct Command {
     name: &'static str,
+    forms: Forms,
     arguments: fn(clap::Command) -> clap::Command,
     run: fn(&ArgMatches, &Program) -> Result<Result<u8>, clap::Error>,
 }
@@ -45,6 +51,7 @@ impl Command {
     pub const fn of<J: Job>() -> Self {
         Self {
             name: J::NAME,
+            forms: J::FORMS,
             arguments: J::augment_args,
             run: |matches, program| Ok(J::from_arg_matches(matches)?.run(program)),
         }
@@ -54,6 +61,12 @@ impl Command {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The forms in which results of the job are shown.
+    #[must_use]
+    pub const fn forms(&self) -> Forms {
+        self.forms
     }
 
     /// The command for the parser of the whole program.
@@ -74,6 +87,10 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_report::forms::Below;
+    use plimsoll_report::page::Tone;
+    use plimsoll_report::samples;
+    use plimsoll_report::text::{Style, render};
 
     /// Count to a number.
     #[derive(Args)]
@@ -85,6 +102,13 @@ mod tests {
 
     impl Job for CountArgs {
         const NAME: &'static str = "count";
+        const FORMS: Forms = Forms {
+            page: |page, record| {
+                page.line(&format!("counted to {}", record.ledger.ok), Tone::Strong);
+                Some(Below::Remarks)
+            },
+            ..Forms::LOAD
+        };
 
         fn run(&self, program: &Program) -> Result<u8> {
             (program.check_ranker)(&[])?;
@@ -93,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_the_name_the_help_and_the_run_of_its_job() {
+    fn an_entry_has_the_name_the_help_the_run_and_the_page_of_its_job() {
         let entry = Command::of::<CountArgs>();
         let parser = entry.parser();
         assert_eq!((entry.name(), parser.get_name()), ("count", "count"));
@@ -107,9 +131,12 @@ mod tests {
             parser: || clap::Command::new("plimsoll"),
             run_words: |_| Ok(0),
             check_ranker: |_| Ok(()),
+            forms: || Vec::new(),
         };
         assert_eq!(entry.run(&matches, &good).unwrap().unwrap(), 7);
         let bad = Program { check_ranker: |_| anyhow::bail!("no ranker"), ..good };
         assert_eq!(entry.run(&matches, &bad).unwrap().unwrap_err().to_string(), "no ranker");
+        let page = render(&samples::good(), None, &Style::default(), &[entry.forms()]);
+        assert!(page.ends_with("counted to 300\n"), "{page}");
     }
 }

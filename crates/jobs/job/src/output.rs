@@ -5,6 +5,7 @@ use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_record::RunRecord;
 use plimsoll_report::RecordError;
+use plimsoll_report::forms::Forms;
 use plimsoll_report::naming::{Label, Naming, RunName};
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
@@ -135,18 +136,18 @@ pub fn note(text: &str) {
 /// Set when a file of the result could not be written, which makes the exit code 1.
 static LOST_A_FILE: AtomicBool = AtomicBool::new(false);
 
-/// Writes the files that flags name (JSON, JUnit XML, CSV), and returns true if the JSON has taken stdout.
+/// Writes the files that flags name (JSON, JUnit XML, CSV) in the forms of the jobs, and returns true if the JSON has taken stdout.
 ///
 /// If a file cannot be written, the reason goes to stderr, the page is still printed, and the exit code is 1.
 ///
 /// # Errors
 /// When stdout cannot be written.
-pub fn write_results(output: &Output, record: &RunRecord) -> Result<bool> {
+pub fn write_results(output: &Output, record: &RunRecord, forms: &[Forms]) -> Result<bool> {
     if let Some(path) = &output.junit {
         put_result("--junit", path, &plimsoll_report::junit::render(record));
     }
     if let Some(path) = &output.csv {
-        put_result("--csv", path, &plimsoll_report::csv::render(record));
+        put_result("--csv", path, &plimsoll_report::csv::render(record, forms));
     }
     match output.json.as_deref() {
         None => Ok(false),

@@ -1,6 +1,7 @@
 //! PostgreSQL as it is named and logged in to: addresses, TLS, the first login.
 
 mod address;
+mod escapes;
 mod login;
 mod security;
 

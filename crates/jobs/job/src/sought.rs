@@ -1,7 +1,7 @@
 //! A search over a plant, and what a record keeps of it.
 
 use crate::method::{Method, result, search_as, verdict_of};
-use crate::search_progress::SearchProgress;
+use crate::progress::SearchProgress;
 use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::seek::finding::Measured;
 use plimsoll_core::seek::goal::Goal;

@@ -3,7 +3,7 @@
 use plimsoll_core::verdict::{Evidence, Verdict, VerdictKind, judge_rate};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_report::assemble::rates;
-use plimsoll_report::text::number::{lasting, percent};
+use plimsoll_report::number::{lasting, percent};
 
 /// Share of the time that waiting may take before the speed is no longer the target's.
 const LIMITED: f64 = 0.2;

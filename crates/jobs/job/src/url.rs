@@ -1,7 +1,7 @@
 //! Addresses as users write them.
 
 use crate::usage::usage;
-use plimsoll_workloads::render::Authority;
+use plimsoll_workloads::authority::Authority;
 use std::sync::Arc;
 
 /// An `http://` or `https://` address, taken apart.

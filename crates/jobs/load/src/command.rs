@@ -9,10 +9,10 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, ProfileError, Step, UserProfile};
 use plimsoll_core::units::Span;
 use plimsoll_job::contact::reach;
-use plimsoll_job::execute::{code, execute};
+use plimsoll_job::execute::{execute, print};
 use plimsoll_job::flags::{ArrivalsFlag, RunFlags, UserFlags};
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{Output, print_out, style, write_results};
+use plimsoll_job::output::Output;
 use plimsoll_job::prepare::prepare;
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
@@ -284,11 +284,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     let mut scenario = scenario.clone();
     scenario.load.clone_from(&prepared.plan.model);
     let finished = execute(&scenario, prepared, output, &mut |_| {}, &|_| JobResults::default())?;
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
+    print(&finished, output, &LoadArgs::FORMS)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! assert!(plimsoll_mix::is_mix(text) && !plimsoll_mix::is_mix("duration = '2s'"));
 //! ```
 
+pub mod page;
+
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::FeedScenario;
@@ -15,12 +17,12 @@ use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_feed::Tally;
 use plimsoll_feed::{Ended, Task, feed_result, feed_verdict};
 use plimsoll_job::contact::reach;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::print;
 use plimsoll_job::exit;
 use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
-use plimsoll_job::output::{Output, print_out, style, write_results};
+use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::prepare::{Prepared, http_of, prepare};
-use plimsoll_job::progress::Progress;
+use plimsoll_job::progress::RunProgress;
 use plimsoll_job::signals;
 use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
@@ -135,7 +137,8 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         distinct_requests: prepared.distinct_requests,
         troubles: prepared.troubles.clone(),
     };
-    let progress = Progress::new(mix.queries.expected_length(), mix.queries.requests, output.quiet);
+    let progress =
+        RunProgress::new(mix.queries.expected_length(), mix.queries.requests, output.quiet);
     let finished = carry_out(&mix.queries, &about, output, |keeping| {
         let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
         progress.done();
@@ -154,11 +157,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
     });
     progress.done();
     let finished = finished?;
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(&finished))
+    print(&finished, output, &page::FORMS)
 }
 
 /// A feed that left something out makes the whole partial; otherwise the queries are judged as always.
@@ -177,7 +176,7 @@ fn both(
     prepared: Prepared,
     task: &mut Task,
     keeping: Keeping<'_>,
-    progress: &Progress,
+    progress: &RunProgress,
 ) -> Result<(RunEnd, Ended, Parts)> {
     let Prepared { mut plan, sessions, .. } = prepared;
     let (fed, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

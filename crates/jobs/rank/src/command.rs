@@ -3,6 +3,7 @@
 mod instances;
 mod runs;
 
+use crate::page::FORMS;
 use crate::sessions::{RankSessions, payload};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -17,18 +18,19 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::print;
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::goal::{SearchFlags, Wish};
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out, nothing_measured};
+use plimsoll_job::keeping::{About, JobEnd, carry_out, nothing_measured};
 use plimsoll_job::method::{result, search_as, verdict_of};
-use plimsoll_job::output::{print_out, put_result, style, with_files, write_results};
+use plimsoll_job::output::{put_result, with_files};
 use plimsoll_job::prepare::plan_of;
-use plimsoll_job::search_progress::SearchProgress;
+use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
+use plimsoll_report::forms::Forms;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use runs::{Plant, Row, csv};
@@ -211,6 +213,7 @@ impl RankArgs {
 
 impl Job for RankArgs {
     const NAME: &'static str = "rank";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, program: &Program) -> Result<u8> {
         run(self, program)
@@ -233,7 +236,7 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
         Err(error) => {
             let stopped = error.downcast::<Stopped>()?;
             let finished = nothing_measured(&args.scenario(Vec::new()), &output, &stopped)?;
-            return print(&finished, &output);
+            return print(&finished, &output, &FORMS);
         }
     };
     let scenario = args.scenario(instances.urls.clone());
@@ -286,7 +289,7 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
     });
     progress.done();
     let finished = finished?;
-    let code = print(&finished, &output)?;
+    let code = print(&finished, &output, &FORMS)?;
     let kept = output.runs.is_some().then(|| PathBuf::from("feedsim_results.txt"));
     if let Some(path) = args.out.clone().or(kept) {
         put_result("-o", &path, &csv(&rows));
@@ -326,12 +329,4 @@ fn measure(
     let mut found = result(&finding, Arrivals::Poisson, Arriving::Requests);
     found.searched_rate_per_s = Some(rate_per_s);
     (JobResults::of(found), verdict_of(&finding))
-}
-
-fn print(finished: &Finished, output: &plimsoll_job::output::Output) -> Result<u8> {
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(finished))
 }

@@ -6,6 +6,7 @@
 //! ```
 
 mod command;
+mod page;
 mod sessions;
 
 pub use command::RankArgs;

@@ -11,7 +11,6 @@ mod measuring;
 mod probing;
 mod reading;
 mod recall;
-mod record;
 mod server;
 mod server_cpu;
 mod shown;
@@ -19,6 +18,7 @@ mod state;
 mod text;
 
 use crate::builtin::{Words, ten_as_toml};
+use crate::forms::FORMS;
 use crate::sessions::Order;
 use crate::spec::{MatrixFile, MatrixSpec, OnRefused, read};
 use anyhow::Result;
@@ -32,6 +32,7 @@ use plimsoll_job::output::{note, print_out, style, with_files, write_results};
 use plimsoll_job::requests::RowsFlags;
 use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
+use plimsoll_report::forms::Forms;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use std::path::{Path, PathBuf};
 
@@ -184,6 +185,7 @@ enum OrderFlag {
 
 impl Job for SearchArgs {
     const NAME: &'static str = "search";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -219,8 +221,8 @@ fn run(args: &SearchArgs) -> Result<u8> {
 }
 
 fn print(record: &RunRecord, folder: Option<&Path>, args: &SearchArgs) -> Result<()> {
-    if !write_results(&args.output.output(), record)? {
-        print_out(&plimsoll_report::text::render(record, folder, &style()))?;
+    if !write_results(&args.output.output(), record, &[FORMS])? {
+        print_out(&plimsoll_report::text::render(record, folder, &style(), &[FORMS]))?;
     }
     Ok(())
 }

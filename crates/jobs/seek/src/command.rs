@@ -5,6 +5,7 @@ mod feeding;
 mod searching;
 mod users;
 
+use crate::page::FORMS;
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::scenario::{RowOrder, Scenario};
@@ -13,17 +14,16 @@ use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Span;
 use plimsoll_engine::windows::WindowLimit;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::print;
 use plimsoll_job::flags::{ArrivalsFlag, GeneratorFlags, OutputFlags, status};
 use plimsoll_job::goal::{SearchFlags, Wish, timeout};
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::keeping::Finished;
 use plimsoll_job::method::Method;
-use plimsoll_job::output::{Output, print_out, style, write_results};
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
 use plimsoll_job::values::rate;
 use plimsoll_load::volt;
+use plimsoll_report::forms::Forms;
 use std::path::PathBuf;
 use users::SoughtUsers;
 
@@ -246,6 +246,7 @@ impl Task {
 
 impl Job for SeekArgs {
     const NAME: &'static str = "seek";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -278,13 +279,5 @@ fn run(args: &SeekArgs) -> Result<u8> {
     } else {
         asking::of_http(task, &output)?
     };
-    print(&finished, &output)
-}
-
-fn print(finished: &Finished, output: &Output) -> Result<u8> {
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(finished))
+    print(&finished, &output, &FORMS)
 }

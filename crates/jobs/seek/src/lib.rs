@@ -8,5 +8,6 @@
 //! ```
 
 mod command;
+mod page;
 
 pub use command::SeekArgs;

@@ -7,6 +7,7 @@ mod finish;
 mod shown;
 mod task;
 
+use crate::page::FORMS;
 use crate::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
 use anyhow::Result;
 use carry::carry;
@@ -17,16 +18,17 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::target::Target;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::{code, page};
 use plimsoll_job::flags::{OutputFlags, TlsFlags};
 use plimsoll_job::headers::read_headers;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{Finished, without_run};
-use plimsoll_job::output::{Output, note, print_out, style, write_results};
+use plimsoll_job::output::{Output, note, print_out, write_results};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::visit::VisitResult;
+use plimsoll_report::forms::Forms;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -303,6 +305,7 @@ impl VisitArgs {
 
 impl Job for VisitArgs {
     const NAME: &'static str = "visit";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -386,9 +389,8 @@ fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Re
 
 /// Prints the result; to stderr if the documents go to stdout.
 fn show(finished: &Finished, output: &Output, documents_on_stdout: bool) -> Result<u8> {
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        let text = plimsoll_report::text::render(&finished.record, folder, &style());
+    if !write_results(output, &finished.record, &[FORMS])? {
+        let text = page(finished, &FORMS);
         match documents_on_stdout {
             true if output.quiet => {}
             true => note(text.trim_end()),

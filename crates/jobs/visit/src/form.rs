@@ -158,7 +158,7 @@ fn decoded(path: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_workloads::render::Authority;
+    use plimsoll_workloads::authority::Authority;
 
     #[test]
     fn requests_say_what_is_visited() {

@@ -3,28 +3,11 @@
 //! Documents are passed on as the bytes that came: of each one only the id is looked at.
 
 use super::json_front::Scan;
+use super::reply_error::{ReplyError, form};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use thiserror::Error;
-
-/// Longest document or line, bytes. Vespa's own limit on a document is 100 MiB.
-pub const ITEM_BYTES_MAX: usize = 128 << 20;
-
-/// Reason why a reply cannot be read.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ReplyError {
-    /// The bytes are no reply to a visit.
-    #[error("the reply is not that of a visit: {0}")]
-    Form(String),
-    /// One document or line is longer than [`ITEM_BYTES_MAX`].
-    #[error("a document or line of the reply is longer than 128 MiB")]
-    TooLong,
-    /// It ends before its end.
-    #[error("the reply ends in the middle")]
-    Truncated,
-}
 
 /// Kind of a document's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +55,6 @@ pub enum Item<'a> {
         is_error: bool,
     },
 }
-/// Bytes of a reply that an error shows.
-const SHOWN_BYTES: usize = 80;
-
-pub(super) fn form(what: &str, at: &[u8]) -> ReplyError {
-    let shown = String::from_utf8_lossy(&at[..at.len().min(SHOWN_BYTES)]).into_owned();
-    ReplyError::Form(format!("{what}: {shown:?}"))
-}
-
 /// Reads the id of a document, which stands first in every known server's reply.
 pub(super) fn document(object: &[u8]) -> Result<Item<'_>, ReplyError> {
     let entry = |key: &[u8]| match key {

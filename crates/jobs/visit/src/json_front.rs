@@ -1,6 +1,6 @@
 //! Reads JSON from the front as far as it has come.
 
-use super::item::{ReplyError, form};
+use super::reply_error::{ReplyError, form};
 use plimsoll_workloads::json_skip::ContainerEnd;
 
 /// A look at JSON from the front.

@@ -3,8 +3,9 @@
 //! Vespa answers a visit in two forms: an object with the documents in an array, and, where a stream of JSON
 //! lines was asked for, a line for each document and each step of progress. The first key tells them apart.
 
-use super::item::{ITEM_BYTES_MAX, Item, ReplyError, document, form, line_item};
+use super::item::{Item, document, line_item};
 use super::json_front::Scan;
+use super::reply_error::{ITEM_BYTES_MAX, ReplyError, form};
 use plimsoll_workloads::json_skip::{ContainerEnd, container_length};
 use serde_json::Value;
 

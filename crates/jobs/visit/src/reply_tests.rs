@@ -1,5 +1,6 @@
 use super::item::*;
 use super::reply::*;
+use super::reply_error::*;
 use proptest::prelude::*;
 
 /// What a reader made of a reply that came in `pieces`.

@@ -1,12 +1,11 @@
 //! Saves how far a visit has come, once that is safe on the disk.
 
+use super::error::VisitError;
 use super::state::State;
-use super::whole::VisitError;
+use super::synced;
 use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::output::Reached;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,8 +45,8 @@ impl Saving {
                 continue;
             }
             let Some((file, path)) = file.as_deref().zip(self.paths.get(index)) else { continue };
-            let synced = sync(file).and_then(|()| match saved {
-                0 => sync_folder(path),
+            let synced = synced::file(file).and_then(|()| match saved {
+                0 => synced::folder(path),
                 _ => Ok(()),
             });
             synced.map_err(|error| VisitError::File { path: path.clone(), error })?;
@@ -59,26 +58,6 @@ impl Saving {
             saved.store(*bytes, Ordering::Relaxed);
         }
         Ok(())
-    }
-}
-
-/// Waits until a file is on the disk. A pipe or a device has nothing to be synced.
-pub(super) fn sync(file: &File) -> io::Result<()> {
-    if file.metadata()?.is_file() { file.sync_data() } else { Ok(()) }
-}
-
-/// Waits until the name of a file is on the disk.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match File::open(folder.unwrap_or(Path::new("."))) {
-        Ok(folder) => folder.sync_all().or_else(|error| match error.kind() {
-            // Not every file system syncs folders.
-            io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
-            _ => Err(error),
-        }),
-        // A folder that may be written to need not be readable.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        Err(error) => Err(error),
     }
 }
 

@@ -3,9 +3,10 @@
 use super::form::VisitForm;
 use super::format::DocumentFormat;
 use super::ids::{IdSet, number_of};
-use super::item::{Entry, Item, ReplyError, form};
+use super::item::{Entry, Item};
 use super::output::Lines;
 use super::reply::{ReplyForm, ReplyReader};
+use super::reply_error::{ReplyError, form};
 use super::unpacked::Unpacked;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;

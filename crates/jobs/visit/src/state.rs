@@ -1,11 +1,11 @@
 //! State of a visit, kept so that it can resume after an interruption.
 
-use super::VisitError;
+use super::error::VisitError;
 use super::form::VisitForm;
 use super::format::DocumentFormat;
 use super::output::Destination;
-use super::saver;
 use super::slice::SliceProgress;
+use super::synced;
 use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::output::Packing;
 use serde::{Deserialize, Serialize};
@@ -47,9 +47,9 @@ impl State {
         let written = || {
             let mut file = File::create(&whole)?;
             file.write_all(text.as_bytes())?;
-            saver::sync(&file)?;
+            synced::file(&file)?;
             std::fs::rename(&whole, path)?;
-            saver::sync_folder(path)
+            synced::folder(path)
         };
         written().map_err(error)
     }

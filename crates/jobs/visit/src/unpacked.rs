@@ -1,6 +1,6 @@
 //! Replies that come packed with gzip (RFC 1952), unpacked while they arrive.
 
-use super::item::ReplyError;
+use super::reply_error::ReplyError;
 use flate2::write::MultiGzDecoder;
 use std::io::Write;
 

@@ -2,6 +2,7 @@
 
 use super::at_once::{Climb, Step};
 use super::coverage::Coverage;
+use super::error::VisitError;
 use super::form::VisitForm;
 use super::format::DocumentFormat;
 use super::ids::IdSet;
@@ -12,38 +13,10 @@ use super::state::State;
 use super::{IdDigest, ReplyForm};
 use plimsoll_workloads::output::{Packing, Waits, lines_between};
 use serde::Serialize;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use thiserror::Error;
-
-/// Reason why a visit cannot begin or go on.
-#[derive(Debug, Error)]
-pub enum VisitError {
-    /// A file cannot be used.
-    #[error("{path}: {error}")]
-    File {
-        /// The phase.
-        path: PathBuf,
-        /// The reason.
-        error: io::Error,
-    },
-    /// The resume file belongs to something else.
-    #[error(
-        "{path}: {what}; give the flags of the interrupted visit, or remove the file to start again"
-    )]
-    OtherVisit {
-        /// The resume file.
-        path: PathBuf,
-        /// Setting that differs.
-        what: String,
-    },
-    /// The output for documents or state accepts nothing.
-    #[error("{0}")]
-    Output(String),
-}
 
 /// A slice that did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

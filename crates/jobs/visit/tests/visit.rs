@@ -12,7 +12,8 @@ use plimsoll_visit::{
 use plimsoll_wire::http1::{Encoding, Http1, Reply, Request};
 use plimsoll_wire::vespa::{Bucket, DocumentId, ProgressToken};
 use plimsoll_wire::{Sessions, Turn};
-use plimsoll_workloads::render::{Authority, HttpForm};
+use plimsoll_workloads::authority::Authority;
+use plimsoll_workloads::render::HttpForm;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -6,28 +6,31 @@ mod contact;
 mod flags;
 mod laps;
 mod processes;
-mod seeking;
+mod search;
 mod start;
 mod stranger;
 mod task;
-mod tuning;
+mod telling;
 
+use crate::page::FORMS;
 pub use address::Database;
 use anyhow::Result;
 use clap::{Args, Parser};
+use client::seeking;
 pub use contact::{ping, volt_of};
 use flags::BenchFlags;
 use plimsoll_core::bench_shape::{Bench, Rhythm};
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_job::embedded::Embedded;
-use plimsoll_job::execute::code;
+use plimsoll_job::execute::print;
 use plimsoll_job::exit::of_record;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{Output, print_out, style, with_files, write_results};
+use plimsoll_job::output::{Output, with_files, write_results};
 use plimsoll_job::prepare::check_classes;
 use plimsoll_job::usage::usage;
-pub use seeking::Search;
+use plimsoll_report::forms::Forms;
+pub use search::Search;
 use task::Task;
 pub use task::VOLT_DEPTH;
 
@@ -73,6 +76,7 @@ pub struct HelloArgs {
 
 impl Job for VoterArgs {
     const NAME: &'static str = "voter";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -89,6 +93,7 @@ fn run(args: &VoterArgs) -> Result<u8> {
 
 impl Job for HelloArgs {
     const NAME: &'static str = "hello";
+    const FORMS: Forms = FORMS;
 
     fn run(&self, _program: &Program) -> Result<u8> {
         hello(self)
@@ -170,16 +175,8 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     };
     if flags.gate {
         // Whoever started this process tells what came of it.
-        write_results(&output, &finished.record)?;
+        write_results(&output, &finished.record, &[FORMS])?;
         return Ok(with_files(of_record(&finished.record)));
     }
-    print(&finished, &output)
-}
-
-fn print(finished: &Finished, output: &Output) -> Result<u8> {
-    if !write_results(output, &finished.record)? {
-        let folder = finished.folder.as_deref();
-        print_out(&plimsoll_report::text::render(&finished.record, folder, &style()))?;
-    }
-    Ok(code(finished))
+    print(&finished, &output, &FORMS)
 }

@@ -22,7 +22,9 @@ mod ballots;
 mod command;
 mod desk;
 mod hello;
+mod lap;
 mod names;
+mod page;
 mod postgres;
 mod routes;
 mod shared;
@@ -39,6 +41,7 @@ pub use hello::{
     GREETINGS, PostgresHello, VoltHello, hello_inserts, hello_statements, hello_table,
 };
 pub use names::{CONTESTANTS, ContestantsError, check_contestants};
+pub use page::FORMS;
 pub use postgres::{
     Isolation, PostgresVotes, RETRIES_MAX, SqlWay, contestants_sql, postgres_schema, results_sql,
     vote_statements,

@@ -1,11 +1,8 @@
 //! The way a load went that adapts itself, in memory that does not grow with its length.
 
-use super::tune::TuneGoal;
-use plimsoll_core::clock::MILLISECOND_NS;
+use super::tune::{TuneGoal, WINDOW_NS};
 use plimsoll_record::voter::{TunePoint, TuneResult};
 
-/// The shortest stretch that is distinguished, ns.
-pub(super) const WINDOW_NS: u64 = 100 * MILLISECOND_NS;
 /// Stretches that are kept; when there would be more, two become one.
 const STRETCHES_MAX: usize = 1200;
 

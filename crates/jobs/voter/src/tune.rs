@@ -8,13 +8,14 @@
 //! distribution it is soon far too late. Values from before such a retreat say nothing of the load after it, and is
 //! forgotten; and where the limit lies is known by then, so that from then on it is only a hundredth more.
 
-use super::trace::WINDOW_NS;
-use plimsoll_core::clock::SECOND_NS;
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::slo::{Slo, SloError};
 use std::collections::VecDeque;
 use std::str::FromStr;
 use thiserror::Error;
 
+/// The shortest stretch that is distinguished, ns.
+pub(super) const WINDOW_NS: u64 = 100 * MILLISECOND_NS;
 /// Calls allowed in flight at the beginning, all shards together.
 const START: u32 = 20;
 /// Windows that are remembered.

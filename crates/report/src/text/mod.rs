@@ -3,22 +3,13 @@
 //! The page answers in the order in which people ask: how fast, may I believe it, where did the time go,
 //! what failed, what was slow, where is the rest. It is plain ASCII unless a request's text is not.
 
-mod feed;
-pub mod number;
-mod page;
-mod rank;
-pub(crate) mod search;
-pub(crate) mod seek;
-mod seek_users;
 pub(crate) mod tables;
 mod verdict;
-mod visit;
-pub mod voter;
-mod watch;
 
+use crate::forms::{Below, Forms};
+use crate::number::{bytes, count, counted, percent, significant, time};
+use crate::page::{Page, Tone};
 use crate::plain::printable;
-use number::{bytes, count, counted, percent, significant, time};
-use page::{Page, Tone};
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::ledger::{Failed, Ledger};
 use plimsoll_core::outcome::Failure;
@@ -26,37 +17,29 @@ use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::{Network, RunRecord};
 use std::path::Path;
 
-/// How the page is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// ANSI colours; only for terminals.
-    pub colour: bool,
-    /// Columns of the page; fewer than 40 count as 40.
-    pub width: usize,
-    /// Whether a file of the result could not be written, which decides the exit code.
-    pub lost_file: bool,
-}
-
-impl Default for Style {
-    /// What a pipe or a file gets: no colour, 100 columns.
-    fn default() -> Self {
-        Self { colour: false, width: 100, lost_file: false }
-    }
-}
+pub use crate::page::Style;
 
 /// An open schedule that achieves less than this share of its rate has fallen behind.
 const FELL_BEHIND_BELOW: f64 = 0.98;
 
-/// The whole page. `folder` is where the record lies, when it was kept. The last line is the outcome that decides the exit
-/// code.
+/// Returns the whole page. `folder` is where the record lies, when it was kept; `jobs` show their own sections. The last line
+/// is the outcome that decides the exit code.
 #[must_use]
-pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
-    let body = body(record, folder, style);
-    // Nothing was run for a table that somebody else printed.
-    if record.job_results.search().is_some_and(|search| search.origin != "measured") {
-        return body;
+pub fn render(record: &RunRecord, folder: Option<&Path>, style: &Style, jobs: &[Forms]) -> String {
+    let mut page = Page::new(style);
+    head(&mut page, record);
+    let own = jobs.iter().find_map(|job| (job.page)(&mut page, record));
+    let below = own.unwrap_or_else(|| {
+        headline(&mut page, record);
+        Below::Figures
+    });
+    let text = page.finish();
+    match below {
+        Below::Figures => text + &figures(record, folder, style) + &result(record, style),
+        Below::Books => text + &books(record, folder, style) + &result(record, style),
+        // Nothing was run, so that nothing has an outcome.
+        Below::Remarks => text + &remarks(record, folder, style),
     }
-    body + &result(record, style)
 }
 
 /// The last line of a page: the outcome that decides the exit code.
@@ -67,8 +50,8 @@ pub fn result(record: &RunRecord, style: &Style) -> String {
     page.finish()
 }
 
-fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
-    let mut page = Page::new(style);
+/// The job, its target, and when it was run.
+fn head(page: &mut Page<'_>, record: &RunRecord) {
     let mut what = printable(&record.job);
     if !record.target.url.is_empty() {
         what += &format!("  {}", printable(&record.target.url));
@@ -84,58 +67,15 @@ fn body(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     }
     page.line(&when, Tone::Plain);
     page.blank();
-    let results = &record.job_results;
-    if let Some(voter) = results.voter() {
-        voter::page(&mut page, record, voter);
-        let head = page.finish();
-        // The times of a search are those of very different loads.
-        let rest = if results.seek().is_some() { books } else { figures };
-        return head + &rest(record, folder, style);
-    }
-    if let Some(found) = results.seek() {
-        seek::line(&mut page, &found.finding);
-        if let Some(users) = &found.users {
-            seek_users::line(&mut page, users);
-        }
-        page.blank();
-        if let Some(found) = results.rank() {
-            rank::table(&mut page, found);
-        }
-        return page.finish() + &books(record, folder, style);
-    }
-    if let Some(found) = results.rank().filter(|_| results.rival().is_none()) {
-        rank::headline(&mut page, found);
-        page.blank();
-        rank::table(&mut page, found);
-        return page.finish() + &books(record, folder, style);
-    }
-    let (feed, mix) = (results.feed(), results.mix());
-    if let (Some(feed), None) = (feed, mix) {
-        feed::operations(&mut page, feed);
-        return page.finish() + &books(record, folder, style);
-    }
-    if let Some(search) = results.search() {
-        search::page(&mut page, search);
-        // Of a table that somebody else printed there are no books, and nothing to judge.
-        let rest = if search.origin == "measured" { books } else { remarks };
-        return page.finish() + &rest(record, folder, style);
-    }
-    if let Some(visit) = results.visit() {
-        visit::documents(&mut page, visit);
-        return page.finish() + &books(record, folder, style);
-    }
-    verdict::headline(&mut page, record);
-    page.blank();
-    if let (Some(feed), Some(mix)) = (feed, mix) {
-        feed::beside(&mut page, mix, feed);
-        page.line("All queries", Tone::Strong);
-    }
-    let head = page.finish();
-    head + &figures(record, folder, style)
 }
 
-/// What a search's, a visit's or a feed's page has below its result: the books of all its requests, and not their times, which
-/// are those of very different loads or mean little by themselves.
+/// The headline of a run at one load: its rate and its response times.
+pub fn headline(page: &mut Page<'_>, record: &RunRecord) {
+    verdict::headline(page, record);
+    page.blank();
+}
+
+/// The end of a page whose job has shown its own results: the books of all requests without their times.
 fn books(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let mut page = Page::new(style);
     ledger(&mut page, &record.ledger);

@@ -1,8 +1,8 @@
 //! The tables of the page.
 
-use super::number::{count, millis, percent, significant, time};
-use super::page::{Column, Page, Tone};
 use super::verdict::samples_needed;
+use crate::number::{count, millis, percent, significant, time};
+use crate::page::{Column, Page, Tone};
 use crate::plain::{clip, heart_of_request, printable};
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_record::{AssertionResult, ClassRecord, RunRecord};

@@ -3,11 +3,10 @@ use super::*;
 use crate::assemble::Ending;
 use crate::samples;
 use insta::assert_snapshot;
-use plimsoll_core::seek::finding::Finding;
-use plimsoll_record::seek::SeekResult;
 
 fn plain(record: &RunRecord) -> String {
-    render(record, Some(Path::new("runs/20261121T204822.123Z-load-1a2b3c4d")), &Style::default())
+    let folder = Path::new("runs/20261121T204822.123Z-load-1a2b3c4d");
+    render(record, Some(folder), &Style::default(), &[])
 }
 
 #[test]
@@ -18,74 +17,11 @@ fn a_good_run() {
 #[test]
 fn a_good_run_on_a_narrow_page_stays_within_it() {
     let style = Style { width: 64, ..Style::default() };
-    let text = render(&samples::good(), None, &style);
+    let text = render(&samples::good(), None, &style, &[]);
     for line in text.lines() {
         assert!(line.chars().count() <= 64, "{line}");
     }
     assert_snapshot!(text);
-}
-
-#[test]
-fn a_line_that_was_followed_is_a_table_over_time() {
-    let text = plain(&samples::followed());
-    for part in ["the line moved from 155/s to 208/s", "3 stretches, 2 with an interval", "From, s"]
-    {
-        assert!(text.contains(part), "no '{part}' in\n{text}");
-    }
-    assert!(!text.contains("certified"), "{text}");
-    let row = |from: &str| text.lines().find(|line| line.trim_start().starts_with(from)).unwrap();
-    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(cells(row("23 "))[..6], ["23", "60", "1", "155", "149", "162"]);
-    assert_eq!(cells(row("60 "))[3..6], ["-", "-", "-"]);
-    assert!(text.contains("the target got faster"), "{text}");
-}
-
-/// A search that found a line of 160/s, with a rate that surely fails and one that broke a limit.
-fn sought(certified: Option<f64>, interval: Option<[f64; 2]>, broke: f64) -> RunRecord {
-    let run = |rate: f64, late: f64| {
-        serde_json::json!({"rate_per_s": rate, "seconds": 1.5, "scheduled": 240, "late_share": [late],
-            "response_mean_s": 0.05, "failed": 0})
-    };
-    let found = serde_json::json!({
-        "verdict": "ok", "reason": "the line is known to 5.0 %", "certified_last": true,
-        "certified": certified.map(|rate| run(rate, 0.04)), "failing": run(181.0, 0.3),
-        "broke": run(broke, 0.08), "estimate_per_s": interval.map(|_| 160.0),
-        "interval_per_s": interval, "confidence": 0.95, "curve": [], "phases": [], "elapsed_s": 120.0,
-        "notes": ["The target is taken as stationary from 0 s to 120 s.", "Arrivals were even."],
-    });
-    let mut record = samples::good();
-    let found: Finding = serde_json::from_value(found).unwrap();
-    record.job_results.put(SeekResult::from(found));
-    record
-}
-
-#[test]
-fn a_rate_that_broke_a_limit_by_chance_is_no_rate_that_fails() {
-    let text = plain(&sought(Some(158.0), Some([152.0, 168.0]), 163.0));
-    for part in [
-        "  158 requests/s hold the limits\n",
-        "Fails at   181/s and above: late 30 % of 240 in 1.50 s, mean 50.0 ms\n",
-        "Broke at   163/s: late 8.0 % of 240 in 1.50 s, mean 50.0 ms; perhaps by chance: the rate lies in the",
-        "Notes      The target is taken as stationary from 0 s to 120 s.\n           Arrivals were even.\n",
-    ] {
-        assert!(text.contains(part), "no '{part}' in\n{text}");
-    }
-    let text = plain(&sought(None, None, 100.0));
-    assert!(text.contains("no rate was certified\n"), "{text}");
-    assert!(text.contains("perhaps by chance: this was short"), "{text}");
-    let text = plain(&sought(None, Some([152.0, 168.0]), 120.0));
-    assert!(text.contains("perhaps by chance: the interval lies"), "{text}");
-}
-
-#[test]
-fn the_page_of_a_search_stays_within_its_width() {
-    for width in [80, 120] {
-        let style = Style { width, ..Style::default() };
-        let record = sought(Some(158.0), Some([152.0, 168.0]), 163.0);
-        for line in render(&record, None, &style).lines() {
-            assert!(line.chars().count() <= width, "{width}: {line}");
-        }
-    }
 }
 
 #[test]
@@ -191,12 +127,12 @@ fn times_that_do_not_belong_to_the_ok_requests_void_the_run() {
 fn colour_only_adds_escapes() {
     let record = samples::good();
     let colour = Style { colour: true, ..Style::default() };
-    let mut text = render(&record, None, &colour);
+    let mut text = render(&record, None, &colour, &[]);
     assert!(text.contains("\u{1b}[32m"), "a valid verdict is green");
     for code in ["0", "1", "31", "32", "33"] {
         text = text.replace(&format!("\u{1b}[{code}m"), "");
     }
-    assert_eq!(text, render(&record, None, &Style::default()));
+    assert_eq!(text, render(&record, None, &Style::default(), &[]));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The lines that decide: the headline, the limits, the verdict, the outcome.
 
-use super::number::{count, percent, significant, time};
-use super::page::{Page, Tone};
+use crate::number::{count, percent, significant, time};
 use crate::outcome;
+use crate::page::{Page, Tone};
 use crate::plain::printable;
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::verdict::VerdictKind;

@@ -1,6 +1,7 @@
 //! Targets whose truth is known.
 
 pub mod closed_form;
+pub mod fate;
 pub mod log;
 pub mod postgres;
 pub mod proxy;

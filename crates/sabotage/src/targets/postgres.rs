@@ -1,6 +1,6 @@
 //! PostgreSQL's frontend/backend protocol, as much of it as a query of one row needs.
 
-use super::server::Fate;
+use super::fate::Fate;
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 

@@ -2,6 +2,7 @@
 //!
 //! A thread a connection: the server's own work is so little that all of them together are idle nearly all the time.
 
+use super::fate::Fate;
 use super::log::{Exchange, Log};
 use super::postgres;
 use crate::sabotages::cores;
@@ -61,21 +62,6 @@ pub struct Server {
     pub log: Log,
     over: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<()>>,
-}
-
-/// The reply to one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// A good answer.
-    Fine,
-    /// An answer that says no.
-    Failed,
-    /// A body that ends too early.
-    Cut,
-    /// Nothing, and the end of the connection.
-    Dropped,
-    /// Nothing.
-    Hangs,
 }
 
 struct Shared {

@@ -1,142 +1,18 @@
 //! An index: its settings, its mapping and its shards, kept in a folder of its own.
 
-use super::document;
-use super::error::ElasticError;
-use super::mapping::{Mapping, Missing};
+use super::mapping::Mapping;
 use super::routing;
 use super::settings::Settings;
 use super::shard::{Keeping, Shard};
+use super::state::{META, State};
 use plimsoll_core::clock::wall_us;
 use plimsoll_front::Durability;
 use plimsoll_index::scan::ScanQueue;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
-use tantivy::TantivyDocument;
-
-const META: &str = "index.json";
-/// Number of times that a document may be read again because fields came to the mapping.
-const MAX_READS: usize = 4;
-
-/// State that requests and shards of an index share.
-pub(crate) struct State {
-    pub(crate) name: String,
-    pub(crate) uuid: String,
-    pub(crate) created_ms: u64,
-    settings: RwLock<Settings>,
-    pub(crate) folder: PathBuf,
-    mapping: RwLock<Arc<Mapping>>,
-    /// Held while the mapping or the settings change.
-    changing: Mutex<()>,
-}
-
-impl State {
-    /// The present mapping.
-    pub(crate) fn mapping(&self) -> Arc<Mapping> {
-        Arc::clone(&self.mapping.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The present settings.
-    pub(crate) fn settings(&self) -> Settings {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Pause between two commits of the text index; nothing when only requests ask for them.
-    pub(crate) fn refresh(&self) -> Option<Duration> {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).refresh
-    }
-
-    /// Returns true if the index is refreshed only after a search.
-    pub(crate) fn refreshes_when_looked_at(&self) -> bool {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).refreshes_when_looked_at
-    }
-
-    /// Changes settings; when it comes back the change is on the disk.
-    ///
-    /// # Errors
-    /// The error of the change, or that the folder cannot be written.
-    pub(crate) fn change_settings(
-        &self,
-        change: impl FnOnce(&mut Settings) -> Result<(), ElasticError>,
-    ) -> Result<(), ElasticError> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut settings = self.settings();
-        change(&mut settings)?;
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
-        self.keep(&self.mapping()).map_err(|error| {
-            ElasticError::internal(format!("cannot keep the settings of [{}]: {error}", self.name))
-        })
-    }
-
-    /// Changes the mapping; when it comes back the change is on the disk.
-    ///
-    /// # Errors
-    /// The error of the change, or that the folder cannot be written.
-    pub(crate) fn change_mapping(
-        &self,
-        change: impl FnOnce(&mut Mapping) -> Result<(), ElasticError>,
-    ) -> Result<(), ElasticError> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut mapping = Mapping::clone(&self.mapping());
-        change(&mut mapping)?;
-        self.keep(&mapping).map_err(|error| {
-            ElasticError::internal(format!("cannot keep the mapping of [{}]: {error}", self.name))
-        })?;
-        *self.mapping.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(mapping);
-        Ok(())
-    }
-
-    /// The text index's form of a source; fields that it brings go into the mapping first.
-    ///
-    /// # Errors
-    /// When the source does not go with the mapping.
-    pub(crate) fn read_document(
-        &self,
-        source: &[u8],
-        id: &str,
-    ) -> Result<TantivyDocument, ElasticError> {
-        let add = |mapping: &mut Mapping, missing: &[Missing]| {
-            missing.iter().try_for_each(|one| mapping.add_dynamic(one))
-        };
-        let mut missing = Vec::new();
-        for _ in 0..MAX_READS {
-            let mapping = self.mapping();
-            let read = document::read(&mapping, source, id)?;
-            if read.missing.is_empty() {
-                return Ok(read.document);
-            }
-            missing = read.missing;
-            // What a document brings stays only if the document does.
-            let mut tried = Mapping::clone(&mapping);
-            add(&mut tried, &missing)?;
-            document::read(&tried, source, id)?;
-            self.change_mapping(|mapping| add(mapping, &missing))?;
-        }
-        let path = missing.first().map_or("", |one| one.path.as_str());
-        Err(ElasticError::mapper(format!("Could not dynamically add mapping for field [{path}].")))
-    }
-
-    fn keep(&self, mapping: &Mapping) -> io::Result<()> {
-        let meta = json!({
-            "name": self.name,
-            "uuid": self.uuid,
-            "created_ms": self.created_ms,
-            "settings": self.settings().shown,
-            "mapping": mapping.to_json(),
-            "columns": mapping.columns(),
-        });
-        let path = self.folder.join(META);
-        let draft = self.folder.join("index.json.new");
-        let mut file = File::create(&draft)?;
-        file.write_all(meta.to_string().as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&draft, &path)?;
-        File::open(&self.folder)?.sync_all()
-    }
-}
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, RwLock};
 
 /// One index.
 pub(crate) struct Index {

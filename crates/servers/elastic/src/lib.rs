@@ -20,10 +20,12 @@ mod index;
 mod indices;
 mod mapping;
 mod names;
+mod params;
 mod routing;
 mod searching;
 mod settings;
 mod shard;
+mod state;
 #[cfg(test)]
 mod tests;
 mod values;

@@ -1,7 +1,7 @@
 //! The text index: one thread that follows the store and makes its changes searchable.
 
 use super::mapping::IndexSchema;
-use super::store::{Change, Store, StoreError};
+use super::store::{Change, IndexMessage, Store, StoreError};
 use plimsoll_core::clock::now_ns;
 use plimsoll_index::text::register_tokenizers;
 use std::path::Path;
@@ -34,15 +34,6 @@ pub(crate) enum IndexError {
     Store(#[from] StoreError),
     #[error("cannot use the index folder {path}: {error}")]
     Folder { path: String, error: std::io::Error },
-}
-
-/// A message to the index thread.
-pub(crate) enum IndexMessage {
-    Change(Change),
-    /// Make everything searchable now.
-    Refresh,
-    /// Commit, then end.
-    Stop,
 }
 
 /// The index thread's state.

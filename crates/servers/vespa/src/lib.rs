@@ -40,7 +40,7 @@ mod yql;
 
 use benchmark_headers::HeaderCase;
 use container::Container;
-use index::{IndexError, IndexMessage, Indexer};
+use index::{IndexError, Indexer};
 use mapping::IndexSchema;
 pub use plimsoll_documents::schema::SchemaError;
 use plimsoll_documents::schema::{DEFAULT_CLUSTER, Schemas};
@@ -59,7 +59,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::{Store, StoreError, WriterMessage};
+use store::{IndexMessage, Store, StoreError, WriterMessage};
 use tantivy::IndexReader;
 use tokio::sync::Semaphore;
 use tokio::sync::watch;

@@ -1,9 +1,9 @@
 //! The thread of a partition: it runs calls one after another, and lends the partition to transactions that need all.
 
-use super::message::{Batch, Hello, Reply, Work};
+use super::message::{Batch, Hello, Letter, Reply, Work};
 use super::procedures::Procedure;
 use super::result::{Datum, ResultTable, Type};
-use super::shared::{Deliveries, Letter, Shared};
+use super::shared::{Deliveries, Shared};
 use super::sql::{SqlError, greeting};
 use super::tables::{Partition, Vote};
 use plimsoll_wire::volt::Status;

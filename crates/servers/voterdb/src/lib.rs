@@ -17,10 +17,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod application;
 mod arguments;
+mod connection_counts;
 mod executor;
 mod http;
+mod identity;
+mod inbox;
 mod log;
+mod log_writer;
 mod mailbox;
 mod message;
 mod network;
@@ -38,10 +43,14 @@ mod users;
 #[cfg(test)]
 mod tests;
 
+use connection_counts::{NetworkCounts, Registry};
 use executor::Executor;
-use log::{Folder, Found, Log, Rows, SnapshotHealth, Tell, Writer, write_snapshot};
+use identity::Identity;
+use inbox::Inbox;
+use log::{Folder, Found, Log, Rows, SnapshotHealth, Tell, write_snapshot};
+use log_writer::Writer;
 use mailbox::Mailbox;
-use network::{Inbox, Network, NetworkCounts, Registry};
+use network::Network;
 use plimsoll_serving::http::{Inbox as NewConnections, Intake, raise_descriptor_limit};
 use plimsoll_serving::stop::Stop;
 use routing::Routing;
@@ -53,7 +62,6 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use system::Identity;
 use tables::Partition;
 use transactions::Transactions;
 use users::Users;

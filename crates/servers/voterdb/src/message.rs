@@ -153,3 +153,20 @@ pub(crate) fn wire_kind(kind: Type) -> Kind {
         Type::Text => Kind::String,
     }
 }
+
+/// A message to a partition's thread.
+#[derive(Debug)]
+pub(crate) enum Letter {
+    /// Calls.
+    Batch(Batch),
+    /// A transaction needs all partitions.
+    Lend,
+}
+
+/// A message to the thread of transactions.
+#[derive(Debug)]
+pub(crate) enum Errand {
+    Ask(Box<Ask>),
+    /// The log is long: a snapshot must replace it.
+    Snapshot,
+}

@@ -1,31 +1,15 @@
 //! State shared by all threads of the server.
 
 use super::VoterConfig;
+use super::connection_counts::{NetworkCounts, Registry};
+use super::identity::Identity;
+use super::inbox::Inbox;
 use super::log::{Log, Records, SnapshotHealth};
 use super::mailbox::Mailbox;
-use super::message::{Ask, Batch};
-use super::network::{Inbox, NetworkCounts, Registry};
+use super::message::{Batch, Errand, Letter};
 use super::routing::Routing;
-use super::system::Identity;
 use super::users::Users;
 use std::sync::{Arc, Mutex};
-
-/// A message to a partition's thread.
-#[derive(Debug)]
-pub(crate) enum Letter {
-    /// Calls.
-    Batch(Batch),
-    /// A transaction needs all partitions.
-    Lend,
-}
-
-/// A message to the thread of transactions.
-#[derive(Debug)]
-pub(crate) enum Errand {
-    Ask(Box<Ask>),
-    /// The log is long: a snapshot must replace it.
-    Snapshot,
-}
 
 /// Answers on their way, and what must be written down for them.
 #[derive(Debug, Default)]

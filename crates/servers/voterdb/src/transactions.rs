@@ -1,15 +1,12 @@
 //! The thread that runs what needs all partitions: it borrows them, so that all see one moment, and gives them back.
 
-mod application;
-
-pub(crate) use application::initialize;
-
+use super::application;
 use super::executor::Lent;
 use super::log::{Folder, Rows, write_snapshot};
-use super::message::{Ask, Reply};
+use super::message::{Ask, Errand, Letter, Reply};
 use super::procedures::Procedure;
 use super::result::{Datum, ResultTable, Type};
-use super::shared::{Deliveries, Errand, Letter, Shared};
+use super::shared::{Deliveries, Shared};
 use super::sql::{self, Database, SqlError};
 use super::statistics::ProcedureCounts;
 use super::system::{self, Baseline};

@@ -1,6 +1,6 @@
 //! Chunked bodies (RFC 9112 7.1), read in pieces of any size.
 
-use super::Limits;
+use super::{BODY_TOO_LONG, Limits};
 use crate::Fault;
 
 /// Position of the reading in a chunked body.
@@ -140,7 +140,7 @@ impl Chunked {
         self.place = if self.left == 0 { Place::Trailer } else { Place::Data };
         match total.checked_add(self.left) {
             Some(sum) if sum <= limits.body_bytes => *total = sum,
-            _ => return Err(super::conn::BODY_TOO_LONG),
+            _ => return Err(BODY_TOO_LONG),
         }
         Ok(())
     }

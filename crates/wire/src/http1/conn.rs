@@ -2,7 +2,7 @@
 
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head};
-use super::{Encoding, Keep, Limits, Reply, Request};
+use super::{BODY_TOO_LONG, Encoding, Keep, Limits, Reply, Request};
 use crate::{Event, Fault};
 
 /// A buffer above this many bytes is given back after the reply it grew for, so that ten thousand
@@ -19,9 +19,6 @@ pub(crate) const REFUSAL_BYTES: usize = 512;
 
 /// Number of bytes of empty lines that are passed over between two replies.
 const BLANK_BYTES: u8 = 16;
-
-/// The body is longer than [`Limits::body_bytes`].
-pub(crate) const BODY_TOO_LONG: Fault = Fault::Protocol("the reply's body exceeds the limit");
 
 /// The state of one connection. Around 120 bytes; a buffer of its own comes into being only when a
 /// reply is split over reads or has to be assembled for keeping.

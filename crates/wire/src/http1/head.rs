@@ -141,7 +141,7 @@ struct StatusLine {
 fn status_line(input: &[u8]) -> Result<Option<StatusLine>, Fault> {
     let known = input.len().min(VERSION.len());
     if input[..known] != VERSION[..known] {
-        return Err(Fault::Protocol("the reply does not begin with HTTP/1."));
+        return Err(Fault::NotHttp1);
     }
     // The shortest status line is `HTTP/1.1 200` and a line feed.
     let Some((front, rest)) = input.split_first_chunk::<12>() else { return Ok(None) };

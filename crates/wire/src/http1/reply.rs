@@ -1,6 +1,6 @@
 //! A reply, as a session sees it.
 
-use super::fields;
+use super::{Encoding, fields};
 
 /// One complete reply. The slices point into the read buffer or into the connection's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,20 +22,6 @@ pub struct Reply<'a> {
     /// True if `body` is only the beginning, because it was longer than what is
     /// kept: 512 bytes as above, or [`Limits::body_bytes_kept`](super::Limits::body_bytes_kept).
     pub truncated: bool,
-}
-
-/// The way a body is coded: its `Content-Encoding`, or a `Transfer-Encoding` below `chunked`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// Not at all.
-    #[default]
-    Identity,
-    /// `gzip` or `x-gzip` (RFC 1952).
-    Gzip,
-    /// `deflate`: zlib (RFC 1950), or the bare deflate stream (RFC 1951) that some servers send.
-    Deflate,
-    /// Anything else (`br`, `zstd`), or several codings on top of each other.
-    Other,
 }
 
 impl<'a> Reply<'a> {

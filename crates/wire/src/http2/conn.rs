@@ -1,10 +1,12 @@
 //! One connection: where in its frames it stands.
 
+mod control;
+
+use super::Http2;
 use super::frame::{self, Head, code, flag, kind};
 use super::hpack::Decoder;
 use super::send::Sender;
 use super::streams::Streams;
-use super::{Http2, control};
 use crate::http1::{Encoding, Limits, RETAINED_BYTES, Reply, Request};
 use crate::{Event, Fault};
 

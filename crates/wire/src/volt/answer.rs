@@ -1,11 +1,11 @@
 //! The way a call ended, as a server writes it.
 
 use super::frame::FRAME_HEAD_BYTES;
+use super::kind::Kind;
 use super::response::{NO_APP_STATUS, part};
 use super::scan::{patch_length, put_counted};
 use super::status::Status;
-use super::table::{TableView, TableWriter};
-use super::value::Kind;
+use super::value::{TableView, TableWriter};
 
 /// Everything of a response but its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Calls as a server reads them.
 
-use super::scan::{DecodeError, Scan};
-use super::value::{Kind, Value};
+use super::kind::{DecodeError, Kind};
+use super::scan::Scan;
+use super::value::Value;
 use thiserror::Error;
 
 /// A message that is no call.

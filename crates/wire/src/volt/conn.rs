@@ -2,10 +2,10 @@
 
 use super::calls::{Asked, Calls};
 use super::frame::{FRAME_HEAD_BYTES, FrameError, declared_bytes};
+use super::kind::DecodeError;
 use super::login::{LoginCode, LoginReply};
 use super::request::Request;
 use super::response::Response;
-use super::scan::DecodeError;
 use crate::{Event, Fault};
 
 /// Longest answer to a login, bytes.

@@ -1,7 +1,8 @@
 //! The login: the client's message, its check by a server, and the answer.
 
 use super::frame::FRAME_HEAD_BYTES;
-use super::scan::{DecodeError, Scan, patch_length, put_counted};
+use super::kind::DecodeError;
+use super::scan::{Scan, patch_length, put_counted};
 use ring::digest;
 use std::fmt;
 use thiserror::Error;

@@ -1,8 +1,9 @@
 //! Calls as a client writes them.
 
 use super::frame::FRAME_HEAD_BYTES;
+use super::kind::Kind;
 use super::scan::{patch_length, put_counted};
-use super::value::{Kind, Value, put_null};
+use super::value::{Value, put_null};
 
 /// The form of a call, and what only some forms can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

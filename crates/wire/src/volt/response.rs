@@ -1,8 +1,9 @@
 //! The way a call ended, as a client reads it.
 
-use super::scan::{DecodeError, Scan};
+use super::kind::DecodeError;
+use super::scan::Scan;
 use super::status::Status;
-use super::table::TableView;
+use super::value::TableView;
 
 /// The status of an application that set none.
 pub const NO_APP_STATUS: i8 = i8::MIN;
@@ -88,6 +89,12 @@ impl<'a> Response<'a> {
         self.status == Status::SUCCESS
     }
 
+    /// Returns the reason of a call that was not carried out; `None` if it was.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        (!self.is_success()).then(|| Refusal::of(self.status_text.unwrap_or_default()))
+    }
+
     /// The number in the only cell of its only table: what a procedure that returns a `long` came to, or a count.
     #[inline]
     #[must_use]
@@ -102,6 +109,30 @@ impl<'a> Response<'a> {
     pub fn table(&self, index: usize) -> Option<TableView<'a>> {
         let mut tables = self.tables;
         tables.nth(index)?.ok()
+    }
+}
+
+/// Reason why a call was not carried out, as far as a client can do something about it. VoltDB has no status codes for these:
+/// they are read from its text, here and nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no procedure of this name: the schema is missing.
+    NoProcedure,
+    /// A row violates a constraint; an insert finds its row there already.
+    Constraint,
+    /// Anything else.
+    Other,
+}
+
+impl Refusal {
+    fn of(text: &str) -> Self {
+        if text.contains("was not found") {
+            Self::NoProcedure
+        } else if text.to_ascii_uppercase().contains("CONSTRAINT") {
+            Self::Constraint
+        } else {
+            Self::Other
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Partition that a key belongs to: VoltDB's elastic hash ring.
 
+use super::kind::DecodeError;
 use super::murmur::murmur3_x64_128_first;
-use super::scan::{DecodeError, Scan};
+use super::scan::Scan;
 
 /// Number of places that [`Ring::even`] has, as many as VoltDB's own.
 const TOKENS: u32 = 16_384;

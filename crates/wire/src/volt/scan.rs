@@ -1,39 +1,6 @@
 //! Reading numbers and texts from the front of bytes.
 
-use super::Kind;
-use thiserror::Error;
-
-/// Bytes that are not what the protocol has there.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum DecodeError {
-    /// A value, a table or a message goes on behind the last byte.
-    #[error("the bytes end in the middle of a value")]
-    Cut,
-    /// There is no such type.
-    #[error("no type of value has the code {0}")]
-    Kind(i8),
-    /// A count or a length that nothing can have.
-    #[error("a count or a length of {0}")]
-    Length(i32),
-    /// Texts are UTF-8.
-    #[error("a text that is not UTF-8")]
-    Utf8,
-    /// A text that must not be null is.
-    #[error("a text is missing")]
-    NoText,
-    /// Values of this type do not stand in arrays.
-    #[error("an array of {}", .0.name())]
-    Element(Kind),
-    /// An extension of a call is not as long as its type has it.
-    #[error("extension {0} of a call has a wrong length")]
-    Extension(i8),
-    /// The first byte of a message is not the version that is known.
-    #[error("version {0} of a message is not known")]
-    Version(i8),
-    /// The table that was asked for is not what came.
-    #[error("the reply does not hold the table that was asked for")]
-    Table,
-}
+use super::kind::{DecodeError, Kind};
 
 /// A place in bytes that moves on as they are read.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! The leader of each partition, from `@Statistics TOPO`.
 
+use super::kind::DecodeError;
 use super::request::Request;
 use super::response::Response;
 use super::ring::Ring;
-use super::scan::DecodeError;
 use super::value::Value;
 
 /// The partition whose leader runs what concerns all partitions.

@@ -1,120 +1,16 @@
 //! Types and values, with the values that stand for null.
 
-use super::scan::{DecodeError, Scan, put_counted};
-use super::table::TableView;
+mod table;
+
+pub use table::{Column, Row, Rows, TableView, TableWriter, Values};
+
+use super::kind::{DecodeError, Kind};
+use super::scan::{Scan, put_counted};
 
 /// The FLOAT that is null in messages.
 const NULL_FLOAT: f64 = -1.7e308;
 /// The degrees of a point that is null.
 const NULL_DEGREES: f64 = 360.0;
-
-/// The type of a value, with its code on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(i8)]
-pub enum Kind {
-    /// Null without a type; has no bytes.
-    Null = 1,
-    /// 8 bits, -128 is null.
-    TinyInt = 3,
-    /// 16 bits, the least is null.
-    SmallInt = 4,
-    /// 32 bits, the least is null.
-    Integer = 5,
-    /// 64 bits, the least is null.
-    BigInt = 6,
-    /// A double.
-    Float = 8,
-    /// UTF-8.
-    String = 9,
-    /// Microseconds since 1970.
-    Timestamp = 11,
-    /// A table.
-    Table = 21,
-    /// 38 digits, 12 of them behind the point.
-    Decimal = 22,
-    /// One byte.
-    Boolean = 23,
-    /// Bytes.
-    VarBinary = 25,
-    /// A place on the earth.
-    Point = 26,
-    /// A polygon on the earth, not looked into here.
-    Geography = 27,
-    /// Values of one type.
-    Array = -99,
-}
-
-impl Kind {
-    /// The type with this code.
-    ///
-    /// # Errors
-    /// [`DecodeError::Kind`] when there is none.
-    #[inline]
-    pub const fn from_code(code: i8) -> Result<Self, DecodeError> {
-        Ok(match code {
-            1 => Self::Null,
-            3 => Self::TinyInt,
-            4 => Self::SmallInt,
-            5 => Self::Integer,
-            6 => Self::BigInt,
-            8 => Self::Float,
-            9 => Self::String,
-            11 => Self::Timestamp,
-            21 => Self::Table,
-            22 => Self::Decimal,
-            23 => Self::Boolean,
-            25 => Self::VarBinary,
-            26 => Self::Point,
-            27 => Self::Geography,
-            -99 => Self::Array,
-            _ => return Err(DecodeError::Kind(code)),
-        })
-    }
-
-    /// Its code on the wire.
-    #[inline]
-    #[must_use]
-    pub const fn code(self) -> i8 {
-        self as i8
-    }
-
-    /// Its name in SQL and in VoltDB's messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Null => "NULL",
-            Self::TinyInt => "TINYINT",
-            Self::SmallInt => "SMALLINT",
-            Self::Integer => "INTEGER",
-            Self::BigInt => "BIGINT",
-            Self::Float => "FLOAT",
-            Self::String => "STRING",
-            Self::Timestamp => "TIMESTAMP",
-            Self::Table => "VOLTTABLE",
-            Self::Decimal => "DECIMAL",
-            Self::Boolean => "BOOLEAN",
-            Self::VarBinary => "VARBINARY",
-            Self::Point => "GEOGRAPHY_POINT",
-            Self::Geography => "GEOGRAPHY",
-            Self::Array => "ARRAY",
-        }
-    }
-
-    /// Bytes of each of its values, where all have as many.
-    pub(super) const fn bytes(self) -> Option<usize> {
-        Some(match self {
-            Self::Null => 0,
-            Self::TinyInt | Self::Boolean => 1,
-            Self::SmallInt => 2,
-            Self::Integer => 4,
-            Self::BigInt | Self::Float | Self::Timestamp => 8,
-            Self::Decimal | Self::Point => 16,
-            Self::String | Self::VarBinary | Self::Geography | Self::Table | Self::Array => {
-                return None;
-            }
-        })
-    }
-}
 
 /// One value, borrowed from the message it came in.
 ///

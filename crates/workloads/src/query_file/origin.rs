@@ -1,7 +1,7 @@
 //! Lines that name a whole URL, where the requests of a file go to one server.
 
+use crate::authority::Authority;
 use crate::error::Problem;
-use crate::render::Authority;
 
 /// Makes a line the request target that it means: a path stays, a URL of the only server becomes its path. vespa-fbench sends lines as
 /// they are; whoever has files of other tools has whole URLs in them, or methods before them.

@@ -11,8 +11,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::lines::{LineInfo, LineReader};
 use super::origin::to_path;
 use super::{BODY_LINES_MAX, LINE_MAX_BYTES, LINE_MAX_BYTES_MIN};
+use crate::authority::Authority;
 use crate::error::{InputError, Problem};
-use crate::render::Authority;
 
 /// Padding may be there or not: encoders differ, and the length tells the same.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

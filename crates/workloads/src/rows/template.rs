@@ -375,7 +375,8 @@ fn put_quoted_json(value: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::{Authority, HttpForm, RequestParts};
+    use crate::authority::Authority;
+    use crate::render::{HttpForm, RequestParts};
 
     fn rows(text: &str) -> Rows {
         let dir = tempfile::tempdir().unwrap();

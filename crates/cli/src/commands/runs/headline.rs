@@ -1,7 +1,7 @@
 //! The result of a run in a few words, for a list of runs.
 
 use plimsoll_record::RunRecord;
-use plimsoll_report::text::number::{counted, significant, time};
+use plimsoll_report::number::{counted, significant, time};
 
 /// Samples that a 95th percentile needs.
 const P95_FROM: u64 = 100;

@@ -18,7 +18,6 @@ mod text;
 pub use pause::{Pause, PauseError};
 pub use profile::{ProfileError, Stairs, UserProfile, UserStep};
 
-use super::model::LoadModel;
 use super::{Limits, Next, Slice};
 use crate::rng::derive_seed;
 use coming::{Arrival, Coming};
@@ -62,6 +61,17 @@ enum Source {
     },
 }
 
+/// The requests of each user, and the time between them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stay {
+    /// Requests of each user; 0 counts as 1.
+    pub requests: u32,
+    /// Think time between an answer and its next request.
+    pub think: Pause,
+    /// Time from one intended start of a user to its next, ns; 0: none.
+    pub pace_ns: u64,
+}
+
 /// Users who come, ask and leave.
 #[derive(Clone, Debug)]
 pub struct UserSchedule {
@@ -86,29 +96,23 @@ pub struct UserSchedule {
 }
 
 impl UserSchedule {
-    /// `model` must be one of users; with any other no users arrive.
     pub(super) fn new(
-        model: &LoadModel,
+        profile: &UserProfile,
+        stay: Stay,
         slice: Slice,
         limits: Limits,
         seed: u64,
         start_ns: u64,
     ) -> Self {
-        let (profile, requests, think, pace) = match model {
-            LoadModel::Users { profile, requests, think, pace } => {
-                (profile.clone(), *requests, *think, *pace)
-            }
-            _ => Default::default(),
-        };
         let source = if profile.is_closed() {
-            Source::Seats { seats: Seats::new(&profile, slice, start_ns), came: 0 }
+            Source::Seats { seats: Seats::new(profile, slice, start_ns), came: 0 }
         } else {
-            Source::Coming(Coming::new(&profile, slice, seed, start_ns))
+            Source::Coming(Coming::new(profile, slice, seed, start_ns))
         };
         Self {
-            requests: requests.max(1),
-            think,
-            pace_ns: pace.ns,
+            requests: stay.requests.max(1),
+            think: stay.think,
+            pace_ns: stay.pace_ns,
             seed: derive_seed(seed, "think"),
             start_ns,
             end_ns: start_ns.saturating_add(limits.duration_ns),

@@ -4,7 +4,7 @@ use super::profile::USER_RATE_MAX_PER_S;
 use super::*;
 use crate::clock::{MILLISECOND_NS, SECOND_NS};
 use crate::normal::quantile;
-use crate::schedule::Schedule;
+use crate::schedule::{LoadModel, Schedule};
 use crate::units::Span;
 use std::collections::BTreeMap;
 

@@ -4,11 +4,11 @@
 //! summary when they are one of `-p`. It prints a dot whenever a client has nothing left to ask, and looks only at its
 //! seconds whether all have: a run that ends within a second prints what belongs to that second too.
 
+use crate::summary::summary;
 use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::interval::Interval;
 use plimsoll_job::output::print_out;
 use plimsoll_record::fbench::{FbenchOptions, FbenchResult, FbenchSums};
-use plimsoll_report::fbench::summary;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,16 +1,15 @@
-//! The line on stderr that shows how far a feed has come.
+//! The figures that show how far a feed has come.
 
 use crate::{Feed, FeedNow};
 use plimsoll_core::clock::now_ns;
-use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
-use plimsoll_report::text::number::{bytes, count, significant};
+use plimsoll_job::progress::{Bar, Progress};
+use plimsoll_report::number::{bytes, count, significant};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A status line, or a line a minute where stderr is no terminal; nothing with `--quiet`.
+/// Progress of a feed.
 pub struct FeedProgress {
     feed: Arc<Feed>,
-    line: Line,
-    heartbeat: Heartbeat,
+    progress: Progress,
     /// Time at which it was looked at last, and what was seen then.
     seen: Mutex<(u64, FeedNow)>,
 }
@@ -21,8 +20,7 @@ impl FeedProgress {
     pub fn new(feed: Arc<Feed>, quiet: bool) -> Self {
         Self {
             feed,
-            line: Line::new(None, MESSAGE, quiet),
-            heartbeat: Heartbeat::new(quiet),
+            progress: Progress::new(Bar::NONE, quiet),
             seen: Mutex::new((now_ns(), FeedNow::default())),
         }
     }
@@ -34,13 +32,12 @@ impl FeedProgress {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let parts = parts(&seen, &now, malformed);
         *seen = now;
-        self.line.say(&parts);
-        self.heartbeat.beat(|| parts);
+        self.progress.show(0, || parts);
     }
 
     /// Takes the status line away.
     pub fn done(&self) {
-        self.line.done();
+        self.progress.done();
     }
 }
 

@@ -10,7 +10,8 @@ use plimsoll_feed::{
     Reader, Settings, Source, Tally,
 };
 use plimsoll_wire::http1::Http1;
-use plimsoll_workloads::render::{Authority, HttpForm};
+use plimsoll_workloads::authority::Authority;
+use plimsoll_workloads::render::HttpForm;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! `postgres://` addresses, as users write them and as libpq's clients read them.
 
+use crate::postgres::escapes::{decoded, encoded};
 use crate::postgres::security::Security;
 use crate::url::split_authority;
 use crate::usage::usage;
 use anyhow::Result;
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use plimsoll_core::units::Span;
 use plimsoll_engine::tls::Tls;
 use plimsoll_wire::postgres::{Login, Postgres};
@@ -147,14 +147,6 @@ impl Address {
 fn in_brackets(host: &str) -> String {
     let is_number = host.contains(':') && !host.starts_with('[');
     if is_number { format!("[{host}]") } else { host.to_owned() }
-}
-
-pub(super) fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
-pub(super) fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
 #[cfg(test)]

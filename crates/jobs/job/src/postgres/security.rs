@@ -1,6 +1,6 @@
 //! TLS to PostgreSQL, as the parameters of an address ask for it: those of libpq, with its meaning and its default.
 
-use crate::postgres::address::{decoded, encoded};
+use crate::postgres::escapes::{decoded, encoded};
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_engine::exchange::ExchangeError;
@@ -165,12 +165,8 @@ impl Security {
 /// An error with what to do about it.
 pub fn told(error: &ExchangeError) -> String {
     match error {
-        ExchangeError::Tls(TlsRefusal::Untrusted(why))
-            if why.contains("UnsupportedCertVersion") =>
-        {
-            "the server's certificate is of X.509 version 1, which holds no names; make one with a \
-             subjectAltName"
-                .to_owned()
+        ExchangeError::Tls(TlsRefusal::Version1) => {
+            format!("{error}; make one with a subjectAltName")
         }
         ExchangeError::Tls(TlsRefusal::Untrusted(_)) => {
             format!("{error}; name the authority that signed it: sslrootcert=FILE")

@@ -184,9 +184,10 @@ mod tests {
     use super::*;
     use plimsoll_wire::Turn;
     use plimsoll_wire::http1::Request;
+    use plimsoll_workloads::authority::Authority;
     use plimsoll_workloads::classes::Classes;
     use plimsoll_workloads::query_file::{ReadOptions, RecordKind, SourceFile};
-    use plimsoll_workloads::render::{Authority, HttpForm};
+    use plimsoll_workloads::render::HttpForm;
 
     /// The paths of the next `count` requests.
     fn ask(sessions: &mut [Box<dyn Sessions<Http> + Send>], count: usize) -> Vec<String> {

@@ -4,6 +4,7 @@ use crate::url::{Url, servers};
 use crate::usage::usage;
 use anyhow::{Context, Result};
 use plimsoll_core::scenario::Scenario;
+use plimsoll_workloads::authority::Authority;
 use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::http::{Form, Rendered};
 use plimsoll_workloads::ndjson::NdjsonReader;
@@ -11,7 +12,7 @@ use plimsoll_workloads::query_file::{
     ByteRange, PRELOAD_MAX_BYTES, Passes, Queries, ReadOptions, Record, RecordKind, RecordReader,
     RequestSet, SourceFile,
 };
-use plimsoll_workloads::render::{Authority, RenderedSet};
+use plimsoll_workloads::render::RenderedSet;
 use std::sync::Arc;
 
 /// A source of requests, opened and checked.

@@ -1,6 +1,6 @@
 use super::*;
 use plimsoll_wire::http1::Encoding;
-use plimsoll_workloads::render::Authority;
+use plimsoll_workloads::authority::Authority;
 use std::io::Cursor;
 
 const TEXT: &str = "{\"id\":\"s\\\"0\",\"title\":\"a\",\"score\":1}\n{\"id\":\"s1\",\"title\":\"b\"}\n{\"id\":\"s2\",\"title\":\"c\"}\n";

@@ -7,7 +7,8 @@ use crate::sessions::Statements;
 use crate::spec::MatrixSpec;
 use anyhow::Result;
 use plimsoll_job::usage::usage;
-use plimsoll_workloads::render::{Authority, HttpForm, RenderedSet};
+use plimsoll_workloads::authority::Authority;
+use plimsoll_workloads::render::{HttpForm, RenderedSet};
 use plimsoll_workloads::rows::{Rows, TemplateSet};
 use std::sync::Arc;
 

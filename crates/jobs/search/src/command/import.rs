@@ -2,6 +2,7 @@
 
 use super::reading::read_text;
 use super::{SearchArgs, print};
+use crate::printed_table::read;
 use anyhow::Result;
 use plimsoll_core::clock::{format_utc, wall_us};
 use plimsoll_core::interval::Interval;
@@ -12,7 +13,6 @@ use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_report::assemble::{Ending, RecordHeader, assemble};
 use plimsoll_report::folder::RunFolder;
-use plimsoll_report::printed_table::read;
 use serde_json::json;
 use std::path::Path;
 

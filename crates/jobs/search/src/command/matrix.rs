@@ -3,13 +3,13 @@
 mod asking;
 mod keeping;
 mod lives;
+mod record;
 mod withholding;
 
 use super::engine::{Engine, file_name};
 use super::filling;
 use super::loading;
 use super::measuring::{Asked, connections_broke, repeats, window_of};
-use super::record;
 use super::server::Server;
 use super::shown::Shown;
 use super::state::{State, unfinished};

@@ -1,22 +1,19 @@
-//! The lines on stderr that show a matrix filling up.
+//! The lines and figures that show a matrix filling up.
 
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
-use plimsoll_job::output::note;
-use plimsoll_job::progress::{Line, Pulse};
+use plimsoll_job::progress::{Bar, Progress};
 use plimsoll_record::search::{Cell, CellKey, Load, Probe};
-use plimsoll_report::text::number::{self, count, counted, lasting, significant, time};
+use plimsoll_report::number::{self, count, counted, lasting, significant, time};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Columns of a message: what is measured is longer than a second's figures.
 const MESSAGE: usize = 90;
 
-/// A status line under a line for each finished part; without a terminal the lines and one a minute, with `--quiet` nothing.
+/// Progress of a matrix, and a line for each finished part.
 pub struct Shown {
-    bar: Line,
-    pulse: Pulse,
-    quiet: bool,
+    progress: Progress,
     planned: usize,
     state: Mutex<State>,
 }
@@ -34,10 +31,10 @@ impl Shown {
     /// For this many cells, of which some were finished in earlier sittings.
     #[must_use]
     pub fn new(planned: usize, done: usize, quiet: bool) -> Self {
-        let bar = Line::new(Some(planned as u64), MESSAGE, quiet);
+        // Starting an engine and ingesting a text take minutes without a figure.
+        let progress = Progress::steady(Bar::of(planned as u64).beside(MESSAGE), quiet);
         let state = State { done, ..State::default() };
-        let shown =
-            Self { bar, pulse: Pulse::new(quiet), quiet, planned, state: Mutex::new(state) };
+        let shown = Self { progress, planned, state: Mutex::new(state) };
         shown.say(done, vec!["starting".to_owned()]);
         shown
     }
@@ -45,8 +42,7 @@ impl Shown {
     /// Shows what goes on behind the number of cells that are done.
     fn say(&self, done: usize, mut parts: Vec<String>) {
         parts.insert(0, format!("{}/{}", count(done as u64), count(self.planned as u64)));
-        self.pulse.say(&parts);
-        self.bar.show(done as u64, &parts);
+        self.progress.show(done as u64, || parts);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -55,14 +51,7 @@ impl Shown {
 
     /// A line that stays.
     pub fn line(&self, text: &str) {
-        if self.quiet {
-            return;
-        }
-        if self.bar.is_hidden() {
-            note(text);
-        } else {
-            self.bar.println(text);
-        }
+        self.progress.keep(text);
     }
 
     /// Time that this many cells will take at least.
@@ -227,7 +216,7 @@ impl Shown {
 
     /// Takes the status line away.
     pub fn done(&self) {
-        self.bar.done();
+        self.progress.done();
     }
 }
 

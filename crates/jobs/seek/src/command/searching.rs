@@ -8,7 +8,7 @@ use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::method::unless_dead;
 use plimsoll_job::output::Output;
-use plimsoll_job::search_progress::SearchProgress;
+use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::sought::Quest;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::{Protocol, Sessions};

@@ -1,19 +1,18 @@
-//! The line on stderr that shows how far a visit has come.
+//! The figures that show how far a visit has come.
 
 use crate::{Visit, VisitTotals};
 use plimsoll_core::clock::now_ns;
-use plimsoll_job::progress::{Heartbeat, Line, MESSAGE};
-use plimsoll_report::text::number::{count, lasting, significant};
+use plimsoll_job::progress::{Bar, Progress};
+use plimsoll_report::number::{count, lasting, significant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Positions of the bar.
 const STEPS: u64 = 1000;
 
-/// A status line, or a line a minute where stderr is no terminal; nothing with `--quiet`.
+/// Progress of a visit.
 pub struct VisitProgress {
     visit: Arc<Visit>,
-    line: Line,
-    heartbeat: Heartbeat,
+    progress: Progress,
     /// Time at which it was looked at first and last, and what was seen then.
     seen: Mutex<[(u64, VisitTotals); 2]>,
 }
@@ -24,8 +23,7 @@ impl VisitProgress {
     pub fn new(visit: Arc<Visit>, quiet: bool) -> Self {
         let first = (now_ns(), visit.totals());
         let seen = Mutex::new([first.clone(), first]);
-        let line = Line::new(Some(STEPS), MESSAGE, quiet);
-        Self { visit, line, heartbeat: Heartbeat::new(quiet), seen }
+        Self { visit, progress: Progress::new(Bar::of(STEPS), quiet), seen }
     }
 
     /// Shows where it stands.
@@ -35,13 +33,12 @@ impl VisitProgress {
         let parts = parts(&seen[0], &seen[1], &now);
         let position = (now.1.percent / 100.0 * STEPS as f64) as u64;
         seen[1] = now;
-        self.line.show(position, &parts);
-        self.heartbeat.beat(|| parts);
+        self.progress.show(position, || parts);
     }
 
     /// Takes the status line away.
     pub fn done(&self) {
-        self.line.done();
+        self.progress.done();
     }
 }
 

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use plimsoll_core::units::Span;
 use plimsoll_engine::target::Target;
 use plimsoll_job::postgres;
 use plimsoll_job::url::split_authority;
@@ -78,17 +77,6 @@ impl Database {
             Self::Volt(volt) => volt.written(),
             Self::Postgres(sql) => vec![sql.written()],
         }
-    }
-
-    /// Finds out what TLS that PostgreSQL may or may not have comes to, so that all connections of a run are of one kind.
-    ///
-    /// # Errors
-    /// No one is there, or whoever is does not let us in.
-    pub fn settle(&mut self, connect_timeout: Span) -> Result<()> {
-        let Self::Postgres(sql) = self else { return Ok(()) };
-        let is_secure = super::contact::log_in(sql, connect_timeout)?;
-        postgres::settle(std::slice::from_mut(&mut **sql), &[is_secure]);
-        Ok(())
     }
 
     /// `host:port` of every host.

@@ -1,13 +1,14 @@
 //! One client, from its first connection to the check of its writes.
 
+pub mod seeking;
+mod tuning;
+
 use super::address::Database;
 use super::contact::{Contact, routes, volt_of};
-use super::laps::{Lines, Watch};
-use super::processes::Telling;
-use super::seeking;
+use super::laps::{Watch, lines_of};
 use super::start::{wait_for, wall_of};
 use super::task::Task;
-use super::tuning;
+use super::telling::Telling;
 use crate::{
     PostgresHello, PostgresVotes, Routes, Settings, VoltHello, VoltVotes, VoterTally, Voting,
     hello_statements, vote_statements,
@@ -20,6 +21,7 @@ use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::Output;
+use plimsoll_job::progress::Lines;
 use plimsoll_job::remarks::too_little;
 use plimsoll_job::signals::Stopped;
 use plimsoll_record::JobResults;
@@ -74,7 +76,7 @@ pub fn run(
     start_us: &dyn Fn() -> Result<Option<u64>>,
 ) -> Result<Finished> {
     let taken = output.json.as_deref() == Some(Path::new("-"));
-    let lines = Lines::of(&task.shape, output.quiet, taken);
+    let lines = lines_of(&task.shape, output.quiet, taken);
     let words = if task.gate { Lines::None } else { lines };
     words.say("connect ...");
     let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;

@@ -12,11 +12,12 @@ use plimsoll_core::units::Span;
 use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::target::Target;
+use plimsoll_engine::tls::TlsRefusal;
 use plimsoll_job::postgres::{Address, NoLogin};
 use plimsoll_job::usage::{unreachable, usage};
 use plimsoll_record::voter::ContestantVotes;
 use plimsoll_wire::postgres::{self, Postgres};
-use plimsoll_wire::volt::{Host, Login, Request, Response, Status, Topology, Value, Volt};
+use plimsoll_wire::volt::{Host, Login, Refusal, Request, Response, Status, Topology, Value, Volt};
 use plimsoll_wire::{Fault, Protocol};
 use std::time::Duration;
 
@@ -170,10 +171,10 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
         ExchangeError::Unresolved(_) | ExchangeError::Connect { .. } => unreachable(format!(
             "{shown}: nothing is listening ({error}); start the database or check the port; plimsoll serve voter starts plimsoll's own database"
         )),
-        ExchangeError::Fault(Fault::Protocol(why)) if why.contains("refused the login") => {
+        ExchangeError::Fault(Fault::Refused(why)) => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
         }
-        ExchangeError::Tls(why) if why.to_string() != postgres::NOT_POSTGRES => {
+        ExchangeError::Tls(why) if !matches!(why, TlsRefusal::Foreign(_)) => {
             usage(format!("{shown}: {why}"))
         }
         error => usage(format!(
@@ -225,11 +226,24 @@ fn open_volt(
     Ok((exchange, host))
 }
 
+impl Database {
+    /// Finds out what TLS that PostgreSQL may or may not have comes to, so that all connections of a run are of one kind.
+    ///
+    /// # Errors
+    /// No one is there, or whoever is does not let us in.
+    pub fn settle(&mut self, connect_timeout: Span) -> Result<()> {
+        let Self::Postgres(sql) = self else { return Ok(()) };
+        let is_secure = log_in(sql, connect_timeout)?;
+        plimsoll_job::postgres::settle(std::slice::from_mut(&mut **sql), &[is_secure]);
+        Ok(())
+    }
+}
+
 /// Logs in to PostgreSQL once, and tells whether that was over TLS.
 ///
 /// # Errors
 /// Nothing listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
-pub fn log_in(address: &Address, limit: Span) -> Result<bool> {
+fn log_in(address: &Address, limit: Span) -> Result<bool> {
     let target = Target::resolve(&address.host, address.port);
     let end = plimsoll_job::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;
     end.map_err(|why| match why {
@@ -261,21 +275,22 @@ fn volt<T>(
     request: &Request,
     read: impl FnOnce(&Response<'_>) -> T,
 ) -> Result<T> {
-    let answer = exchange.ask(request, |reply| {
-        if reply.is_success() {
-            return Ok(read(reply));
-        }
-        let why = reply.status_text.unwrap_or_else(|| Status::name(reply.status));
-        Err(why.lines().next().unwrap_or_default().trim().to_owned())
+    let answer = exchange.ask(request, |reply| match reply.refusal() {
+        None => Ok(read(reply)),
+        Some(refusal) => Err((refusal, first_line(reply))),
     })?;
-    answer.map_err(|why| {
-        if why.contains("was not found") {
-            return usage(format!(
-                "{why}: the schema is missing; install it with plimsoll serve voltdb, or use plimsoll serve voter"
-            ));
-        }
-        anyhow::anyhow!("the database said: {why}")
+    answer.map_err(|(refusal, why)| match refusal {
+        Refusal::NoProcedure => usage(format!(
+            "{why}: the schema is missing; install it with plimsoll serve voltdb, or use plimsoll serve voter"
+        )),
+        Refusal::Constraint | Refusal::Other => anyhow::anyhow!("the database said: {why}"),
     })
+}
+
+/// First line of what VoltDB says of a call.
+fn first_line(reply: &Response<'_>) -> String {
+    let why = reply.status_text.unwrap_or_else(|| Status::name(reply.status));
+    why.lines().next().unwrap_or_default().trim().to_owned()
 }
 
 /// Asks PostgreSQL in the simple protocol; the first value of the last row.
@@ -307,19 +322,18 @@ fn initialize(exchange: &mut Exchange<Volt>, names: &[String]) -> Result<i64> {
 /// Puts the greetings in; one that is there is there from an earlier run.
 fn greet(exchange: &mut Exchange<Volt>) -> Result<()> {
     for request in hello_inserts() {
-        let why = exchange.ask(&request, |reply| {
-            (!reply.is_success()).then(|| reply.status_text.unwrap_or_default().to_owned())
+        let refusal = exchange.ask(&request, |reply| {
+            let refusal = reply.refusal()?;
+            Some((refusal, reply.status_text.unwrap_or_default().trim().to_owned()))
         })?;
-        let is_there = |why: &String| why.to_ascii_uppercase().contains("CONSTRAINT");
-        match why.filter(|why| !is_there(why)) {
-            None => {}
-            Some(why) if why.contains("was not found") => {
+        match refusal {
+            None | Some((Refusal::Constraint, _)) => {}
+            Some((Refusal::NoProcedure, why)) => {
                 return Err(usage(format!(
-                    "{}: the hello schema is missing; install it with plimsoll serve voltdb, or use plimsoll serve voter",
-                    why.trim()
+                    "{why}: the hello schema is missing; install it with plimsoll serve voltdb, or use plimsoll serve voter"
                 )));
             }
-            Some(why) => bail!("the database said: {}", why.trim()),
+            Some((Refusal::Other, why)) => bail!("the database said: {why}"),
         }
     }
     Ok(())

@@ -1,13 +1,12 @@
 //! The rolling lines, and the watch over a target that goes away.
 
+use crate::lap::Lap;
 use crate::{Voting, VotingNow};
 use plimsoll_core::bench_shape::{Shape, Verbosity};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::units::Span;
 use plimsoll_engine::gauge::{Gauge, Reading};
-use plimsoll_job::output::{note, print_out};
-use plimsoll_job::progress::{BEAT_NS, Heartbeat};
-use plimsoll_report::text::voter::Lap;
+use plimsoll_job::progress::{Lines, RollingLines};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,36 +14,13 @@ use std::time::Duration;
 /// Between two looks at whether the run is over.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Output of lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
-    /// Nowhere.
-    None,
-    /// With the progress, to stderr.
-    Progress,
-    /// With the result, to stdout.
-    Result,
-}
-
-impl Lines {
-    /// Output of lines for this run; `stdout_is_taken` says that stdout carries JSON.
-    #[must_use]
-    pub fn of(shape: &Shape, quiet: bool, stdout_is_taken: bool) -> Self {
-        match shape.verbosity {
-            Verbosity::VeryVerbose if !stdout_is_taken => Self::Result,
-            _ if quiet || shape.verbosity == Verbosity::Quiet => Self::None,
-            _ => Self::Progress,
-        }
-    }
-
-    /// Says a line.
-    pub fn say(self, line: &str) {
-        match self {
-            Self::None => {}
-            Self::Progress => note(line),
-            // A reader that went away is no error, and another one comes up again with the result.
-            Self::Result => drop(print_out(&format!("{line}\n"))),
-        }
+/// Returns the output of the lines of this run; `stdout_is_taken` says that stdout carries JSON.
+#[must_use]
+pub fn lines_of(shape: &Shape, quiet: bool, stdout_is_taken: bool) -> Lines {
+    match shape.verbosity {
+        Verbosity::VeryVerbose if !stdout_is_taken => Lines::Result,
+        _ if quiet || shape.verbosity == Verbosity::Quiet => Lines::None,
+        _ => Lines::Progress,
     }
 }
 
@@ -83,9 +59,7 @@ impl Watch<'_> {
         let mut answered = Answered { at_ns: now_ns(), calls: 0, failed: 0 };
         let mut last = (0.0, VotingNow::default());
         let mut due_ns = self.shape.dump_interval.ns;
-        // Lines more than a minute apart leave a log silent for too long.
-        let has_lines = self.lines == Lines::None || self.shape.dump_interval.ns <= BEAT_NS;
-        let heartbeat = Heartbeat::new(has_lines);
+        let rolling = RollingLines::new(self.lines, self.shape.dump_interval);
         let mut most_ns = 0;
         let mut most_ms = 0;
         while !self.done.load(Ordering::Relaxed) {
@@ -101,7 +75,7 @@ impl Watch<'_> {
             self.look_after(&mut answered, &now);
             let at_ns = now_ns().saturating_sub(first_ns);
             if at_ns < due_ns {
-                heartbeat.beat(|| vec![self.lap(at_ns, &now, last).line(&self.shape.client)]);
+                rolling.between(|| self.lap(at_ns, &now, last).line(&self.shape.client));
                 continue;
             }
             while due_ns <= at_ns {
@@ -111,7 +85,7 @@ impl Watch<'_> {
             (most_ns, most_ms) = (0, 0);
             let lap = self.lap(at_ns, &now, last);
             last = (lap.at_s, now);
-            self.lines.say(&lap.line(&self.shape.client));
+            rolling.say(&lap.line(&self.shape.client));
         }
     }
 

@@ -3,27 +3,27 @@
 mod merging;
 mod seconds;
 
-pub use seconds::Telling;
-
 use super::address::Database;
 use super::contact::Contact;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
 use super::start::{BEFORE_START, HANDOVER_US, draw_near};
 use super::task::Task;
+use super::telling::is_told;
 use anyhow::{Context, Result};
 use plimsoll_core::bench_shape::{Rhythm, Verbosity};
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::child::{LOOK_EVERY, plimsoll, signal};
 use plimsoll_job::keeping::{About, Finished, carry_out};
-use plimsoll_job::output::{Output, note};
+use plimsoll_job::output::Output;
+use plimsoll_job::progress::Lines;
 use plimsoll_job::signals::{self, Stopped};
 use plimsoll_job::temporary::temporary_folder;
 use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
 use plimsoll_workloads::http::Troubles;
 use rustix::process::Signal;
-use seconds::{Seconds, is_told};
+use seconds::Seconds;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
@@ -61,11 +61,9 @@ pub(super) struct Ended {
 /// # Errors
 /// The database is not there or not ready, or a process does not start.
 pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished> {
-    let say = |text: &str| {
-        if !output.quiet && task.shape.verbosity > Verbosity::Quiet {
-            note(text);
-        }
-    };
+    let has_lines = !output.quiet && task.shape.verbosity > Verbosity::Quiet;
+    let lines = if has_lines { Lines::Progress } else { Lines::None };
+    let say = |text: &str| lines.say(text);
     say("connect ...");
     let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
     say("preparation ...");

@@ -2,7 +2,7 @@
 
 use super::address::Database;
 use super::flags::{BenchFlags, IsolationFlag, SqlFlag, Switch};
-use super::seeking::Search;
+use super::search::{START_PER_S, Search};
 use crate::{CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal};
 use anyhow::Result;
 use plimsoll_core::admission::AdmissionModel;
@@ -112,7 +112,7 @@ fn load_of(shape: &Shape, in_all: u32, depth: u32) -> LoadModel {
             LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 }
         }
         Rhythm::Sought { .. } => LoadModel::Open {
-            rate_per_s: super::seeking::START_PER_S,
+            rate_per_s: START_PER_S,
             arrivals: plimsoll_core::schedule::Arrivals::Poisson,
         },
     }

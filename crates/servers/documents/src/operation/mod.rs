@@ -8,6 +8,7 @@ mod number;
 mod path;
 mod read;
 mod tensor;
+mod text;
 mod update;
 
 use super::document::Values;
@@ -198,11 +199,11 @@ impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for RootSeed<S> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let (mut fields, mut condition, mut create) = (None, None, false);
-        while let Some(key) = map.next_key_seed(read::Text("a name"))? {
+        while let Some(key) = map.next_key_seed(text::Text("a name"))? {
             match key.as_ref() {
                 "fields" => fields = Some(map.next_value_seed(self.fields)?),
                 "condition" => {
-                    let seed = read::Maybe(read::Text("'condition' must be a string"));
+                    let seed = read::Maybe(text::Text("'condition' must be a string"));
                     condition = map.next_value_seed(seed)?.map(Cow::into_owned);
                 }
                 "create" => {

@@ -1,7 +1,7 @@
 //! Tensors from JSON: the cells in order, as hexadecimal digits, or by their addresses.
 
 use super::super::value::Value;
-use super::read::{ScalarText, Text};
+use super::text::{ScalarText, Text};
 use super::{MARK, wrong};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};

@@ -3,8 +3,9 @@
 use super::super::schema::Schema;
 use super::super::value::{FieldType, Value, WEIGHT};
 use super::path::{self, Target};
-use super::read::{Flag, ScalarText, Text, ValueSeed, known, scalar};
+use super::read::{Flag, ValueSeed, known, scalar};
 use super::tensor::CellsSeed;
+use super::text::{ScalarText, Text};
 use super::{Arithmetic, CellOperation, Change, Edit, MARK, Operator, Step, number, wrong};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};

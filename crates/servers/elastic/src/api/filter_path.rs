@@ -1,7 +1,7 @@
 //! `filter_path` and `pretty`.
 
 use super::super::names::matches;
-use super::Params;
+use crate::params::Params;
 use serde_json::{Map, Value as Json};
 
 /// The reply in the shape that was asked for.

@@ -8,14 +8,12 @@ mod cluster;
 mod documents;
 mod filter_path;
 mod health;
-mod params;
 mod searches;
 mod stats;
 mod table;
 
-pub(crate) use params::Params;
-
 use super::error::ElasticError;
+use super::params::Params;
 use super::{App, NODE};
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};

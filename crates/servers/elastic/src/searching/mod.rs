@@ -1,7 +1,6 @@
 //! `_search`, `_count` and `_msearch`: reading the request, running it on all shards, the reply.
 
 mod order;
-mod reply;
 mod request;
 mod run;
 mod source_filter;

@@ -1,8 +1,8 @@
 //! The request of a search.
 
-use super::super::api::Params;
 use super::super::dialect::{Context, DefaultOperator, query, query_string};
 use super::super::error::{At, ElasticError};
+use super::super::params::Params;
 use super::super::settings::duration;
 use super::MAX_WINDOW;
 use super::order::{self, Criterion};

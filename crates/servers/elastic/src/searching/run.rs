@@ -1,13 +1,14 @@
 //! A search on all shards at once: each is a job of the query pool, or several where there are very many, and the last to
 //! end merges.
 
+mod reply;
+
 use super::super::App;
 use super::super::dialect::Context;
 use super::super::error::ElasticError;
 use super::super::index::Index;
 use super::super::mapping::View;
 use super::super::shard::{Log, Shard};
-use super::reply;
 use super::{SearchRequest, order};
 
 use plimsoll_core::clock::{now_ns, wall_us};

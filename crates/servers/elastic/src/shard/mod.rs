@@ -12,7 +12,7 @@ mod writer;
 
 pub(crate) use operation::{Batch, Condition, Done, Item, Operation, Partial, Written};
 
-use super::index::State;
+use super::state::State;
 use ids::{Entry, Ids};
 use log::Bytes;
 pub(crate) use log::Log;

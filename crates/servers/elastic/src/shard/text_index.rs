@@ -1,8 +1,8 @@
 //! The text index of a shard.
 
 use super::super::document;
-use super::super::index::State;
 use super::super::mapping::columns;
+use super::super::state::State;
 use super::log::Record;
 use super::replaced::Replaced;
 use super::segment::Draft;

@@ -4,7 +4,7 @@
 mod renewing;
 
 use super::super::error::ElasticError;
-use super::super::index::State;
+use super::super::state::State;
 use super::ids::{Entry, key};
 use super::log::{Log, Record};
 use super::operation::{Batch, Done, Item, Operation, Outcome, Partial, Written};

@@ -11,6 +11,7 @@ mod column;
 mod job;
 mod queue;
 mod row_set;
+mod row_set_query;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ mod tests;
 use self::column::Columns;
 use self::job::Job;
 pub use self::queue::{Refused, ScanQueue};
-use self::row_set::RowSetQuery;
+use self::row_set_query::RowSetQuery;
 pub(crate) use self::rows::Rows;
 use super::row_text::Scan;
 use plimsoll_scan::{Case, Metric, Pattern, letters};

@@ -3,15 +3,16 @@
 mod accept;
 mod collection;
 mod options;
+mod plan;
 mod rewrite;
 mod single;
 mod visit_reply;
 
 use super::container::Container;
 use super::store::{StoreError, WriteError};
-use collection::Collection;
 use hyper::header::{ALLOW, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
+use plan::Collection;
 use plimsoll_front::metrics::Kind;
 use plimsoll_front::{Body, Reply, json};
 use plimsoll_serving::json::push_text;

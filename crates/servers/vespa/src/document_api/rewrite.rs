@@ -3,8 +3,8 @@
 //! A visit finds the documents; each is then changed on the condition that it is still the one that
 //! was found, so that a write in between is not undone.
 
-use super::collection::{Collection, Plan, no_cluster, plan};
 use super::options::Options;
+use super::plan::{Collection, Plan, no_cluster, plan};
 use super::{MAX_BODY_BYTES, Outcome, Request};
 use crate::container::Container;
 use crate::store::{

@@ -1,7 +1,7 @@
 //! Operations on one document.
 
-use super::collection::no_cluster;
 use super::options::Options;
+use super::plan::no_cluster;
 use super::{MAX_BODY_BYTES, Outcome, Request};
 use crate::container::Container;
 use crate::store::{Operation, Record, Test, Write, WriteError, WriterMessage, Written, key};

@@ -1,6 +1,6 @@
 //! Replies of visits: one JSON object, whole or streamed, or JSON lines with tokens in between.
 
-use super::collection::{Form, Plan};
+use super::plan::{Form, Plan};
 use super::{JSON_TYPE, Outcome, Request};
 use crate::container::Container;
 use crate::store::{Found, StoreError};

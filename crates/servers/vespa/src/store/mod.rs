@@ -126,6 +126,15 @@ pub(crate) struct Change {
     pub(crate) values: Option<Values>,
 }
 
+/// A message to the index thread.
+pub(crate) enum IndexMessage {
+    Change(Change),
+    /// Make everything searchable now.
+    Refresh,
+    /// Commit, then end.
+    Stop,
+}
+
 /// Counters that the threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {

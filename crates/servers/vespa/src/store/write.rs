@@ -1,11 +1,10 @@
 //! The writing thread: many writes, one commit.
 
 use super::{
-    CHANGES, Change, DecodeError, Durability, EvaluationError, Filter, Header, KEYS, LAST_SEQUENCE,
-    LAST_TIMESTAMP, META, NEXT_LID, PRUNED, RECORDS, Record, Store, StoreError, TOMBSTONES, Values,
-    prune,
+    CHANGES, Change, DecodeError, Durability, EvaluationError, Filter, Header, IndexMessage, KEYS,
+    LAST_SEQUENCE, LAST_TIMESTAMP, META, NEXT_LID, PRUNED, RECORDS, Record, Store, StoreError,
+    TOMBSTONES, Values, prune,
 };
-use crate::index::IndexMessage;
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_documents::operation::{Edit, apply};
 use plimsoll_documents::schema::Schemas;

@@ -13,14 +13,12 @@ mod health;
 mod record;
 mod replay;
 mod snapshot;
-mod writer;
 
-pub(crate) use folder::Folder;
+pub(crate) use folder::{Folder, Part};
 pub(crate) use health::{SnapshotHealth, Tell};
 pub(crate) use record::Records;
-pub(crate) use replay::{Found, replay};
+pub(crate) use replay::{Found, LOG_MAGIC, replay};
 pub(crate) use snapshot::{Rows, write_snapshot};
-pub(crate) use writer::Writer;
 
 use super::message::Batch;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +39,7 @@ pub(crate) struct Log {
     filled: Condvar,
     emptied: Condvar,
     /// True if answers wait for the disk.
-    is_sync: bool,
+    pub(crate) is_sync: bool,
     /// The number of the file that records now go to.
     number: AtomicU64,
 }
@@ -63,14 +61,14 @@ struct Queue {
 
 /// The entries that the writer took out of the queue.
 #[derive(Debug, Default)]
-struct Taken {
-    records: Vec<u8>,
-    batches: Vec<Batch>,
+pub(crate) struct Taken {
+    pub(crate) records: Vec<u8>,
+    pub(crate) batches: Vec<Batch>,
     /// Calls in the batches.
-    calls: usize,
-    cut: Option<usize>,
+    pub(crate) calls: usize,
+    pub(crate) cut: Option<usize>,
     /// Nothing more will come.
-    is_last: bool,
+    pub(crate) is_last: bool,
 }
 
 impl Log {
@@ -145,7 +143,7 @@ impl Log {
     }
 
     /// The file cannot be written: nothing is acknowledged from here on.
-    fn fail(&self) {
+    pub(crate) fn fail(&self) {
         let mut queue = self.lock();
         queue.has_failed = true;
         queue.batches.clear();
@@ -157,7 +155,7 @@ impl Log {
     /// calls that wait already. Otherwise clients who wait for their answers fall into two halves, each of which waits while the
     /// other half is written.
     /// False when they did not come.
-    fn gather(&self, answered: usize, most: Duration) -> bool {
+    pub(crate) fn gather(&self, answered: usize, most: Duration) -> bool {
         let mut queue = self.lock();
         queue.wanted = queue.calls + answered;
         queue.is_asleep = true;
@@ -173,7 +171,7 @@ impl Log {
     }
 
     /// Waits until there is something, or `most` has passed, and takes all of it.
-    fn take(&self, taken: &mut Taken, most: Duration) {
+    pub(crate) fn take(&self, taken: &mut Taken, most: Duration) {
         let has_work = |queue: &Queue| {
             !queue.records.is_empty()
                 || !queue.batches.is_empty()

@@ -2,10 +2,10 @@
 
 use super::folder::{Folder, Part};
 use super::record::{HEAD_BYTES, Record, head, record};
+use crate::application::initialize;
 use crate::routing::Routing;
 use crate::sql::{self, Database, replicate};
 use crate::tables::Partition;
-use crate::transactions::initialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;

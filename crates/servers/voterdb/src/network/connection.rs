@@ -1,6 +1,6 @@
 //! One connection.
 
-use super::counts::ConnectionCounts;
+use crate::connection_counts::ConnectionCounts;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

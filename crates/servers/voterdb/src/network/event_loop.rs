@@ -4,11 +4,13 @@
 //! the sockets that take no more; a thread with enough calls in flight waits for answers and for the second one only, with no
 //! system call for any connection.
 
+mod messages;
+
 use super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
-use super::counts::ConnectionCounts;
-use super::messages::Rest;
+use crate::connection_counts::ConnectionCounts;
 use crate::message::Batch;
 use crate::shared::Shared;
+use messages::{CallsUnderWay, Rest};
 use plimsoll_core::clock::now_ns;
 use plimsoll_serving::http::{Inbox as NewConnections, Intake};
 use plimsoll_serving::stop::Stop;
@@ -72,7 +74,7 @@ pub(crate) struct Network {
     stalled: VecDeque<(u64, Ticket)>,
     /// Bytes of messages that are not whole.
     input_bytes: usize,
-    pub(super) calls: super::messages::CallsUnderWay,
+    calls: CallsUnderWay,
     /// The latest reading of the clock.
     pub(super) now_ns: u64,
     answers: Vec<Batch>,
@@ -116,7 +118,7 @@ impl Network {
             logins: VecDeque::new(),
             stalled: VecDeque::new(),
             input_bytes: 0,
-            calls: super::messages::CallsUnderWay::new(&shared),
+            calls: CallsUnderWay::new(&shared),
             now_ns: now_ns(),
             answers: Vec::new(),
             unread_ns: shared.config.unread.as_nanos() as u64,

@@ -1,11 +1,10 @@
 //! The system procedures that clients ask when they connect, and those that people ask.
 
 mod catalogue;
-mod identity;
+mod information;
 mod statistics;
 mod topology;
 
-pub(crate) use identity::Identity;
 pub(crate) use statistics::{Baseline, statistics};
 
 use super::message::Reply;
@@ -29,7 +28,7 @@ pub(crate) fn answer(shared: &Shared, procedure: Procedure, params: &[Datum<'_>]
         Procedure::Subscribe => return Reply::tables(procedure, &[]),
         Procedure::SystemCatalog => catalogue::table(&selector),
         Procedure::GetPartitionKeys => topology::keys(shared, &selector),
-        Procedure::SystemInformation => identity::information(shared, &selector),
+        Procedure::SystemInformation => information::information(shared, &selector),
         _ => Err(format!("{} is not answered here", procedure.name())),
     };
     match table {

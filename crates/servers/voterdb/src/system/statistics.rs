@@ -3,8 +3,8 @@
 mod processes;
 
 use super::topology;
+use crate::connection_counts::Calls;
 use crate::message::{Reply, write_table};
-use crate::network::Calls;
 use crate::procedures::Procedure;
 use crate::result::{Datum, ResultTable, Type};
 use crate::shared::Shared;

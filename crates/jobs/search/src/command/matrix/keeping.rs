@@ -1,7 +1,7 @@
 //! Results that are written at once, so that a stopped matrix can be resumed.
 
-use super::super::record;
 use super::super::state::CellPart;
+use super::record;
 use super::{Matrix, seconds_since};
 use anyhow::Result;
 use plimsoll_core::interval::IntervalLine;

@@ -1,57 +1,15 @@
 //! The seconds of several processes: reported by each of them as they pass, and put together here while the run goes on, so that
 //! the joint record has a journal too.
 
+use crate::command::telling::{FAILURE, SECOND};
 use plimsoll_core::clock::SECOND_NS;
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_record::{FailureSample, Sink};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
-/// Prefix of a line with a second.
-const SECOND: &str = "second ";
-/// Prefix of a line with a failure.
-const FAILURE: &str = "failure ";
 /// Most seconds that are held back for a process that is late; each is less than a megabyte.
 const WAITING_MAX: usize = 16;
-
-/// Returns true if a line is about a second or a failure.
-pub fn is_told(line: &str) -> bool {
-    line.starts_with(SECOND) || line.starts_with(FAILURE)
-}
-
-/// The sink of one process of several: it keeps what it is asked to, and tells whoever started the process.
-pub struct Telling<'a> {
-    inner: &'a mut (dyn Sink + Send),
-}
-
-impl<'a> Telling<'a> {
-    /// In front of another sink.
-    pub fn before(inner: &'a mut (dyn Sink + Send)) -> Self {
-        Self { inner }
-    }
-
-    /// That one alone, where no one wants to be reported.
-    pub fn inner(&mut self) -> &mut (dyn Sink + Send) {
-        self.inner
-    }
-}
-
-fn tell(kind: &str, what: &impl serde::Serialize) -> io::Result<()> {
-    let text = serde_json::to_string(what).map_err(io::Error::other)?;
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{kind}{text}")?;
-    stdout.flush()
-}
-
-impl Sink for Telling<'_> {
-    fn interval(&mut self, interval: &Interval) -> io::Result<()> {
-        self.inner.interval(interval).and(tell(SECOND, &IntervalLine::from(interval)))
-    }
-
-    fn failure(&mut self, sample: &FailureSample) -> io::Result<()> {
-        self.inner.failure(sample).and(tell(FAILURE, sample))
-    }
-}
 
 /// Seconds on their way into one journal.
 pub struct Seconds<'a> {

@@ -1,0 +1,167 @@
+//! A load line as it is shown: the sections of the page for every job that searches, and the CSV of a line over time.
+
+mod over_time;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use plimsoll_core::seek::finding::{Finding, Measured};
+use plimsoll_record::RunRecord;
+use plimsoll_report::number::{count, millis, percent, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+use plimsoll_report::plain::printable;
+
+/// Rows of the curve on the page; the record holds all.
+const CURVE_MAX: usize = 16;
+
+/// Returns the CSV of a line that was followed over time: a row a stretch.
+#[must_use]
+pub fn csv(record: &RunRecord) -> Option<Vec<Vec<String>>> {
+    record.job_results.seek()?.finding.watch.as_deref().map(rows::rows)
+}
+
+/// Writes the line, how sure it is, and the curve that it was read from.
+pub fn sections(page: &mut Page<'_>, finding: &Finding) {
+    if let Some(watched) = &finding.watch {
+        over_time::sections(page, finding, watched);
+        time(page, finding);
+        notes(page, finding);
+        return curve(page, finding);
+    }
+    match &finding.certified {
+        Some(certified) => {
+            let text =
+                format!("  {} requests/s hold the limits", significant(certified.rate_per_s));
+            page.line(&text, Tone::Strong);
+            page.blank();
+            page.entry("Certified", &seen(certified), Tone::Good);
+        }
+        None => {
+            page.line("  no rate was certified", Tone::Strong);
+            page.blank();
+        }
+    }
+    broken(page, finding);
+    if let (Some(estimate), Some((low, high))) = (finding.estimate_per_s, finding.interval_per_s) {
+        let confidence = percent(finding.confidence);
+        let half =
+            finding.half_width.map_or(String::new(), |half| format!(" (+- {})", percent(half)));
+        let text = format!(
+            "{}/s; with a confidence of {confidence} between {} and {}{half}",
+            significant(estimate),
+            significant(low),
+            significant(high)
+        );
+        page.entry("Estimate", &text, Tone::Plain);
+    }
+    if let Some(binding) = &finding.binding {
+        page.entry("Limit", &format!("{} breaks first", printable(binding)), Tone::Plain);
+    }
+    if let Some(capacity) = finding.capacity_per_s {
+        let text = format!("{}/s when overloaded", significant(capacity));
+        page.entry("Capacity", &text, Tone::Plain);
+    }
+    if let Some(floor_s) = finding.floor_s.filter(|floor_s| floor_s.is_finite()) {
+        let text = format!("{} ms mean response at the lowest load", millis(floor_s * 1e3));
+        page.entry("Floor", &text, Tone::Plain);
+    }
+    time(page, finding);
+    notes(page, finding);
+    curve(page, finding);
+}
+
+/// The rates that fail: surely, or perhaps by chance.
+fn broken(page: &mut Page<'_>, finding: &Finding) {
+    if let Some(failing) = &finding.failing {
+        let text = format!("{}/s and above: {}", significant(failing.rate_per_s), seen(failing));
+        page.entry("Fails at", &text, Tone::Plain);
+    }
+    if let Some(broke) = &finding.broke {
+        let why = match finding.interval_per_s {
+            Some((low, _)) if broke.rate_per_s < low => {
+                "perhaps by chance: the interval lies above"
+            }
+            Some(_) => "perhaps by chance: the rate lies in the interval",
+            None => "perhaps by chance: this was short",
+        };
+        let text = format!("{}/s: {}; {why}", significant(broke.rate_per_s), seen(broke));
+        page.entry("Broke at", &text, Tone::Plain);
+    }
+}
+
+/// Prints assumptions, observations and ways to narrow the interval.
+fn notes(page: &mut Page<'_>, finding: &Finding) {
+    for (index, note) in finding.notes.iter().enumerate() {
+        page.entry(if index == 0 { "Notes" } else { "" }, &printable(note), Tone::Plain);
+    }
+}
+
+fn seen(measured: &Measured) -> String {
+    format!(
+        "late {} of {} in {} s, mean {} ms",
+        shares(measured),
+        count(measured.scheduled),
+        significant(measured.seconds),
+        millis(measured.response_mean_s * 1e3)
+    )
+}
+
+/// One share a limit.
+fn shares(measured: &Measured) -> String {
+    measured.late_share.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
+}
+
+fn time(page: &mut Page<'_>, finding: &Finding) {
+    let phases = finding
+        .phases
+        .iter()
+        .map(|span| {
+            let name = serde_json::to_value(span.phase).ok();
+            let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or("phase").to_owned();
+            format!("{name} {}", significant(span.until_s - span.from_s))
+        })
+        .collect::<Vec<_>>()
+        .join(", ");
+    let mut text = format!("{} s: {phases}", significant(finding.elapsed_s));
+    if let Some(forecast) = &finding.forecast_first {
+        text += &format!("; forecast after the pilot {} s", significant(forecast.total_s));
+    }
+    page.entry("Time", &text, Tone::Plain);
+}
+
+fn curve(page: &mut Page<'_>, finding: &Finding) {
+    let number = |name, goes| Column { name, right: true, goes };
+    let columns = [
+        number("Rate/s", 0),
+        number("seconds", 3),
+        number("requests", 1),
+        number("late", 0),
+        number("failed", 2),
+        number("mean, ms", 0),
+    ];
+    // An even choice of a long curve, with both of its ends.
+    let points = finding.curve.len();
+    let shown = points.min(CURVE_MAX);
+    let rows: Vec<(Vec<String>, Tone)> = (0..shown)
+        .map(|row| &finding.curve[if shown > 1 { row * (points - 1) / (shown - 1) } else { 0 }])
+        .map(|point| {
+            let cells = vec![
+                significant(point.rate_per_s),
+                significant(point.seconds),
+                count(point.scheduled),
+                shares(point),
+                count(point.failed),
+                millis(point.response_mean_s * 1e3),
+            ];
+            (cells, Tone::Plain)
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.blank();
+    page.table(&columns, &rows);
+    if shown < points {
+        page.note(&format!("{shown} of {points} rates; the record has all"));
+    }
+}

@@ -1,0 +1,133 @@
+//! The page of `rank`: the runs, each at a rate of its own, below the load line if there was a search.
+
+use plimsoll_job::line;
+use plimsoll_record::RunRecord;
+use plimsoll_record::rank::{RankResult, RankRun};
+use plimsoll_report::forms::{Below, Forms};
+use plimsoll_report::number::{counted, percent, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+
+/// The forms in which a ranking benchmark is shown.
+pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+
+/// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
+const SPREAD_MAX: f64 = 0.1;
+
+fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    let results = &record.job_results;
+    let rank = results.rank()?;
+    match (results.seek(), results.rival()) {
+        (Some(found), _) => line::sections(page, &found.finding),
+        (None, None) => headline(page, rank),
+        // What another method found is one run, and shown as a load.
+        (None, Some(_)) => return None,
+    }
+    page.blank();
+    table(page, rank);
+    Some(Below::Books)
+}
+
+/// Writes the last run as the headline: times of several rates together would describe none of them.
+fn headline(page: &mut Page<'_>, rank: &RankResult) {
+    let Some(last) = rank.runs.last() else {
+        page.line("  no run came to its end", Tone::Bad);
+        return;
+    };
+    let text = format!(
+        "  {} requests/s of {}/s     response p50 {} ms   p95 {} ms   p99 {} ms",
+        significant(last.achieved_qps),
+        significant(last.requested_qps),
+        significant(last.p50_ms),
+        significant(last.p95_ms),
+        significant(last.p99_ms),
+    );
+    page.line(&text, Tone::Strong);
+}
+
+/// Writes all runs, and what each instance did in the last of them.
+fn table(page: &mut Page<'_>, rank: &RankResult) {
+    let right = |name, goes| Column { name, right: true, goes };
+    let columns = [
+        Column { name: "Runs", right: false, goes: 0 },
+        right("for s", 3),
+        right("answered/s", 0),
+        right("p50 ms", 0),
+        right("p95", 0),
+        right("p99", 1),
+        right("failed", 2),
+        Column { name: "limits", right: false, goes: 0 },
+    ];
+    let row = |run: &RankRun| {
+        let (limits, tone) = match (run.stopped, run.held) {
+            (true, _) => ("stopped", Tone::Warn),
+            (false, true) => ("held", Tone::Good),
+            (false, false) => ("MISSED", Tone::Bad),
+        };
+        let mut cells =
+            vec![format!("  {}/s", significant(run.requested_qps)), significant(run.duration_secs)];
+        let figures = [run.achieved_qps, run.p50_ms, run.p95_ms, run.p99_ms, run.failed as f64];
+        cells.extend(figures.map(significant));
+        cells.push(limits.to_owned());
+        (cells, tone)
+    };
+    let rows: Vec<_> = rank.runs.iter().map(row).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.table(&columns, &rows);
+    page.blank();
+    let instances = &rank.instances;
+    for (index, instance) in instances.iter().enumerate().filter(|_| instances.len() > 1) {
+        let text = format!(
+            "instance {}: {}/s, p50 {} ms, p95 {} ms, {} failed",
+            index + 1,
+            significant(instance.achieved_per_s),
+            significant(instance.p50_ms),
+            significant(instance.p95_ms),
+            counted(instance.failed, "request")
+        );
+        page.entry(if index == 0 { "Instances" } else { "" }, &text, Tone::Plain);
+    }
+    let spread = rank.spread;
+    if instances.len() > 1 && spread > SPREAD_MAX {
+        let text = format!(
+            "the instances' answers lie {} apart: they do not have the same machine to themselves",
+            percent(spread)
+        );
+        page.entry("Warning", &text, Tone::Warn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FORMS, RankResult, RankRun};
+    use plimsoll_report::samples;
+    use plimsoll_report::text::{Style, render};
+
+    #[test]
+    fn a_benchmark_at_several_rates_is_not_one_figure() {
+        let run = |rate: f64, ms: f64, held: bool, stopped: bool| RankRun {
+            requested_qps: rate,
+            achieved_qps: rate,
+            duration_secs: 5.0,
+            p50_ms: ms,
+            p95_ms: ms,
+            p99_ms: ms,
+            held,
+            stopped,
+            ..RankRun::default()
+        };
+        let runs = [run(20.0, 21.0, true, false), run(40.0, 777.0, false, false)];
+        let mut record = samples::good();
+        let mut page = |runs: &[RankRun]| {
+            record.job_results.put(RankResult { runs: runs.to_vec(), ..RankResult::default() });
+            render(&record, None, &Style::default(), &[FORMS])
+        };
+        let text = page(&runs);
+        assert!(text.contains("40.0 requests/s of 40.0/s     response p50 777 ms"), "{text}");
+        let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("no {word} in {text}"));
+        assert!(place("20.0/s") < place("Verdict") && place("MISSED") < place("Verdict"));
+        assert!(!text.contains("Latency, ms"), "times of both rates together: {text}");
+        assert!(page(&[run(20.0, 21.0, false, true)]).contains("stopped"));
+    }
+}

@@ -1,0 +1,11 @@
+//! The forms in which a search matrix is shown.
+
+use crate::{compare, csv, page};
+use plimsoll_report::forms::Forms;
+
+/// The page, the CSV and the comparison of a search matrix.
+pub const FORMS: Forms = Forms {
+    page: page::sections,
+    csv: |record| record.job_results.search().map(csv::rows),
+    compare: compare::records,
+};

@@ -1,0 +1,201 @@
+//! The page of a visit.
+
+use plimsoll_record::RunRecord;
+use plimsoll_record::visit::{TimeShares, VisitResult};
+use plimsoll_report::forms::{Below, Forms};
+use plimsoll_report::number::{bytes, count, millis, percent, significant};
+use plimsoll_report::page::{Column, Page, Tone};
+use plimsoll_report::plain::printable;
+
+/// The forms in which a visit is shown.
+pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+
+/// Unfinished slices on the page; the record holds all.
+const UNFINISHED_MAX: usize = 8;
+
+/// Shorter times in which the output was the limit are nothing to speak of, s.
+const LIMITED_SHOWN_S: f64 = 0.1;
+
+/// Writes how much was received, whether it is everything, and where the time went.
+fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    let visit = record.job_results.visit()?;
+    if visit.matrix.is_empty() {
+        one(page, visit);
+    } else {
+        matrix(page, visit);
+    }
+    Some(Below::Books)
+}
+
+fn one(page: &mut Page<'_>, visit: &VisitResult) {
+    let head = format!(
+        "  {} documents     {}/s   {} Gbit/s",
+        count(visit.documents + visit.removes),
+        significant(visit.documents_per_s),
+        significant(visit.gbps)
+    );
+    page.line(&head, Tone::Strong);
+    page.blank();
+    let (text, tone) = completeness(visit);
+    page.entry("Complete", &text, tone);
+    if visit.slices == 0 {
+        return page.blank();
+    }
+    missing(page, visit);
+    let mut ids = format!("digest {}", printable(&visit.id_digest));
+    if visit.removes > 0 {
+        ids += &format!("; {} of them removed documents", count(visit.removes));
+    }
+    if visit.duplicates > 0 {
+        ids += &format!("; {} came again and were left out", count(visit.duplicates));
+    }
+    page.entry("Ids", &ids, Tone::Plain);
+    if visit.resumed_from > 0 {
+        let text = format!("{} documents were there from before", count(visit.resumed_from));
+        page.entry("Resumed", &text, Tone::Plain);
+    }
+    let text = format!(
+        "{} in {} s, {} replies of {}; {} s of CPU a GB",
+        bytes(visit.bytes as f64),
+        significant(visit.seconds),
+        count(visit.replies),
+        if visit.form == "lines" { "JSON lines" } else { "one object" },
+        significant(visit.cpu_s_per_gb)
+    );
+    page.entry("Received", &text, Tone::Plain);
+    times(page, visit);
+    for (index, file) in visit.files.iter().take(3).enumerate() {
+        page.entry(if index == 0 { "Output" } else { "" }, &printable(file), Tone::Plain);
+    }
+    if visit.files.len() > 3 {
+        page.note(&format!("and {} files more", visit.files.len() - 3));
+    }
+    page.blank();
+}
+
+/// Returns whether it is all, in words.
+fn completeness(visit: &VisitResult) -> (String, Tone) {
+    if visit.complete {
+        let text = format!(
+            "{} of {} slices came to their end, and {} replies held what they claimed",
+            visit.slices_done,
+            visit.slices,
+            count(visit.replies)
+        );
+        (text, Tone::Good)
+    } else if visit.slices == 0 {
+        ("NO: nothing was read".to_owned(), Tone::Bad)
+    } else if visit.slices_done == visit.slices
+        && visit.document_count_claimed == visit.document_count_received
+    {
+        ("NO: everything was read, but not everything was written".to_owned(), Tone::Bad)
+    } else {
+        let text = format!(
+            "NO: {} of {} slices came to their end; replies claimed {} and held {}",
+            visit.slices_done,
+            visit.slices,
+            count(visit.document_count_claimed),
+            count(visit.document_count_received)
+        );
+        (text, Tone::Bad)
+    }
+}
+
+/// The slices that did not come to their end.
+fn missing(page: &mut Page<'_>, visit: &VisitResult) {
+    // The verdict says why a visit ended as a whole; its slices have nothing of their own to say then.
+    let whole = visit.trouble.is_some();
+    let unfinished = if whole { &[][..] } else { &visit.unfinished[..] };
+    for slice in unfinished.iter().take(UNFINISHED_MAX) {
+        let place = slice.token.as_deref().map_or("at its beginning".to_owned(), |token| {
+            format!("from continuation {}", printable(token))
+        });
+        let text = format!("slice {} {place}: {}", slice.slice, printable(&slice.reason));
+        page.entry("Missing", &text, Tone::Bad);
+    }
+    if unfinished.len() > UNFINISHED_MAX {
+        let more = unfinished.len() - UNFINISHED_MAX;
+        page.note(&format!("and {more} slices more; the record has all"));
+    }
+}
+
+/// Adds the lines about times.
+fn times(page: &mut Page<'_>, visit: &VisitResult) {
+    page.entry("Time", &shares(&visit.time), Tone::Plain);
+    if visit.first_byte_ms.count > 0 {
+        let times = &visit.first_byte_ms;
+        let text = format!("p50 {} ms, p99 {} ms", millis(times.p50), millis(times.p99));
+        page.entry("First byte", &text, Tone::Plain);
+    }
+    if visit.output_limited_s >= LIMITED_SHOWN_S || visit.output_last_s >= LIMITED_SHOWN_S {
+        let text = format!(
+            "the output was the limit for {} s, in which nothing was received; {} s more to write the rest",
+            significant(visit.output_limited_s),
+            significant(visit.output_last_s)
+        );
+        page.entry("Limit", &text, Tone::Warn);
+    }
+    if let Some(at_once) = visit.slices_at_once.filter(|_| !visit.slices_tried.is_empty()) {
+        let tried: Vec<_> = visit
+            .slices_tried
+            .iter()
+            .map(|step| format!("{}: {} MB/s", step.slices, significant(step.mb_per_s)))
+            .collect();
+        let text = format!("{at_once} slices; measured on the way: {}", tried.join(", "));
+        page.entry("At once", &text, Tone::Plain);
+    }
+}
+
+fn shares(time: &TimeShares) -> String {
+    format!(
+        "waiting for the first byte {}, receiving {}, between requests {}",
+        percent(time.first_byte),
+        percent(time.receiving),
+        percent(time.between)
+    )
+}
+
+fn matrix(page: &mut Page<'_>, visit: &VisitResult) {
+    let best = visit.matrix.iter().map(|cell| cell.documents_per_s).fold(0.0, f64::max);
+    page.line(&format!("  at most {} documents/s", significant(best)), Tone::Strong);
+    page.blank();
+    let text = |name, goes| Column { name, right: false, goes };
+    let number = |name, goes| Column { name, right: true, goes };
+    let columns = [
+        number("slices", 0),
+        text("replies", 0),
+        number("at once", 1),
+        number("docs/s", 0),
+        number("Gbit/s", 0),
+        number("replies", 2),
+        number("first byte", 0),
+        number("receiving", 0),
+        number("between", 0),
+        number("CPU s/GB", 1),
+        number("failed", 3),
+    ];
+    let rows: Vec<_> = visit
+        .matrix
+        .iter()
+        .map(|cell| {
+            let cells = vec![
+                cell.slices.to_string(),
+                if cell.stream { "streamed" } else { "chunked" }.to_owned(),
+                cell.concurrency.map_or("-".to_owned(), |n| n.to_string()),
+                significant(cell.documents_per_s),
+                significant(cell.gbps),
+                count(cell.replies),
+                percent(cell.time.first_byte),
+                percent(cell.time.receiving),
+                percent(cell.time.between),
+                significant(cell.cpu_s_per_gb),
+                count(cell.failed),
+            ];
+            let tone = if cell.documents_per_s == best { Tone::Good } else { Tone::Plain };
+            (cells, tone)
+        })
+        .collect();
+    page.table(&columns, &rows);
+    page.note("shares of the slices' time; nothing was written");
+    page.blank();
+}

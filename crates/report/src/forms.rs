@@ -1,0 +1,53 @@
+//! The forms in which a job shows its own results: its part of the page, of the CSV, and of a comparison.
+//!
+//! This crate knows no job. A job gives its [`Forms`], and the program has the list of all of them.
+
+use crate::page::Page;
+use plimsoll_record::RunRecord;
+use std::fmt;
+
+/// The part of a page that follows the sections of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Below {
+    /// Times, phases, classes, and the ledger, as of a load.
+    Figures,
+    /// The ledger of all requests without their times, which are those of very different loads or mean little by themselves.
+    Books,
+    /// Assertions and warnings alone: nothing was measured for this record.
+    Remarks,
+}
+
+/// Two results of a job, side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Key of the comparison in its JSON: that of the section.
+    pub key: &'static str,
+    /// Sources of the two results, if not measured by this program; otherwise empty or `measured`.
+    pub origins: [String; 2],
+    /// The comparison for programs.
+    pub value: serde_json::Value,
+    /// The comparison for people.
+    pub text: String,
+}
+
+/// The forms in which one job shows its results. Each function returns `None` for a record that has no result of the job.
+#[derive(Clone, Copy)]
+pub struct Forms {
+    /// Writes the sections of the job, and returns what follows them. Writes nothing if it returns `None`.
+    pub page: fn(&mut Page<'_>, &RunRecord) -> Option<Below>,
+    /// Returns all rows of the CSV, the column names first, all of one length.
+    pub csv: fn(&RunRecord) -> Option<Vec<Vec<String>>>,
+    /// Compares two records of the job.
+    pub compare: fn(&RunRecord, &RunRecord) -> Option<Compared>,
+}
+
+impl Forms {
+    /// The forms of a job without results of its own, such as `load`.
+    pub const LOAD: Self = Self { page: |_, _| None, csv: |_| None, compare: |_, _| None };
+}
+
+impl fmt::Debug for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Forms").finish_non_exhaustive()
+    }
+}
