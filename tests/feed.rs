@@ -282,7 +282,7 @@ fn what_a_server_will_not_take_ends_the_tries_of_each_operation() {
     let record = Record::of(&feed(&place, &server.url(), &flags).expect(3));
     assert_eq!((record.count("/feed/accepted"), record.count("/feed/retries/500")), (39, 2));
     assert_eq!(place.read("rest"), "{\"put\":\"id:a:b::7\",\"fields\":{}}\n");
-    assert!(place.read("rest.reasons").contains("HTTP 500: not now; tried 3 times"));
+    assert!(place.read("rest.reasons").contains("HTTP 500: not now; sent 3 times"));
 }
 
 #[test]
@@ -466,7 +466,7 @@ fn wrong_words_are_refused_before_anything_is_sent() {
         all.extend(args);
         let ended = place.run(all).expect(64);
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
-        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);
     }
 }
 

@@ -190,6 +190,6 @@ fn wrong_words_are_refused_before_anything_is_sent() {
         args.extend(flags);
         let ended = place.run(args).expect(64);
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
-        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);
     }
 }

@@ -383,7 +383,7 @@ fn wrong_words_are_refused_before_anything_is_asked() {
         args.extend(flags);
         let ended = place.run(args).expect(64);
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
-        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);
     }
     let document = "http://127.0.0.1:1/document/v1/plimsoll/doc/docid/7";
     let ended = place.run(["visit", document]).expect(64);

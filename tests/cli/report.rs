@@ -57,7 +57,8 @@ fn a_record_that_is_lost_ends_in_exit_code_1_with_the_page() {
     assert!(ended.stdout.contains("Ledger     100 scheduled = 100 sent"), "{}", ended.stdout);
     let last = ended.stdout.trim_end().lines().last().unwrap();
     assert!(last.ends_with("but a file of the result is lost, exit 1"), "{}", ended.stdout);
-    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("kept")).collect();
+    let lines: Vec<&str> =
+        ended.stderr.lines().filter(|line| line.contains("not written")).collect();
     assert_eq!(lines.len(), 1, "{}", ended.stderr);
     assert!(lines[0].starts_with("plimsoll: the record could not be written"), "{}", ended.stderr);
 }

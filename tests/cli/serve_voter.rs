@@ -71,7 +71,7 @@ fn wrong_flags_are_one_line() {
         (&["--durability", "sync"], "need --data"),
         (&["--user", "secret"], "--user (number 1): the name is missing; write NAME:PASSWORD"),
         (&["--user", "a:b", "--user", "a:c"], "the user 'a' is given twice"),
-        (&["--users", "users"], "users:2: no user"),
+        (&["--users", "users"], "users:2: the name is missing"),
         (&["--users", "none"], "--users none"),
         (&["--users", "/dev/zero"], "--users /dev/zero: is longer than 16 MiB"),
         (&["--log-max", "0"], "--log-max takes a size from 1 byte"),

@@ -151,7 +151,7 @@ fn what_a_search_cannot_ask_is_refused_by_name() {
     ] {
         let ended = place.run([&["seek", "http://127.0.0.1:1"], flags].concat()).expect(64);
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
-        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);
     }
     let help = place.run(["seek", "--help"]).expect(0).stdout;
     for word in ["--users", "--rows-per", "volt://", "--feed", "--votes"] {

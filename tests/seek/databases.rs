@@ -30,7 +30,7 @@ fn votes_have_a_line_and_every_one_of_them_is_a_row() {
         (&["--slo", "max=1s"], "p99.9"),
     ] {
         let ended = search(&place, &target.url, flags).expect(64);
-        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);
     }
 }
 
@@ -73,10 +73,10 @@ fn statements_and_procedures_of_voltdb_are_searched_and_loaded() {
         (&["--body", "SELECT 1", "--queries", "calls.sql", "--slo", "p50=1s"], "leave one out"),
         (&["--feed", "calls.sql", "--slo", "p50=1s"], "over HTTP"),
         (&["--body", "exec", "--slo", "p50=1s"], "the procedure is missing"),
-        (&["--body", "exec Vote 'open", "--slo", "p50=1s"], "left open"),
+        (&["--body", "exec Vote 'open", "--slo", "p50=1s"], "is not closed"),
     ] {
         let ended = search(&place, url, flags).expect(64);
-        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);
     }
     let port = crate::server::closed_port();
     let nobody = format!("volt://127.0.0.1:{port}");

@@ -53,7 +53,7 @@ pub struct KeptRun {
 pub struct Kept {
     /// Those that can be read, newest first.
     pub runs: Vec<KeptRun>,
-    /// Reasons why others are left out.
+    /// Errors of the records that cannot be read.
     pub left_out: Vec<RecordError>,
 }
 

@@ -52,7 +52,7 @@ impl Script {
     ) -> Result<Self, String> {
         let length: u64 = repeats.iter().map(|&n| u64::from(n)).sum();
         if length == 0 {
-            return Err("users would have nothing to ask; --passes must be at least 1".to_owned());
+            return Err("users would have no requests; --passes must be at least 1".to_owned());
         }
         if length > PASS_MAX {
             return Err(format!(

@@ -56,7 +56,7 @@ Examples:
 A folder is a run record if its run.json can be read as one. A run that has not ended, and whose folder was written
 to within the last hour, stays.";
 
-/// The run records to remove.
+/// Flags that select the run records to remove.
 #[derive(Args, Debug)]
 #[command(after_help = PRUNE_EXAMPLES)]
 struct PruneArgs {

@@ -11,7 +11,7 @@ use plimsoll_workloads::header::{is_token, parse_header};
 /// header a line, which is taken as it is. Empty lines of a file, and lines that begin with `#`, are skipped.
 ///
 /// # Errors
-/// The first that is not a header. What a file or a variable holds is not repeated.
+/// The first line that is not a header. The message does not repeat values of files and variables.
 pub fn read_headers(lines: &[String]) -> Result<Vec<(String, String)>> {
     let mut headers = Vec::new();
     for line in lines {

@@ -22,8 +22,19 @@ fn read(words: &[String]) -> Result<String, clap::Error> {
 
 #[test]
 fn every_flag_of_load_is_a_field_with_the_same_result() {
-    let samples =
-        ["5", "5s", "5%", "poisson", "queue", "user", "p95=1s", "global p95 < 1s", "A: b", "a"];
+    let samples = [
+        "5",
+        "simple",
+        "5s",
+        "5%",
+        "poisson",
+        "queue",
+        "user",
+        "p95=1s",
+        "global p95 < 1s",
+        "A: b",
+        "a",
+    ];
     let mut command = parser().find_subcommand("load").unwrap().clone();
     command.build();
     let mut seen = 0;

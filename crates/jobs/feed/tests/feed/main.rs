@@ -197,7 +197,7 @@ fn every_operation_expires_at_its_own_time_where_all_is_refused() {
         let tally = &end.tally;
         assert_eq!((tally.accepted, tally.refused + tally.unsettled), (0, count), "seed {seed}");
         assert_eq!(end.failed.lines().count() as u64, count);
-        assert!(end.reasons.contains("HTTP 429: not now; tried"), "{}", end.reasons);
+        assert!(end.reasons.contains("HTTP 429: not now; sent"), "{}", end.reasons);
     }
     // A stretch of refusals that is shorter than an operation's time ends nothing.
     let away = Some((SECOND_NS, 4 * SECOND_NS, 429));

@@ -306,8 +306,8 @@ mod tests {
         let error = |text: &str| text.parse::<ServiceTime>().unwrap_err().to_string();
         assert!(error("5ms").contains("write fixed:5ms"));
         assert!(error("gamma:5ms").contains("no service time"));
-        assert!(error("fixed:5x").contains("no duration"));
-        assert!(error("fixed:-5ms").contains("no duration"));
+        assert!(error("fixed:5x").contains("duration"));
+        assert!(error("fixed:-5ms").contains("duration"));
         assert!(error("bimodal:1.5,1ms,2ms").contains("between 0 and 1"));
         assert!(error("gamma:0,1ms").contains("the shape"));
         assert!(error("fixed:2h").contains("3600000000000"));
