@@ -133,7 +133,11 @@ pub struct FeedArgs {
 }
 
 impl FeedArgs {
-    fn scenario(&self) -> Result<FeedScenario> {
+    /// The flags as a scenario.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub fn scenario(&self) -> Result<FeedScenario> {
         let is_url = |word: &&String| word.starts_with("http://") || word.starts_with("https://");
         let targets: Vec<String> = self.what.iter().filter(is_url).cloned().collect();
         let files: Vec<_> = self.what.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();

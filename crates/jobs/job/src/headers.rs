@@ -3,6 +3,7 @@
 //! A scenario keeps the lines as they were written, and a record too: what a file or the environment holds is put in only
 //! when requests are made, so it never reaches a record.
 
+use crate::toml_text;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_workloads::header::{is_token, parse_header};
@@ -56,19 +57,23 @@ fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
 
 /// Puts variables of the environment into a value.
 fn filled(name: &str, value: &str) -> Result<String> {
-    let (mut out, mut rest) = (String::new(), value);
-    while let Some((front, behind)) = rest.split_once("${") {
-        let Some((variable, behind)) = behind.split_once('}') else { break };
-        let own = std::env::var(variable).map_err(|_| {
-            usage(format!(
-                "--header '{name}': the environment variable '{variable}' is not set; set it, or use --header @FILE"
-            ))
-        })?;
-        out.push_str(front);
-        out.push_str(&own);
-        rest = behind;
+    toml_text::filled(value, &|variable| std::env::var(variable).ok()).map_err(|variable| {
+        usage(format!(
+            "--header '{name}': the environment variable '{variable}' is not set; set it, or use --header @FILE"
+        ))
+    })
+}
+
+/// A line `Name: value` as a request has it, with variables of the environment in the value. What is not a header is left to
+/// whoever reads it.
+///
+/// # Errors
+/// A variable that is not set.
+pub fn filled_line(line: &str) -> Result<String> {
+    match line.split_once(':') {
+        Some((name, value)) => Ok(format!("{name}:{}", filled(name, value)?)),
+        None => Ok(line.to_owned()),
     }
-    Ok(out + rest)
 }
 
 #[cfg(test)]
@@ -88,14 +93,15 @@ mod tests {
         let file = format!("@{}", path.display());
         // A variable that every process of the tests has.
         let home = std::env::var("PATH").unwrap();
-        let headers = read(&["X-Kind: a", &file, "X-Path: at ${PATH};", "X-Kind: $b {c}"]).unwrap();
+        let headers =
+            read(&["X-Kind: a", &file, "X-Path: at ${PATH};", "X-Kind: $b {c} $${D}"]).unwrap();
         let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let expected = [
             own("X-Kind", "a"),
             own("Authorization", "Bearer a${B}c"),
             own("X-Id", "7"),
             own("X-Path", &format!("at {home};")),
-            own("X-Kind", "$b {c}"),
+            own("X-Kind", "$b {c} ${D}"),
         ];
         assert_eq!(headers, expected);
     }

@@ -126,7 +126,11 @@ pub struct LoadArgs {
 }
 
 impl LoadArgs {
-    fn scenario(&self) -> Result<Scenario> {
+    /// The flags as a scenario.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub fn scenario(&self) -> Result<Scenario> {
         let mut scenario = self.requests.scenario()?;
         scenario.admission = self.admission()?;
         scenario.load = self.model()?;
