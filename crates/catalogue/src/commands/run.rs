@@ -280,7 +280,7 @@ fn by_flags(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Resul
     let text = toml_text::expanded(text, &shown).map_err(usage)?;
     let line = scenario::command_line(&text, path, &more, &parser).map_err(usage)?;
     hint(&line);
-    in_words_of_file(&line, (program.run_words)(&line.words)).with_context(|| shown)
+    (program.run_words)(&line.words).map_err(|error| in_words_of_file(&line, error, &shown))
 }
 
 /// Says which fields of a file have new names.
@@ -288,28 +288,26 @@ fn hint(line: &CommandLine) {
     line.hints.iter().for_each(|hint| note(&format!("plimsoll: {hint}")));
 }
 
-/// An error of usage names the fields of the file, not the flags that they stand for.
-fn in_words_of_file<T>(line: &CommandLine, done: Result<T>) -> Result<T> {
-    done.map_err(|error| match error.downcast_ref::<Usage>() {
-        Some(Usage(message)) => line.told(message).map_or(error, usage),
-        None => error,
-    })
+/// An error of a file's command. One of usage names the fields of the file, not the flags that they stand for.
+fn in_words_of_file(line: &CommandLine, error: anyhow::Error, shown: &str) -> anyhow::Error {
+    let told = error.downcast_ref::<Usage>().and_then(|Usage(message)| line.told(message));
+    told.map_or_else(|| error.context(shown.to_owned()), usage)
 }
 
 /// Runs a mix of a file, or shows it. Each of its tables has the form of flags, or that of records.
 fn mix(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Result<u8> {
-    let parser = (program.parser)();
-    let expanded = toml_text::expanded(text, &path.display().to_string()).map_err(usage)?;
+    let (parser, shown) = ((program.parser)(), path.display().to_string());
+    let expanded = toml_text::expanded(text, &shown).map_err(usage)?;
     // Values of the environment may be secrets: they are shown as they are written.
     let text = if args.dry_run { text } else { expanded.as_str() };
     let mut tables = plimsoll_mix::Tables::default();
     if let Some((line, matches)) = part(text, path, "queries", &parser)? {
-        tables.queries =
-            Some(in_words_of_file(&line, LoadArgs::from_arg_matches(&matches)?.scenario())?);
+        let queries = LoadArgs::from_arg_matches(&matches)?.scenario();
+        tables.queries = Some(queries.map_err(|error| in_words_of_file(&line, error, &shown))?);
     }
     if let Some((line, matches)) = part(text, path, "feed", &parser)? {
-        tables.feed =
-            Some(in_words_of_file(&line, FeedArgs::from_arg_matches(&matches)?.scenario())?);
+        let feed = FeedArgs::from_arg_matches(&matches)?.scenario();
+        tables.feed = Some(feed.map_err(|error| in_words_of_file(&line, error, &shown))?);
     }
     plimsoll_mix::run(path, text, tables, &args.output.output(), args.dry_run)
 }

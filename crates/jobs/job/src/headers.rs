@@ -6,6 +6,7 @@
 use crate::toml_text;
 use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_core::secrets::remember;
 use plimsoll_workloads::header::{is_token, parse_header};
 
 /// Reads headers: `Name: value`, where `${NAME}` in the value is a variable of the environment, or `@FILE` with one such
@@ -50,14 +51,22 @@ fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
             true => parse_header(line),
             false => Err("not a header; write 'Name: value'".to_owned()),
         };
-        headers.push(read.map_err(|problem| usage(format!("{path}:{}: {problem}", index + 1)))?);
+        let (name, value) =
+            read.map_err(|problem| usage(format!("{path}:{}: {problem}", index + 1)))?;
+        remember(&value);
+        headers.push((name, value));
     }
     Ok(())
 }
 
 /// Puts variables of the environment into a value.
 fn filled(name: &str, value: &str) -> Result<String> {
-    toml_text::filled(value, &|variable| std::env::var(variable).ok()).map_err(|variable| {
+    let own = |variable: &str| {
+        let own = std::env::var(variable).ok();
+        own.iter().for_each(|value| remember(value));
+        own
+    };
+    toml_text::filled(value, &own).map_err(|variable| {
         usage(format!(
             "--header '{name}': the environment variable '{variable}' is not set; set it, or use --header @FILE"
         ))

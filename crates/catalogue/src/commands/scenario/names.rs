@@ -33,7 +33,8 @@ pub fn named<'a>(command: &'a clap::Command, name: &str) -> Option<&'a Arg> {
 
 fn is_bare_name(arg: &Arg, name: &str) -> bool {
     let is_own = |own: String| {
-        let is_address = own == "url" && matches!(name, "target" | "targets");
+        let is_address = matches!(own.as_str(), "url" | "target")
+            && matches!(name, "url" | "urls" | "target" | "targets");
         name == own || is_address || name.strip_suffix('s') == Some(&own)
     };
     name == arg.get_id().as_str() || bare_names(arg).any(is_own)
