@@ -8,6 +8,11 @@ use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::secrets::remember;
 use plimsoll_workloads::header::{is_token, parse_header};
+use std::fs::File;
+use std::io::Read;
+
+/// Longest file of headers, bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads headers: `Name: value`, where `${NAME}` in the value is a variable of the environment, or `@FILE` with one such
 /// header a line, which is taken as it is. Empty lines of a file, and lines that begin with `#`, are skipped.
@@ -37,9 +42,18 @@ fn header_of(name: &str, value: &str) -> Result<(String, String), String> {
 }
 
 fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        usage(format!("--header @{path}: {error}; give a text file of lines 'Name: value'"))
-    })?;
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(|error| {
+            usage(format!("--header @{path}: {error}; give a text file of lines 'Name: value'"))
+        })?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(usage(format!(
+            "--header @{path}: over {} MiB; give a text file of lines 'Name: value'",
+            FILE_BYTES_MAX >> 20
+        )));
+    }
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
