@@ -58,6 +58,9 @@ enum CompressionFlag {
 }
 
 /// Write operations from files to Vespa or `plimsoll serve search`, in order for each document, as fast as the target accepts them.
+///
+/// Write operations from files to Vespa or `plimsoll serve search`, in order for each document, as fast as the target accepts
+/// them. After 429 and other failures an operation is sent again, with a backoff that grows (docs/feed.md).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FeedArgs {
