@@ -65,6 +65,19 @@ fn a_contradiction_is_told_in_the_words_of_the_file() {
             "plimsoll: in/file.toml:3: `clients` and `rate` are different load models; give one of them",
         ),
         (
+            format!("{url}queries = \"none.txt\"\n"),
+            "plimsoll: in/file.toml:2: field `queries`: in/none.txt: no such file or folder; check the path",
+        ),
+        (
+            format!("{url}\ncheck = [\"status=2xx\", \"foo>\"]\n"),
+            "plimsoll: in/file.toml:3: `check` 'foo>': write status=2xx, /json/pointer>=1, !/json/pointer, \
+             body~TEXT, hits>=1, time<500ms or vespa",
+        ),
+        (
+            format!("{url}rate = 0\n"),
+            "plimsoll: in/file.toml:2: `rate`: a rate must be a number above 0 and at most 10,000,000 per second, not 0",
+        ),
+        (
             format!("{url}user_requests = 2\n"),
             "plimsoll: in/file.toml:2: `user_requests` belongs to users; give --users, or leave it out",
         ),

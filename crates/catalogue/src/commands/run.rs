@@ -15,7 +15,7 @@ use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{Output, note, print_out};
 use plimsoll_job::toml_text;
-use plimsoll_job::usage::{Usage, usage};
+use plimsoll_job::usage::{one_line, usage};
 use plimsoll_load::{LoadArgs, run_and_print};
 use plimsoll_record::JobResult;
 use plimsoll_report::folder::RUN_JSON;
@@ -290,7 +290,8 @@ fn hint(line: &CommandLine) {
 
 /// An error of a file's command. One of usage names the fields of the file, not the flags that they stand for.
 fn in_words_of_file(line: &CommandLine, error: anyhow::Error, shown: &str) -> anyhow::Error {
-    let told = error.downcast_ref::<Usage>().and_then(|Usage(message)| line.told(message));
+    let is_usage = exit::of_error(&error) == exit::USAGE;
+    let told = line.told(&one_line(&error)).filter(|_| is_usage);
     told.map_or_else(|| error.context(shown.to_owned()), usage)
 }
 

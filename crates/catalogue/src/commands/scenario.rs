@@ -30,6 +30,8 @@ pub struct CommandLine {
     pub hints: Vec<String>,
     /// The flag that each field is in the place of, with the field's name and line.
     flags: Vec<(String, String, usize)>,
+    /// The name and the line of each value.
+    values: Vec<(String, usize, String)>,
     shown: String,
 }
 
@@ -53,8 +55,20 @@ impl CommandLine {
                 told.replace_range(place..place + flag.len(), &format!("`{name}`"));
             }
         }
-        let (_, line) = first?;
-        Some(format!("{}:{line}: {told}", self.shown))
+        match first {
+            Some((_, line)) => Some(format!("{}:{line}: {told}", self.shown)),
+            None => self.told_by_value(message),
+        }
+    }
+
+    /// The same for a message that names no flag, but the value of one: a file that is missing.
+    fn told_by_value(&self, message: &str) -> Option<String> {
+        let is_about = |value: &String| {
+            let begins = message.strip_prefix(value.as_str());
+            value.len() > 1 && begins.is_some_and(|rest| rest.starts_with(':'))
+        };
+        let (name, line, _) = self.values.iter().find(|(_, _, value)| is_about(value))?;
+        Some(format!("{}:{line}: field `{name}`: {message}", self.shown))
     }
 }
 
@@ -219,7 +233,15 @@ impl File<'_> {
             Some((flag.to_owned(), format!("{}{}", self.prefix, field.name), field.line))
         };
         let flags = fields.iter().filter_map(flag).collect();
-        Ok(CommandLine { words, hints, flags, shown: self.shown.clone() })
+        let value = |(field, word): (&Field, &(String, usize, String))| {
+            let (flag, value) = word.0.split_once('=').unwrap_or(("", &word.0));
+            let value = if flag.starts_with('-') { value } else { &word.0 };
+            (format!("{}{}", self.prefix, field.name), word.1, value.to_owned())
+        };
+        let each =
+            fields.iter().flat_map(|field| field.words.iter().map(move |word| (field, word)));
+        let values = each.map(value).collect();
+        Ok(CommandLine { words, hints, flags, values, shown: self.shown.clone() })
     }
 
     fn command(

@@ -194,7 +194,8 @@ impl LoadArgs {
                 cycle_ns: self.cycle.unwrap_or_default().ns,
             },
         };
-        model.validate()?;
+        let flag = named.first().copied().unwrap_or("--clients");
+        model.validate().map_err(|problem| usage(format!("{flag}: {problem}")))?;
         Ok(model)
     }
 
