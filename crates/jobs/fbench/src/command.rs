@@ -15,6 +15,7 @@ use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::{code, execute};
 use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::headers::filled_line;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::{print_out, style, write_results};
@@ -91,7 +92,7 @@ pub struct FbenchArgs {
     /// Text to append to each URL.
     #[arg(short = 'a', value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     append: String,
-    /// A header of every request, 'Name: value'; may be repeated.
+    /// Header of every request, 'Name: value', where ${VARIABLE} is taken from the environment and not recorded; may be repeated.
     #[arg(short = 'H', value_name = "LINE")]
     header: Vec<String>,
     /// Name for the Host header and for TLS, instead of the host connected to.
@@ -250,10 +251,12 @@ impl FbenchArgs {
 
     /// Returns how requests are written, for each pair.
     fn forms(&self, pairs: &[Authority], named: Option<&Authority>) -> Result<Vec<Form>> {
+        let headers = self.header.iter().map(|line| filled_line(line));
+        let headers = headers.collect::<Result<Vec<String>>>()?;
         let form = |pair| {
             let form = FbenchForm::new(&FormOptions {
                 host: named.unwrap_or(pair).host_header(),
-                headers: &self.header,
+                headers: &headers,
                 append: &self.append,
                 post: self.post,
                 coverage: self.coverage,

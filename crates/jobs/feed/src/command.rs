@@ -61,6 +61,9 @@ enum CompressionFlag {
 }
 
 /// Write operations from files to Vespa or `plimsoll serve search`, in order for each document, as fast as the target accepts them.
+///
+/// Write operations from files to Vespa or `plimsoll serve search`, in order for each document, as fast as the target accepts
+/// them. After 429 and other failures an operation is sent again, with a backoff that grows (docs/feed.md).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FeedArgs {
@@ -136,7 +139,11 @@ pub struct FeedArgs {
 }
 
 impl FeedArgs {
-    fn scenario(&self) -> Result<FeedScenario> {
+    /// The flags as a scenario.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub fn scenario(&self) -> Result<FeedScenario> {
         let is_url = |word: &&String| word.starts_with("http://") || word.starts_with("https://");
         let targets: Vec<String> = self.what.iter().filter(is_url).cloned().collect();
         let files: Vec<_> = self.what.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();

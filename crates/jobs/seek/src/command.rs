@@ -58,7 +58,8 @@ Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no ra
 
 /// Find the highest rate at which limits hold, with an interval.
 ///
-/// Find the load line: the highest rate at which limits on latency and errors hold, with a confidence interval.
+/// Find the load line: the highest rate at which limits on latency and errors hold, with a confidence interval. It is the
+/// saturation rate under these limits, also called SLO capacity or maximum sustainable throughput.
 #[derive(Args, Debug)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct SeekArgs {
