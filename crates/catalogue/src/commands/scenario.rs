@@ -29,7 +29,7 @@ struct Field {
     index: Option<usize>,
 }
 
-/// Whether a file has the older form, that of records.
+/// Returns true if a file has the older form, that of records.
 pub(super) fn is_older(text: &str, load: &clap::Command) -> bool {
     let Ok(table) = DeTable::parse(text) else { return false };
     let table = table.get_ref();
@@ -148,7 +148,7 @@ fn is_switch(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count)
 }
 
-/// Whether flags on the command line come in the place of a field.
+/// Returns true if flags on the command line replace a field.
 fn is_overridden(command: &clap::Command, id: &Id, more: &[String]) -> bool {
     more.iter().take_while(|word| *word != "--").any(|word| {
         let word = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
@@ -328,7 +328,7 @@ fn unknown(name: &str, command: &clap::Command) -> String {
     }
 }
 
-/// What a number parser says, in words for users of the file.
+/// The message of a number parser, in words for users of the file.
 fn plain(told: &str, value: &str) -> String {
     if told.contains("invalid digit") || told.contains("cannot parse integer") {
         return format!("'{value}' is not a whole number");
