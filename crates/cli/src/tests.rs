@@ -61,7 +61,62 @@ fn options() -> BTreeMap<String, Vec<(String, String)>> {
 }
 
 /// Options that differ: name, the commands in which it is not as in the others, and why.
-const DIFFERENT: [(&str, &[&str], &str); 0] = [];
+const DIFFERENT: &[(&str, &[&str], &str)] = &[
+    ("arrivals", &["seek", "serve queue"], "a search needs random gaps; a prediction"),
+    ("clients", &["voter", "hello"], "their number comes from a preset"),
+    ("cluster", &["serve search"], "has a default, since it is its own cluster"),
+    ("compress", &["serve rank"], "an amount, not a form"),
+    ("connections", &["voter", "hello"], "to each host"),
+    (
+        "data",
+        &[
+            "search",
+            "serve voter",
+            "serve search",
+            "serve opensearch",
+            "serve elasticsearch",
+            "serve postgresql",
+            "serve voltdb",
+        ],
+        "folders of different things",
+    ),
+    ("delay", &["serve queue"], "of replies, not between bursts"),
+    ("dry-run", &["feed", "runs prune"], "nothing is done, of different commands"),
+    ("durability", &["serve voter"], "none by default, as VoltDB's community edition"),
+    ("duration", &["voter", "hello"], "ends with the calls, if they are given"),
+    (
+        "format",
+        &["report", "compare", "corpus write", "corpus queries"],
+        "formats of different things",
+    ),
+    ("http-port", &["serve voter"], "no API by default"),
+    ("json", &["list", "info", "runs", "system-check"], "a switch: these commands write no record"),
+    ("limit", &["corpus info", "corpus write", "corpus queries"], "of documents, not of a backlog"),
+    ("order", &["search"], "of each user's queries"),
+    ("out", &["rank", "man"], "files of different things"),
+    ("partitions", &["serve voter"], "VoltDB has no default by processors"),
+    ("passes", &["search"], "instead of a duration"),
+    ("port", &["rank"], "of the first of several servers"),
+    ("preset", &["voter", "hello"], "Erlvolt's presets"),
+    ("queries", &["search"], "a list of its own form"),
+    ("queue", &["voter", "hello"], "its length comes from a preset"),
+    ("rate", &["serve queue"], "of a prediction"),
+    ("resume", &["search"], "`visit` has a file, `search` a folder"),
+    ("retries", &["visit", "voter", "hello"], "of different failures"),
+    ("slo", &["seek", "rank"], "a rate is sought by it, instead of judging a result"),
+    ("slots", &["voter", "hello"], "of each connection"),
+    ("spin", &["serve queue"], "before a reply"),
+    ("target", &["voter", "hello"], "of different protocols"),
+    ("threads", &["rank", "serve rank", "serve null"], "of the server"),
+    (
+        "timeout",
+        &["seek", "search", "feed"],
+        "by the limits; longer for slow cells; with all retries",
+    ),
+    ("user", &["serve voltdb"], "a single one"),
+    ("users", &["seek", "search", "serve voter"], "a rate; numbers of the table; a file of logins"),
+    ("warmup", &["search", "rank"], "each cell has one; FeedSim's flag, in seconds"),
+];
 
 #[test]
 fn an_option_has_one_help_and_one_default_in_all_commands() {

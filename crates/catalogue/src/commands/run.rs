@@ -60,9 +60,9 @@ pub struct RunArgs {
         help_heading = "Job"
     )]
     inputs: Vec<String>,
-    /// Sizes of the text, as -i sizes=VALUE
+    /// Sizes of the text, such as 64MB,320MB; or 'all'
     ///
-    /// For jobs with this variable.
+    /// For jobs with this variable; the same as -i sizes=VALUE.
     #[arg(long, value_name = "SIZES", help_heading = "Job")]
     sizes: Option<String>,
     /// Role (set of arguments), for jobs with several

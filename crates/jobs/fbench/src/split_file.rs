@@ -33,7 +33,7 @@ pub struct SplitArgs {
     /// Longest line, bytes; a longer one is skipped
     #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
     max_line: usize,
-    /// Read URLs that are followed by their bodies
+    /// Read URLs that are followed by the lines of their bodies
     ///
     /// By default, plimsoll detects them in the file.
     #[arg(short = 'P', long)]

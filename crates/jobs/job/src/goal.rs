@@ -24,7 +24,7 @@ pub struct SearchFlags {
     /// As a share of the rate.
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
     pub width: String,
-    /// Method of the search: plimsoll's, or another tool's
+    /// Method: plimsoll's own, or that of another tool
     ///
     /// plimsoll finds an interval and a certified rate. For comparison: feedsim (FeedSim's script, about half an hour),
     /// mutilate (mutilate --search, under a minute), nighthawk (Nighthawk's adaptive load, about twenty minutes) or mlperf

@@ -51,10 +51,10 @@ Examples:
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Put load on any HTTP service, or on PostgreSQL or VoltDB.
+/// Put load on any HTTP service, or on PostgreSQL or VoltDB
 ///
-/// Put load on any HTTP service, or on PostgreSQL or VoltDB: a number of clients, an arrival rate, bursts, a rate profile or
-/// virtual users; one URL, or a file of requests.
+/// The load model is a number of clients, an arrival rate, bursts, a rate profile or virtual users. The requests are one
+/// URL, or a file of requests.
 #[derive(Args, Debug)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {

@@ -64,15 +64,19 @@ enum Preset {
 #[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
 #[command(mut_arg("strategy", |flag| flag.alias("method")))]
 pub struct RankArgs {
-    /// Threads of each server for requests
+    /// Threads that take requests through their stages
     ///
-    /// They take requests through their stages (FeedSim's thrift threads).
+    /// Of each server (FeedSim's thrift threads).
     #[arg(short = 't', long, value_name = "N", help_heading = "FeedSim's flags")]
     threads: Option<usize>,
-    /// Threads of each server for PageRank
+    /// Threads, and tasks of a request, for PageRank
+    ///
+    /// Of each server.
     #[arg(short = 'c', long, value_name = "N", help_heading = "FeedSim's flags")]
     cpu_threads: Option<usize>,
-    /// Threads of each server that build stories
+    /// Threads, and tasks of a request, that build stories
+    ///
+    /// Of each server.
     #[arg(short = 's', long, value_name = "N", help_heading = "FeedSim's flags")]
     srv_io_threads: Option<usize>,
     /// Set the generator's threads by the rate
@@ -139,7 +143,7 @@ pub struct RankArgs {
     #[arg(short = 'n', long, value_name = "N", help_heading = "FeedSim's flags")]
     instances: Option<usize>,
 
-    /// Sizes of the server: mini or feedsim
+    /// Set of defaults: mini or feedsim
     ///
     /// mini: two processors, about 60 MB, about 13 ms of CPU per request; feedsim: FeedSim's own sizes.
     #[arg(

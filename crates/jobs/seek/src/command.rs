@@ -56,9 +56,10 @@ Examples:
 
 Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Find the highest rate at which limits hold, with an interval.
+/// Find the highest rate at which limits hold, with an interval
 ///
-/// Find the load line: the highest rate at which limits on latency and errors hold, with a confidence interval.
+/// This rate is the load line (maximum sustainable throughput, saturation rate under an SLO): the highest rate at which
+/// limits on latency and errors hold. plimsoll reports it with a confidence interval.
 #[derive(Args, Debug)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct SeekArgs {

@@ -174,7 +174,7 @@ pub struct VisitArgs {
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Requests")]
     header: Vec<String>,
 
-    /// Output file of the documents; - is stdout
+    /// Output file; - is stdout
     ///
     /// The file is compressed if its name ends in .gz or .zst.
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Documents")]
@@ -182,9 +182,9 @@ pub struct VisitArgs {
     /// Output folder with one file per slice, instead of --out
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Documents")]
     out_dir: Option<PathBuf>,
-    /// none, gzip or zstd [default: by the name]
+    /// Compression: none, gzip or zstd [default: by the name]
     ///
-    /// Compression of output files. By default, a file is compressed if its name ends in .gz or .zst.
+    /// By default, a file is compressed if its name ends in .gz or .zst.
     #[arg(
         long,
         value_enum,

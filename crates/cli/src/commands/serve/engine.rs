@@ -12,7 +12,9 @@ use std::path::PathBuf;
 /// Flags of all real engines. They listen on 127.0.0.1 only.
 #[derive(Args, Debug)]
 struct EngineFlags {
-    /// Port on 127.0.0.1; 0: any free one, printed
+    /// Port; 0: any free one, printed
+    ///
+    /// On 127.0.0.1.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
     /// Folder of the data [default: a temporary one]
@@ -55,7 +57,7 @@ pub struct ClusterArgs {
     /// May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     setting: Vec<String>,
-    /// Time of acknowledgement: sync, async or none
+    /// Acknowledgement of a write: sync, async or none
     ///
     /// sync: once on the disk; async: on the disk some tenths of a second later; none: whenever the system writes it, and a
     /// crash of the machine may damage it.

@@ -27,7 +27,7 @@ pub struct RankArgs {
     /// FeedSim's own sizes, and its formulas for threads on this machine.
     #[arg(long, value_enum, hide_possible_values = true, default_value = "mini")]
     preset: Preset,
-    /// Seed of all random choices
+    /// Seed of all random choices [default: 1]
     ///
     /// Of the data, and of each request.
     #[arg(long, value_name = "N")]
@@ -66,7 +66,7 @@ pub struct RankArgs {
     /// Wait of a request off the CPU
     #[arg(long, value_name = "TIME")]
     wait: Option<Span>,
-    /// Let the wait hold its worker: true or false
+    /// Let the wait hold its worker
     ///
     /// It does in the original.
     #[arg(long, value_name = "YES", action = clap::ArgAction::Set)]

@@ -25,9 +25,9 @@ use std::time::Duration;
 pub struct SearchArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Folder of documents and index [default: a temporary one]
+    /// Folder of the data [default: a temporary one]
     ///
-    /// They are kept across restarts.
+    /// Documents and index; they are kept across restarts.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[cfg(feature = "vespa")]
