@@ -19,7 +19,7 @@ pub struct Style {
 }
 
 impl Default for Style {
-    /// The form in a pipe or a file: no colour, 100 columns.
+    /// The style for a pipe or a file: no colour, 100 columns.
     fn default() -> Self {
         Self { colour: false, width: 100, lost_file: false }
     }
@@ -104,7 +104,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A table without rules; the head is strong. Columns without room are left out.
+    /// A table without rules; the head is strong, and columns for which the page has no room are left out.
     pub fn table(&mut self, columns: &[Column], rows: &[(Vec<String>, Tone)]) {
         let mut kept: Vec<usize> = (0..columns.len()).collect();
         let mut lines = grid(columns, rows, &kept);

@@ -45,10 +45,14 @@ Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the targ
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// Job (see plimsoll list), TOML file, or record of a load to repeat.
+    /// Job (plimsoll list), TOML file, or record of a run
+    ///
+    /// A record repeats its load.
     #[arg(value_name = "JOB|FILE.toml|RUN")]
     job: String,
-    /// Variable of the job: key=value, or a JSON object of several; may be repeated.
+    /// Variable of the job, such as clients=16
+    ///
+    /// KEY=VALUE, or a JSON object of several. May be repeated.
     #[arg(
         short = 'i',
         long = "input",
@@ -57,28 +61,36 @@ pub struct RunArgs {
         help_heading = "Job"
     )]
     inputs: Vec<String>,
-    /// Sizes of the text, for jobs with this variable; the same as -i sizes=VALUE.
+    /// Sizes of the text, such as 64MB,320MB; or 'all'
+    ///
+    /// For jobs with this variable; the same as -i sizes=VALUE.
     #[arg(long, value_name = "SIZES", help_heading = "Job")]
     sizes: Option<String>,
-    /// Role (set of arguments), for jobs with several.
+    /// Role (set of arguments), for jobs with several
     #[arg(short = 'r', long, value_name = "ROLE", help_heading = "Job")]
     role: Option<String>,
-    /// Additional hooks: cpu-mpstat, perf, copymove, shell, file, cpu-limit.
+    /// Additional hooks, such as perf
+    ///
+    /// cpu-mpstat, perf, copymove, shell, file, cpu-limit.
     #[arg(short = 'k', long, value_name = "NAME", num_args = 1.., value_delimiter = ',', help_heading = "Job")]
     hooks: Vec<String>,
-    /// Options of hooks: a JSON object with the name of each hook as key.
+    /// Options of hooks, as JSON
+    ///
+    /// An object with the name of each hook as key.
     #[arg(short = 'a', long, value_name = "JSON", help_heading = "Job")]
     hook_args: Option<String>,
-    /// Disable the job's own hooks.
+    /// Disable the job's own hooks
     #[arg(long, help_heading = "Job")]
     disable_hooks: bool,
-    /// Print the command lines and run nothing.
+    /// Print the command lines and run nothing
     #[arg(long, help_heading = "Job")]
     dry_run: bool,
-    /// Folder of the files that jobs create.
+    /// Folder of the files that jobs create
     #[arg(long, value_name = "DIR", default_value = ".plimsoll", help_heading = "Job")]
     data: PathBuf,
-    /// Flags of the command in FILE.toml; each takes the place of the field with its name.
+    /// Flags that override fields of FILE.toml
+    ///
+    /// Flags of the command in FILE.toml.
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<String>,
     #[command(flatten)]

@@ -40,7 +40,7 @@ fn whole(page: &mut Page<'_>, search: &SearchResult) {
         details(page, search);
     } else {
         page.note(
-            "Response times, N/X, intervals and CPU of this many cells: plimsoll report --format csv (or json)",
+            "Response times, N/X, intervals and CPU of each cell: plimsoll report --format csv (or json)",
         );
         page.blank();
     }
@@ -155,7 +155,7 @@ fn shown_cell(cell: &Cell, shared: Option<&str>, notes: &mut Vec<String>) -> Str
     format!("{} [{}]", rate(value), at + 1)
 }
 
-/// Reasons for missing numbers; cells with the same reason together.
+/// Reasons of cells without a number; cells with the same reason together.
 fn reasons(cells: &[&Cell]) -> Vec<String> {
     let mut grouped: Vec<(&str, Vec<String>)> = Vec::new();
     for cell in cells {
@@ -173,7 +173,7 @@ fn reasons(cells: &[&Cell]) -> Vec<String> {
     grouped.iter().map(shown).collect()
 }
 
-/// Growth of a column's rate with users.
+/// Growth of a column's rate with the number of users.
 fn growth(column: &[&Cell]) -> Option<String> {
     let scaling = scaling(column);
     if scaling.speedups.len() < 2 {

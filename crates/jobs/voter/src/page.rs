@@ -160,7 +160,7 @@ fn range_of(voter: &VoterResult) -> String {
     }
 }
 
-/// Result of a check, with the numbers that it was made from.
+/// The result of a check, with the numbers that it was made from.
 fn told(check: WriteCheck, of: &VoterResult) -> String {
     let must = match of.unknown {
         0 => count(of.accepted),
@@ -284,7 +284,7 @@ fn together(page: &mut Page<'_>, voter: &VoterResult) {
     );
 }
 
-/// Writes the outcomes of the calls, and the times that the server reports.
+/// The outcomes of the calls, and the server's own times.
 fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     let is_voter = voter.shape.as_ref().is_none_or(|shape: &Shape| shape.bench == Bench::Voter);
     if is_voter {
@@ -321,7 +321,7 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     }
 }
 
-/// True if the limit held in every window, so that the highest load that holds it is unknown.
+/// True if the limit held in every window, so that the limit of the load is not known.
 fn grew_to_the_end(tuned: &TuneResult) -> bool {
     let missed = |point: &TunePoint| !point.held && point.rate_per_s > 0.0;
     tuned.windows_held == tuned.windows && !tuned.trace.iter().any(missed)
