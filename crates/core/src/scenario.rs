@@ -242,7 +242,7 @@ impl Scenario {
         self.method.as_deref().unwrap_or(if has_bodies { "POST" } else { "GET" })
     }
 
-    /// Whether requests have a body that their source does not give them.
+    /// Returns true if requests have a body that their source does not give them.
     #[must_use]
     pub fn has_body(&self) -> bool {
         self.body.is_some() || self.body_file.is_some()

@@ -54,7 +54,7 @@ pub struct KeptRun {
 pub struct Kept {
     /// Those that can be read, newest first.
     pub runs: Vec<KeptRun>,
-    /// Why others are left out.
+    /// Reasons why others are left out.
     pub left_out: Vec<RecordError>,
 }
 

@@ -87,7 +87,7 @@ struct Field {
     now: Option<String>,
 }
 
-/// Whether a file of a load has the older form, that of records.
+/// Returns true if a file of a load has the older form, that of records.
 pub(super) fn is_older(text: &str, load: &clap::Command) -> bool {
     let older = serde_json::to_value(Scenario::default()).unwrap_or_default();
     DeTable::parse(text).is_ok_and(|table| is_older_table(table.get_ref(), load, &OLDER, &older))
@@ -156,7 +156,7 @@ pub(super) fn line_of_part(
     File { text, shown, folder, prefix }.line(table, &[], &command).map(Some)
 }
 
-/// Whether flags on the command line come in the place of a field.
+/// Returns true if flags on the command line come in the place of a field.
 fn is_overridden(command: &clap::Command, id: &Id, more: &[String]) -> bool {
     more.iter().take_while(|word| *word != "--").any(|word| {
         let word = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);

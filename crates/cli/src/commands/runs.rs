@@ -56,7 +56,7 @@ Examples:
 A folder is a run record if its run.json can be read as one. A run that has not ended, and whose folder was written
 to within the last hour, stays.";
 
-/// Which run records are removed.
+/// Choice of the run records that are removed.
 #[derive(Args, Debug)]
 #[command(after_help = PRUNE_EXAMPLES)]
 struct PruneArgs {

@@ -6,8 +6,8 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a client does between an answer and its next request. Read as `none`, as `as-response`, as a time with its unit
-/// (`20ms`), as a distribution (`exponential 2s`), or as `{ fixed = NANOSECONDS }`, which is how a fixed time is written.
+/// Pause of a client between a reply and its next request. It is read as `none`, as `as-response`, as a time with its unit
+/// (`20ms`), as a distribution (`exponential 2s`), or as `{ fixed = NANOSECONDS }`; a fixed time is written in the last form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Think {

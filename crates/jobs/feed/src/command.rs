@@ -103,7 +103,7 @@ pub struct FeedArgs {
     /// Header of every request, 'Name: value' or @FILE
     ///
     /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
-    /// header a line. What the file or the variable holds is not recorded. May be repeated; all are sent.
+    /// header a line. The content of the file or the variable is not recorded. May be repeated; all are sent.
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Requests")]
     header: Vec<String>,
 

@@ -18,7 +18,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// header a line, which is taken as it is. Empty lines of a file, and lines that begin with `#`, are skipped.
 ///
 /// # Errors
-/// The first that is not a header. What a file or a variable holds is not repeated.
+/// The first that is not a header. The content of a file or a variable is not repeated.
 pub fn read_headers(lines: &[String]) -> Result<Vec<(String, String)>> {
     let mut headers = Vec::new();
     for line in lines {
@@ -87,8 +87,8 @@ fn filled(name: &str, value: &str) -> Result<String> {
     })
 }
 
-/// A line `Name: value` as a request has it, with variables of the environment in the value. What is not a header is left to
-/// whoever reads it.
+/// A line `Name: value` as a request has it, with variables of the environment in the value. A line without a colon stays as it
+/// is, so that its reader reports it.
 ///
 /// # Errors
 /// A variable that is not set.

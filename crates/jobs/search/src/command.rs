@@ -111,8 +111,10 @@ pub struct SearchArgs {
     timeout: Option<Span>,
     #[command(flatten)]
     pauses: PauseFlags,
-    /// How users come, instead of all at once, with {users} for the cell's number: 'ramp {users} during 10s', 'constant
-    /// {users}/s during 1m randomized' ... (docs/users.md). Each asks the list --passes times and leaves.
+    /// Arrival of the users, instead of all at once, with {users} for the cell's number: 'ramp {users} during 10s' (docs/users.md)
+    ///
+    /// Arrival of the users, instead of all at once, with {users} for the cell's number: 'ramp {users} during 10s', 'constant
+    /// {users}/s during 1m randomized' ... (docs/users.md). Each user sends the list --passes times and leaves.
     #[arg(long = "users-profile", alias = "profile", value_name = "STEPS", help_heading = "Cells")]
     profile: Option<String>,
     #[command(flatten)]
@@ -133,7 +135,7 @@ pub struct SearchArgs {
     /// Header of every request, 'Name: value' or @FILE
     ///
     /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
-    /// header a line. What the file or the variable holds is not recorded. May be repeated; all are sent.
+    /// header a line. The content of the file or the variable is not recorded. May be repeated; all are sent.
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Cells")]
     header: Vec<String>,
     /// Seed of all random choices [default: 1]
