@@ -282,7 +282,7 @@ fn what_a_server_will_not_take_ends_the_tries_of_each_operation() {
     let record = Record::of(&feed(&place, &server.url(), &flags).expect(3));
     assert_eq!((record.count("/feed/accepted"), record.count("/feed/retries/500")), (39, 2));
     assert_eq!(place.read("rest"), "{\"put\":\"id:a:b::7\",\"fields\":{}}\n");
-    assert!(place.read("rest.reasons").contains("HTTP 500: not now; tried 3 times"));
+    assert!(place.read("rest.reasons").contains("HTTP 500: not now; sent 3 times"));
 }
 
 #[test]
