@@ -167,7 +167,7 @@ const ARROWS: [(&str, &str); 31] = [
     ("jobs/seek", "core record wire engine workloads report job load voter feed"),
     ("jobs/rank", "core record wire engine workloads report job"),
     ("jobs/mix", "core record wire engine workloads report job feed"),
-    ("catalogue", "core record wire engine workloads report job load mix"),
+    ("catalogue", "core record wire engine workloads report job load feed mix"),
     ("jobs/job", "core record wire engine workloads report"),
     ("servers/serving", "core"),
     ("servers/probe", "serving"),
