@@ -73,12 +73,12 @@ pub struct FeedArgs {
     #[arg(required = true, value_name = "URL|FILE")]
     what: Vec<String>,
 
-    /// Operations in flight over all threads
+    /// Operations in flight over all threads [default: as needed]
     ///
     /// By default, plimsoll raises the number as long as throughput grows.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     inflight: Option<u32>,
-    /// Number of connections
+    /// Number of connections [default: as needed]
     ///
     /// The default is 8 with HTTP/2; with HTTP/1.1 one per operation in flight, at most 256.
     #[arg(long, value_name = "N", help_heading = "Requests")]
