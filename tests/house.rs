@@ -1,6 +1,7 @@
 //! The house itself: the newcomer's commands, and which room may know which.
 
 mod circles;
+mod walks;
 pub(crate) mod wording;
 
 use std::collections::BTreeSet;

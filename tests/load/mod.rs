@@ -7,6 +7,7 @@ mod http2;
 mod judging;
 mod models;
 mod replies;
+mod sources;
 mod stopping;
 mod truth;
 mod users;

@@ -164,6 +164,9 @@ fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
         std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
     let told = |error: clap::Error| usage(complaint(&error, &called(&words)));
     let matches = parser().try_get_matches_from(&words).map_err(told)?;
+    for hint in renamed(&words, &called(&words)) {
+        note(&format!("plimsoll: {hint}"));
+    }
     let (name, matches) = matches.subcommand().ok_or_else(|| usage("there is no command"))?;
     let entry = COMMANDS.iter().find(|entry| entry.name() == name);
     entry

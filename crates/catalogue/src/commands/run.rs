@@ -1,21 +1,22 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
-use super::scenario;
+use super::scenario::{self, CommandLine};
 use crate::{
     QUICKSTART, is_job, named,
     plan::{Choices, Plan, quoted},
     runner,
 };
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
 use plimsoll_core::scenario::Scenario;
+use plimsoll_feed::FeedArgs;
 use plimsoll_job::exit;
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{Output, print_out};
+use plimsoll_job::output::{Output, note, print_out};
 use plimsoll_job::toml_text;
-use plimsoll_job::usage::usage;
-use plimsoll_load::run_and_print;
+use plimsoll_job::usage::{one_line, usage};
+use plimsoll_load::{LoadArgs, run_and_print};
 use plimsoll_record::JobResult;
 use plimsoll_report::folder::RUN_JSON;
 use plimsoll_report::forms::Forms;
@@ -188,7 +189,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         args.only_for_jobs("a scenario has no variables, roles or hooks")?;
         if plimsoll_mix::is_mix(&text) {
             args.no_flags(program)?;
-            return plimsoll_mix::run(path, &text, &output, args.dry_run);
+            return mix(args, path, &text, program);
         }
         let parser = (program.parser)();
         if parser.find_subcommand("load").is_some_and(|load| !scenario::is_older(&text, load)) {
@@ -285,14 +286,62 @@ fn by_flags(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Resul
     let shown = path.display().to_string();
     if args.dry_run {
         // Values of the environment may be secrets: they are shown as they are written.
-        let words = scenario::words(text, path, &more, &parser).map_err(usage)?;
-        let words: Vec<String> = words.iter().map(|word| shown_word(word)).collect();
+        let line = scenario::command_line(text, path, &more, &parser).map_err(usage)?;
+        hint(&line);
+        let words: Vec<String> = line.words.iter().map(|word| shown_word(word)).collect();
         print_out(&format!("plimsoll {}\n", words.join(" ")))?;
         return Ok(exit::FINE);
     }
     let text = toml_text::expanded(text, &shown).map_err(usage)?;
-    let words = scenario::words(&text, path, &more, &parser).map_err(usage)?;
-    (program.run_words)(&words).with_context(|| shown)
+    let line = scenario::command_line(&text, path, &more, &parser).map_err(usage)?;
+    hint(&line);
+    (program.run_words)(&line.words).map_err(|error| in_words_of_file(&line, error, &shown))
+}
+
+/// Says which fields of a file have new names.
+fn hint(line: &CommandLine) {
+    line.hints.iter().for_each(|hint| note(&format!("plimsoll: {hint}")));
+}
+
+/// An error of a file's command. One of usage names the fields of the file, not the flags that they stand for.
+fn in_words_of_file(line: &CommandLine, error: anyhow::Error, shown: &str) -> anyhow::Error {
+    let is_usage = exit::of_error(&error) == exit::USAGE;
+    let told = line.told(&one_line(&error)).filter(|_| is_usage);
+    told.map_or_else(|| error.context(shown.to_owned()), usage)
+}
+
+/// Runs a mix of a file, or shows it. Each of its tables has the form of flags, or that of records.
+fn mix(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Result<u8> {
+    let (parser, shown) = ((program.parser)(), path.display().to_string());
+    let expanded = toml_text::expanded(text, &shown).map_err(usage)?;
+    // Values of the environment may be secrets: they are shown as they are written.
+    let text = if args.dry_run { text } else { expanded.as_str() };
+    let mut tables = plimsoll_mix::Tables::default();
+    if let Some((line, matches)) = part(text, path, "queries", &parser)? {
+        let queries = LoadArgs::from_arg_matches(&matches)?.scenario();
+        tables.queries = Some(queries.map_err(|error| in_words_of_file(&line, error, &shown))?);
+    }
+    if let Some((line, matches)) = part(text, path, "feed", &parser)? {
+        let feed = FeedArgs::from_arg_matches(&matches)?.scenario();
+        tables.feed = Some(feed.map_err(|error| in_words_of_file(&line, error, &shown))?);
+    }
+    plimsoll_mix::run(path, text, tables, &args.output.output(), args.dry_run)
+}
+
+/// A table of a mix in the form of flags, as the parser reads it.
+fn part(
+    text: &str,
+    path: &Path,
+    part: &'static str,
+    parser: &clap::Command,
+) -> Result<Option<(CommandLine, ArgMatches)>> {
+    let Some(line) = scenario::line_of_part(text, path, part, parser).map_err(usage)? else {
+        return Ok(None);
+    };
+    hint(&line);
+    let command = parser.find_subcommand(&line.words[0]).cloned().unwrap_or_default();
+    let matches = command.try_get_matches_from(&line.words)?;
+    Ok(Some((line, matches)))
 }
 
 /// A word of a command line as it may be shown: secrets are left out.

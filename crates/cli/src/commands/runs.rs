@@ -94,8 +94,9 @@ fn age(text: &str) -> Result<Span, String> {
 impl Job for RunsArgs {
     const NAME: &'static str = "runs";
 
-    fn run(&self, _program: &Program) -> Result<u8> {
-        let Kept { runs, left_out } = kept_runs(&self.runs, &headline)?;
+    fn run(&self, program: &Program) -> Result<u8> {
+        let jobs = (program.forms)();
+        let Kept { runs, left_out } = kept_runs(&self.runs, &|record| headline(record, &jobs))?;
         for error in &left_out {
             note(&format!("plimsoll: left out: {error}"));
         }

@@ -15,6 +15,7 @@ use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::{code, execute};
 use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::headers::filled_line;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::{print_out, style, write_results};
@@ -105,7 +106,7 @@ pub struct FbenchArgs {
     append: String,
     /// Header of every request, 'Name: value'
     ///
-    /// May be repeated.
+    /// ${VARIABLE} in the value is taken from the environment and not recorded. May be repeated.
     #[arg(short = 'H', value_name = "LINE")]
     header: Vec<String>,
     /// Name for the Host header and for TLS
@@ -276,10 +277,12 @@ impl FbenchArgs {
 
     /// Returns how requests are written, for each pair.
     fn forms(&self, pairs: &[Authority], named: Option<&Authority>) -> Result<Vec<Form>> {
+        let headers = self.header.iter().map(|line| filled_line(line));
+        let headers = headers.collect::<Result<Vec<String>>>()?;
         let form = |pair| {
             let form = FbenchForm::new(&FormOptions {
                 host: named.unwrap_or(pair).host_header(),
-                headers: &self.header,
+                headers: &headers,
                 append: &self.append,
                 post: self.post,
                 coverage: self.coverage,

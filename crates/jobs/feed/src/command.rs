@@ -63,7 +63,8 @@ enum CompressionFlag {
 /// Write documents from files to Vespa
 ///
 /// To Vespa or plimsoll serve search: put, update and remove operations, in order for each document, as fast as the target
-/// accepts them.
+/// accepts them. After 429 and other failures an operation is sent again, with a backoff that
+/// grows (docs/feed.md).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FeedArgs {
@@ -167,7 +168,11 @@ pub struct FeedArgs {
 }
 
 impl FeedArgs {
-    fn scenario(&self) -> Result<FeedScenario> {
+    /// The flags as a scenario.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub fn scenario(&self) -> Result<FeedScenario> {
         let is_url = |word: &&String| word.starts_with("http://") || word.starts_with("https://");
         let targets: Vec<String> = self.what.iter().filter(is_url).cloned().collect();
         let files: Vec<_> = self.what.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();

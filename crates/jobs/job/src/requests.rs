@@ -7,6 +7,8 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::scenario::{RowOrder, RowsPer, RowsScenario, Scenario};
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 /// Addresses, requests and what makes a reply a success.
@@ -240,10 +242,22 @@ impl RequestFlags {
     }
 }
 
+/// Longest file of `--body`, bytes: each request carries all of it.
+const BODY_BYTES_MAX: u64 = 64 << 20;
+
 /// Reads a body: text, or a file that is read now if it is text and when requests are made if it is not.
 fn read_body(text: &str) -> Result<(Option<String>, Option<PathBuf>)> {
     let Some(path) = text.strip_prefix('@') else { return Ok((Some(text.to_owned()), None)) };
-    let bytes = std::fs::read(path).map_err(|error| usage(format!("--body @{path}: {error}")))?;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| usage(format!("--body @{path}: {error}")))?;
+    if bytes.len() as u64 > BODY_BYTES_MAX {
+        return Err(usage(format!(
+            "--body @{path}: over {} MiB, which is too long for the body of each request; use a smaller file",
+            BODY_BYTES_MAX >> 20
+        )));
+    }
     match String::from_utf8(bytes) {
         Ok(text) => Ok((Some(text), None)),
         Err(_) if std::path::Path::new(path).is_file() => Ok((None, Some(path.into()))),
@@ -268,5 +282,7 @@ mod tests {
         assert_eq!(file(&text), (Some("{\"a\":1}".to_owned()), None));
         assert_eq!(file(&bytes), (None, Some(bytes)));
         assert!(read_body("@no/such").unwrap_err().to_string().contains("--body @no/such"));
+        let endless = read_body("@/dev/zero").unwrap_err().to_string();
+        assert!(endless.contains("--body @/dev/zero: over 64 MiB"), "{endless}");
     }
 }

@@ -132,7 +132,11 @@ pub struct LoadArgs {
 }
 
 impl LoadArgs {
-    fn scenario(&self) -> Result<Scenario> {
+    /// The flags as a scenario.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub fn scenario(&self) -> Result<Scenario> {
         let mut scenario = self.requests.scenario()?;
         scenario.admission = self.admission()?;
         scenario.load = self.model()?;
@@ -196,7 +200,8 @@ impl LoadArgs {
                 cycle_ns: self.cycle.unwrap_or_default().ns,
             },
         };
-        model.validate()?;
+        let flag = named.first().copied().unwrap_or("--clients");
+        model.validate().map_err(|problem| usage(format!("{flag}: {problem}")))?;
         Ok(model)
     }
 

@@ -170,6 +170,9 @@ pub struct RankArgs {
     slo: Vec<Slo>,
     #[command(flatten)]
     search: SearchFlags,
+    /// Longest time from sending a request to its last byte
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Search")]
+    timeout: Span,
     /// Seed of all random choices
     ///
     /// The same seed sends the same requests at the same intended starts.
@@ -194,6 +197,9 @@ impl RankArgs {
         }
         if self.seconds == 0 || self.seconds > 86_400 || self.warmup > 86_400 {
             return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
+        }
+        if self.timeout.ns == 0 {
+            return Err(usage("--timeout: must be more than 0; every wait has a limit"));
         }
         if self.target.is_empty() {
             (program.check_ranker)(&instances::arguments(self, 0)[1..])?;
@@ -237,7 +243,7 @@ impl RankArgs {
             } else {
                 1
             },
-            timeout: Span::seconds(10),
+            timeout: self.timeout,
             seed: self.seed,
             slo: self.slo(),
             ..Scenario::default()

@@ -20,7 +20,7 @@ mod text;
 use crate::builtin::{Words, ten_as_toml};
 use crate::forms::FORMS;
 use crate::sessions::Order;
-use crate::spec::{MatrixFile, MatrixSpec, OnRefused, read};
+use crate::spec::{MatrixFile, MatrixSpec, read, wrong_in};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
@@ -268,22 +268,23 @@ fn wrong(error: crate::SearchError) -> anyhow::Error {
 impl SearchArgs {
     /// The matrix of the file and the flags.
     fn spec(&self) -> Result<MatrixSpec> {
-        let mut file = match &self.file {
-            None => MatrixFile::default(),
-            Some(path) => {
-                let shown = path.display().to_string();
-                let text = reading::read_text(path, &shown, "a matrix file")?;
-                read(&text, &shown).map_err(wrong)?
-            }
-        };
+        let (mut file, mut written) = (MatrixFile::default(), String::new());
+        if let Some(path) = &self.file {
+            written = reading::read_text(path, &path.display().to_string(), "a matrix file")?;
+            let (own, hints) = read(&written, path).map_err(wrong)?;
+            hints.iter().for_each(|hint| note(&format!("plimsoll: {hint}")));
+            file = own;
+        }
         self.put_into(&mut file);
-        file.rows = self.rows.scenario()?.or(file.rows.take());
+        if let Some(rows) = self.rows.scenario()? {
+            file.put_rows(rows);
+        }
         if file.engines.is_empty() && file.engine.is_empty() && self.print_queries {
             file.engines.push("index".to_owned());
         }
         let queries = queries(&file)?;
         file.resolve(&queries).map_err(|error| match &self.file {
-            Some(path) => usage(format!("{}: {error}", path.display())),
+            Some(path) => usage(wrong_in(&written, path, &error)),
             None => wrong(error),
         })
     }
@@ -318,7 +319,7 @@ impl SearchArgs {
             file.groups.clear();
         }
         one(&self.corpus, &mut file.corpus);
-        one(&self.hits, &mut file.hits);
+        one(&self.hits, &mut file.query_hits);
         one(&self.duration, &mut file.duration);
         one(&self.warmup, &mut file.warmup);
         one(&self.passes, &mut file.passes);
@@ -326,7 +327,7 @@ impl SearchArgs {
         one(&self.timeout, &mut file.timeout);
         one(&self.pauses.think, &mut file.think);
         one(&self.pauses.pace, &mut file.pace);
-        one(&self.profile, &mut file.profile);
+        one(&self.profile, &mut file.users_profile);
         one(&self.seed, &mut file.seed);
         one(&self.queries.as_ref().map(|path| path.display().to_string()), &mut file.queries);
         let order = self.order.map(|order| match order {
@@ -336,7 +337,7 @@ impl SearchArgs {
         });
         one(&order, &mut file.order);
         if self.skip_refused {
-            file.refused = Some(OnRefused::Skip);
+            file.skip_refused = true;
         }
     }
 }

@@ -14,6 +14,13 @@ use plimsoll_report::plain::printable;
 /// With more cells than this, their details are left to CSV and JSON.
 const DETAILED_MAX: usize = 60;
 
+/// Returns the number of cells with a rate.
+pub fn headline(record: &RunRecord) -> Option<String> {
+    let search = record.job_results.search()?;
+    let with_rate = search.cells.iter().filter(|cell| cell.ok_per_s.is_some()).count();
+    Some(format!("{with_rate} of {}", counted(search.cells_planned() as u64, "cell")))
+}
+
 /// Writes the tables, why cells have no number, and what engines answered.
 pub fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
     let search = record.job_results.search()?;

@@ -12,7 +12,7 @@ use plimsoll_report::page::{Page, Tone};
 use plimsoll_report::plain::printable;
 
 /// The forms in which the voter benchmark is shown.
-pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+pub const FORMS: Forms = Forms { page: sections, headline: line::headline, ..Forms::LOAD };
 
 /// Columns that a contestant's name has, dots included.
 const NAME_WIDTH: usize = 18;
