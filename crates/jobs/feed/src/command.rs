@@ -63,8 +63,7 @@ enum CompressionFlag {
 /// Write documents from files to Vespa
 ///
 /// To Vespa or plimsoll serve search: put, update and remove operations, in order for each document, as fast as the target
-/// accepts them. After 429 and other failures an operation is sent again, with a backoff that
-/// grows (docs/feed.md).
+/// accepts them. After 429 and other failures plimsoll sends an operation again, after a backoff that grows (docs/feed.md).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FeedArgs {
@@ -89,7 +88,7 @@ pub struct FeedArgs {
     http1: bool,
     /// Use HTTP/2
     ///
-    /// Without checking that the target supports it.
+    /// plimsoll does not check that the target supports it.
     #[arg(long, help_heading = "Requests")]
     http2: bool,
     /// Open model: requests per second, such as 1000 or 1k

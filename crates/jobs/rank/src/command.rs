@@ -131,7 +131,7 @@ pub struct RankArgs {
     port: u16,
     /// File for FeedSim's table of 15 columns [default: feedsim_results.txt]
     ///
-    /// With --no-record, the default is no file.
+    /// With --no-record, plimsoll writes the file only if you name it.
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "FeedSim's flags")]
     out: Option<PathBuf>,
     /// Functions in the instruction walk of a request

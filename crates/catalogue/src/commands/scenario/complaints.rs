@@ -90,7 +90,7 @@ pub(super) fn unknown(name: &str, prefix: &str, command: &clap::Command) -> Stri
     }
 }
 
-/// What a number parser says, in words for users of the file.
+/// The message of a number parser, in words for users of the file.
 fn plain(told: &str, value: &str) -> String {
     if told.contains("invalid digit") || told.contains("cannot parse integer") {
         return format!("'{value}' is not a whole number");
