@@ -98,7 +98,8 @@ fn help_is_in_plain_words() {
         for (at, text) in long_texts(&command) {
             found.extend(faults(&at, 1, &text));
         }
-        let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let below = command.get_after_long_help().or_else(|| command.get_after_help());
+        let below = below.map(ToString::to_string).unwrap_or_default();
         found.extend(faults(&name(&command), 1, &below));
     }
     expect_none(&found);

@@ -63,8 +63,7 @@ enum CompressionFlag {
 /// Write documents from files to Vespa
 ///
 /// To Vespa or plimsoll serve search: put, update and remove operations, in order for each document, as fast as the target
-/// accepts them. After 429 and other failures an operation is sent again, with a backoff that
-/// grows (docs/feed.md).
+/// accepts them. After 429 and other failures plimsoll sends an operation again, after a backoff that grows (docs/feed.md).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FeedArgs {
@@ -74,12 +73,12 @@ pub struct FeedArgs {
     #[arg(required = true, value_name = "URL|FILE")]
     what: Vec<String>,
 
-    /// Operations in flight over all threads
+    /// Operations in flight over all threads [default: as needed]
     ///
     /// By default, plimsoll raises the number as long as throughput grows.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     inflight: Option<u32>,
-    /// Number of connections
+    /// Number of connections [default: as needed]
     ///
     /// The default is 8 with HTTP/2; with HTTP/1.1 one per operation in flight, at most 256.
     #[arg(long, value_name = "N", help_heading = "Requests")]
@@ -89,7 +88,7 @@ pub struct FeedArgs {
     http1: bool,
     /// Use HTTP/2
     ///
-    /// Without checking that the target supports it.
+    /// plimsoll does not check that the target supports it.
     #[arg(long, help_heading = "Requests")]
     http2: bool,
     /// Open model: requests per second, such as 1000 or 1k

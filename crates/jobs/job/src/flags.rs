@@ -39,10 +39,10 @@ pub struct RunFlags {
     /// Warm-up is included. With --duration, the run ends at the earlier of the two.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub requests: Option<u64>,
-    /// Number of connections
+    /// Number of connections [default: as needed]
     ///
-    /// The default is one connection for each client. In other load models, plimsoll starts with 64 connections and opens
-    /// more as needed.
+    /// By default, each client has a connection. In other load models, plimsoll starts with 64 connections and opens more as
+    /// needed.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub connections: Option<u32>,
     /// Timeouts.

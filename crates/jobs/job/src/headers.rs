@@ -87,8 +87,8 @@ fn filled(name: &str, value: &str) -> Result<String> {
     })
 }
 
-/// A line `Name: value` as a request has it, with variables of the environment in the value. A line without a colon stays as it
-/// is, so that its reader reports it.
+/// A line `Name: value` as a request has it, with variables of the environment in the value. A line that is not a
+/// header is returned as it is; the reader of headers rejects it.
 ///
 /// # Errors
 /// A variable that is not set.

@@ -129,17 +129,17 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     port: u16,
-    /// File for FeedSim's table of 15 columns
+    /// File for FeedSim's table of 15 columns [default: feedsim_results.txt]
     ///
-    /// The default is feedsim_results.txt; with --no-record there is no file.
+    /// With --no-record, plimsoll writes the file only if you name it.
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "FeedSim's flags")]
     out: Option<PathBuf>,
     /// Functions in the instruction walk of a request
     #[arg(short = 'i', long, value_name = "N", help_heading = "FeedSim's flags")]
     icache: Option<u64>,
-    /// Number of servers, each on its own processors
+    /// Number of servers [default: one per 100 processors]
     ///
-    /// The default is one per 100 logical processors.
+    /// Each server has its own processors. Logical processors count.
     #[arg(short = 'n', long, value_name = "N", help_heading = "FeedSim's flags")]
     instances: Option<usize>,
 

@@ -70,20 +70,20 @@ pub struct SearchArgs {
     /// named. May be repeated.
     #[arg(long, value_name = "ENGINE", help_heading = "Matrix")]
     engine: Vec<String>,
-    /// Text: synthetic, bundled, debian or ndjson:FILE
+    /// Text: synthetic, bundled, debian or ndjson:FILE [default: synthetic]
     ///
-    /// synthetic is generated, with known answers; ndjson:FILE is your own [default: synthetic].
+    /// synthetic is generated, with known answers; ndjson:FILE is your own.
     #[arg(long, value_name = "SOURCE", help_heading = "Matrix")]
     corpus: Option<String>,
     /// Sizes of the text, such as 64MB,320MB; or 'all'
     ///
-    /// 'all' is the whole text, for a text that is not synthetic.
+    /// 'all' is the whole text, for a text that is not synthetic. The default is 64MB for synthetic, otherwise 'all'.
     #[arg(long, value_name = "SIZES", value_delimiter = ',', help_heading = "Matrix")]
     sizes: Vec<String>,
-    /// Numbers of shards of the index
+    /// Numbers of shards of the index [default: 1]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     shards: Vec<u32>,
-    /// Edit distances
+    /// Edit distances [default: 2]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     distance: Vec<u8>,
     /// Pairs of distance and shards, such as 2x5,4x1
@@ -101,7 +101,7 @@ pub struct SearchArgs {
     /// --print-queries prints the ten, to edit.
     #[arg(long, value_name = "FILE", help_heading = "Matrix")]
     queries: Option<PathBuf>,
-    /// Hits of each query, instead of its own number
+    /// Hits that each query asks for [default: its own number]
     ///
     /// The built-in queries ask for 1000.
     #[arg(long = "query-hits", alias = "hits", value_name = "N", help_heading = "Matrix")]
@@ -130,9 +130,9 @@ pub struct SearchArgs {
     /// Repeats of each cell, for an interval [default: 1]
     #[arg(long, value_name = "N", help_heading = "Cells")]
     repeat: Option<u32>,
-    /// Longest time from sending a request to its last byte
+    /// Longest time from sending a request to its last byte [default: 60s]
     ///
-    /// A cell with a slower request is withheld [default: 60s].
+    /// A cell with a slower request is withheld.
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     timeout: Option<Span>,
     #[command(flatten)]

@@ -119,7 +119,7 @@ pub struct SeekArgs {
     #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
     watch: bool,
 
-    /// Number of connections
+    /// Number of connections [default: as needed]
     ///
     /// For votes on volt:// it is the number to each host. The default is 1.5 times the requests that can be in flight within
     /// the limits; 64 for postgres://; one for each host and thread for volt://.

@@ -144,9 +144,9 @@ pub struct VisitArgs {
     /// Request one chunk after the other, not a stream
     #[arg(long, help_heading = "Requests")]
     chunked: bool,
-    /// Buckets that the server visits at once for a request
+    /// Buckets visited at once [default: the server's choice]
     ///
-    /// The default is the server's choice.
+    /// For each request.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     concurrency: Option<u32>,
     /// Documents after which a reply ends

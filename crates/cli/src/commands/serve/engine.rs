@@ -25,9 +25,9 @@ struct EngineFlags {
     /// Also write the ready line to this file
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// File for the engine's output, up to 16 MiB
+    /// File for the engine's output [default: engine.log]
     ///
-    /// The default is engine.log in the folder of the data.
+    /// Up to 16 MiB. The default is in the folder of the data.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

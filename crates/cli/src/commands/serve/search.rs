@@ -40,9 +40,9 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     query_threads: usize,
     #[cfg(feature = "vespa")]
-    /// Vespa schema of a document type
+    /// Vespa schema of a document type [default: the type doc]
     ///
-    /// May be repeated. The default is the built-in type doc.
+    /// May be repeated. The type doc is built in.
     #[arg(long, value_name = "FILE")]
     schema: Vec<PathBuf>,
     #[cfg(feature = "vespa")]

@@ -21,14 +21,12 @@ const USERS_BYTES_MAX: u64 = 16 << 20;
 pub struct VoterArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Folder of the command log and the snapshots
+    /// Folder of command log and snapshots [default: no data is kept]
     ///
-    /// They are kept across restarts. By default, no data is kept.
+    /// They are kept across restarts.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Partitions, one thread each
-    ///
-    /// The default is one per processor.
+    /// Partitions, one thread each [default: one per processor]
     #[arg(long, value_name = "N")]
     partitions: Option<usize>,
     /// Acknowledgement of a vote: none, async or sync
