@@ -2,6 +2,7 @@
 //! runs.
 
 mod corpus;
+mod examples;
 mod filters;
 mod help;
 mod hooks;

@@ -41,7 +41,8 @@ pub struct Example {
 
 /// The examples in the help of a command: the lines of the section `Examples:` that are no captions.
 pub fn examples(command: &Command) -> Vec<Example> {
-    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let help = command.get_after_long_help().or_else(|| command.get_after_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
     let section = help.lines().skip_while(|line| *line != "Examples:").skip(1);
     let mut section = section.take_while(|line| !line.is_empty());
     let mut found = Vec::new();
