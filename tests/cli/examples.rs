@@ -14,7 +14,7 @@ const NOT_RUN: [(&str, &str); 4] = [
     (r"^plimsoll run quickstart", "takes half a minute; tests/e2e/quickstart.rs executes it"),
 ];
 
-/// What an example needs that matches a pattern, in the language of the book's marks (tests/docs/page.rs).
+/// Needs of the examples that match a pattern, in the language of the book's marks (tests/docs/page.rs).
 const NEEDS: &[(&str, &str)] = &[
     (r"music|q(ueries)?\.(txt|gz)|query%|summary", MUSIC),
     (r"-q query%", "before plimsoll split-file -p query%03d.txt 8 queries.txt"),

@@ -16,4 +16,5 @@ mod serve;
 mod serve_voter;
 mod shell;
 mod usage;
+mod usage_mistyped;
 mod words;

@@ -266,7 +266,10 @@ mod tests {
             ("command = [\"load\"]\nmetrics = [\"rate\"]\n", "JSON pointer"),
             ("command = [\"load\"]\ndefault_role = \"a\"\n", "no roles"),
             ("command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n", "must be in the roles"),
-            ("default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n", "no role of x 'b'"),
+            (
+                "default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n",
+                "unknown role of x 'b'; write one of abc",
+            ),
             ("command = [\"load\"]\n[[job.hooks]]\nname = \"shel\"\n", "did you mean 'shell'?"),
         ] {
             let told = told(&format!("{head}{more}"));

@@ -5,6 +5,7 @@
 
 use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_core::system_error::words;
 use plimsoll_workloads::header::{is_token, parse_header};
 
 /// Reads headers: `Name: value`, where `${NAME}` in the value is a variable of the environment, or `@FILE` with one such
@@ -36,7 +37,8 @@ fn header_of(name: &str, value: &str) -> Result<(String, String), String> {
 
 fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        usage(format!("--header @{path}: {error}; give a text file of lines 'Name: value'"))
+        let why = words(&error);
+        usage(format!("--header @{path}: {why}; give a text file of lines 'Name: value'"))
     })?;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();

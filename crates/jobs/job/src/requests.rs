@@ -7,6 +7,7 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::scenario::{RowOrder, RowsPer, RowsScenario, Scenario};
+use plimsoll_core::system_error::words;
 use std::path::PathBuf;
 
 /// Addresses, requests and what makes a reply a success.
@@ -229,7 +230,8 @@ impl RequestFlags {
 /// Reads a body: text, or a file that is read now if it is text and when requests are made if it is not.
 fn read_body(text: &str) -> Result<(Option<String>, Option<PathBuf>)> {
     let Some(path) = text.strip_prefix('@') else { return Ok((Some(text.to_owned()), None)) };
-    let bytes = std::fs::read(path).map_err(|error| usage(format!("--body @{path}: {error}")))?;
+    let bytes = std::fs::read(path)
+        .map_err(|error| usage(format!("--body @{path}: {}; check the path", words(&error))))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok((Some(text), None)),
         Err(_) if std::path::Path::new(path).is_file() => Ok((None, Some(path.into()))),

@@ -5,9 +5,8 @@ mod reading;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::slo::Slo;
-use plimsoll_core::units::Span;
+use plimsoll_core::units::{Rate, Span};
 use plimsoll_job::flags::{ArrivalsFlag, OutputFlags};
-use plimsoll_job::values::rate;
 
 /// Votes that one telephone may give where no one says otherwise.
 const MAX_VOTES: u32 = 2;
@@ -138,8 +137,8 @@ pub struct BenchFlags {
     /// Open model: calls per second, such as 1000 or 1k
     ///
     /// Open model: calls per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered.
-    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "Load")]
-    pub rate: Option<f64>,
+    #[arg(long, value_name = "PER_S", help_heading = "Load")]
+    pub rate: Option<Rate>,
     /// With --rate: gaps between calls, equal or random.
     #[arg(long, value_enum, default_value = "uniform", help_heading = "Load")]
     pub arrivals: ArrivalsFlag,
