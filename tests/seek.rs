@@ -78,7 +78,7 @@ fn a_known_line_is_found_within_what_the_interval_says() {
         "Estimate",
         "Rate/s",
         "Verdict",
-        "Notes      The target is taken as stationary from ",
+        "Notes      The target is assumed to be stationary from ",
         "Arrivals were a Poisson process",
         "missed p95=25ms, where 5 % may",
     ];

@@ -2,6 +2,7 @@
 //! runs.
 
 mod corpus;
+mod examples;
 mod filters;
 mod help;
 mod hooks;
@@ -15,4 +16,5 @@ mod serve;
 mod serve_voter;
 mod shell;
 mod usage;
+mod usage_mistyped;
 mod words;

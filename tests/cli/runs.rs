@@ -120,8 +120,8 @@ fn a_run_is_printed_by_the_beginning_of_its_id() {
         ("1a2b", "1a2b3c4d (load, "),
         ("1a2b", "1a2b9999 (load, "),
         ("0badcafe", "there is no run '0badcafe' in runs; 'plimsoll runs' lists the ids"),
-        ("beef", "there is no run or job 'beef'"),
-        ("1a2", "there is no run or job '1a2'"),
+        ("beef", "unknown run or job 'beef'"),
+        ("1a2", "unknown run or job '1a2'"),
     ] {
         let ended = place.run(["report", id]).expect(64);
         assert_eq!(ended.stderr.lines().count(), 1, "{id}: {}", ended.stderr);

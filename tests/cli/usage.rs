@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// One line on stderr that holds `word`; stdout empty; exit code 64.
 #[track_caller]
-fn refused(ended: Ended, word: &str) {
+pub fn refused(ended: Ended, word: &str) {
     let ended = ended.expect(64);
     assert_eq!(ended.stderr.lines().count(), 1, "not one line:\n{}", ended.stderr);
     assert!(ended.stderr.starts_with("plimsoll: "), "{}", ended.stderr);
@@ -206,11 +206,11 @@ fn load_models_and_limits() {
         (&["--slots", "0"], "--slots must be at least 1"),
         (&["--clients", "0"], "client"),
         (&["--rate", "0"], "rate"),
-        (&["--rate", "-5"], "a rate must be a number above 0"),
+        (&["--rate", "-5"], "--rate: '-5' is not a rate; expected a number per second"),
         (&["--think", "1s", "--cycle", "1s"], "--think and --cycle"),
         (&["--clients", "4294967295"], "at most 100,000 clients"),
         (&["--clients", "ten"], "--clients: 'ten' is not a number"),
-        (&["--rate", "10/week"], "such as 1000, 1000/s or 1k"),
+        (&["--rate", "10/week"], "such as 1000, 1.5k/s or 60/min"),
         (&["--connections", "4294967295"], "--connections"),
         (&["--burst", "4294967295", "--every", "1ns"], "10,000,000"),
         (&["--connect-timeout", "0"], "--connect-timeout"),
@@ -232,7 +232,7 @@ fn load_models_and_limits() {
         (&["--pace", "1s", "--clients", "2"], "--pace belongs to users"),
         (&["--assert", "p95 < 5ms"], "'p95' is not a scope"),
         (&["--assert", "global p95 < 5"], "has no unit"),
-        (&["--assert", "class x p95 < 5ms"], "there is no class 'x'; the classes are all"),
+        (&["--assert", "class x p95 < 5ms"], "unknown class 'x'; write one of all"),
         (&["--rate", "inf"], "rate"),
         (&["--burst", "0", "--every", "1s"], "burst"),
         (
@@ -392,7 +392,10 @@ fn limits_schemes_and_times_of_other_commands() {
         (&["rank", "--slo", "p95=500"], "p95=500ms"),
         (&["serve", "queue", "--service", "exponential:0"], "the mean in ns"),
         (&["serve", "queue", "--service", "gamma:2,0s"], "the mean in ns"),
-        (&["load", "ftp://127.0.0.1/"], "write http://, https:// or postgres://"),
+        (
+            &["load", "ftp://127.0.0.1/"],
+            "write http:// or https://; plimsoll load and seek also know",
+        ),
         (&["load", "unix:/x.sock"], "Unix sockets are not supported"),
         (
             &[

@@ -1,8 +1,8 @@
 //! The book and README.md: every block of them is executed, generated or read by the program, and says which.
 
 mod figures;
-mod page;
-mod session;
+pub mod page;
+pub mod session;
 mod shape;
 mod terms;
 

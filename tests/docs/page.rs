@@ -101,9 +101,9 @@ fn mark(above: &[&str], at: &str) -> (Option<Kind>, Vec<(String, String)>) {
     let Some((inside, "")) = text["<!-- test: ".len()..].split_once("-->") else {
         return (None, Vec::new());
     };
-    let mut parts = inside.split("; ").map(str::trim).filter(|part| !part.is_empty());
-    let (word, rest) = named(parts.next().unwrap_or_default());
-    let kind = match (word, rest) {
+    let (first, rest) = inside.split_once("; ").unwrap_or((inside, ""));
+    let (word, rest_of_kind) = named(first.trim());
+    let kind = match (word, rest_of_kind) {
         ("run", "") => Kind::Run,
         ("output", "") => Kind::Output,
         ("input", name) if name.starts_with("as ") => Kind::Input(name[3..].to_owned()),
@@ -111,18 +111,23 @@ fn mark(above: &[&str], at: &str) -> (Option<Kind>, Vec<(String, String)>) {
         ("made", by) if by.starts_with("by ") => Kind::Made(by[3..].to_owned()),
         ("form", why) if !why.is_empty() => Kind::Form(why.to_owned()),
         ("not", why) if why.starts_with("run ") => Kind::NotRun(why[4..].to_owned()),
-        _ => panic!("{at}: unknown kind of block '{word} {rest}'"),
+        (word, rest) => panic!("{at}: unknown kind of block '{word} {rest}'"),
     };
-    let options = parts.map(named).map(|(word, value)| (word.to_owned(), value.to_owned()));
+    (Some(kind), options(rest))
+}
+
+/// The options of a mark, separated by `; `.
+pub fn options(text: &str) -> Vec<(String, String)> {
     let known = [
         "serve", "behind", "before", "after", "file", "exit", "stderr", "figures", "shape", "with",
         "short",
     ];
-    let options: Vec<_> = options.collect();
-    for (word, _) in &options {
-        assert!(known.contains(&word.as_str()), "{at}: unknown option '{word}' of a mark");
-    }
-    (Some(kind), options)
+    let parts = text.split("; ").map(str::trim).filter(|part| !part.is_empty()).map(named);
+    let option = |(word, value): (&str, &str)| {
+        assert!(known.contains(&word), "unknown option '{word}' of a mark: {text}");
+        (word.to_owned(), value.to_owned())
+    };
+    parts.map(option).collect()
 }
 
 /// A first word, and what follows it.

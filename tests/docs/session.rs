@@ -68,7 +68,8 @@ impl Session {
         Running::start(self.shell(command), b"").wait(PATIENCE).expect(0).stdout
     }
 
-    fn block(&mut self, block: &Block) {
+    /// Does with a block what its mark says.
+    pub fn block(&mut self, block: &Block) {
         for name in block.all("file") {
             let from = root().join("tests/docs/files").join(name);
             let text = std::fs::read_to_string(&from)

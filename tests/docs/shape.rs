@@ -35,7 +35,7 @@ pattern!(OUTCOME, r"\b(held|MISSED.*)$");
 pattern!(VERDICT, r#""verdict": "[^"]*""#);
 pattern!(HELD_UP, r", # of the time (waiting for a processor|stopped by a signal)");
 pattern!(ONCE, r"\bonce\b");
-pattern!(STOPPED, r"; stopped # times, as nothing was accepted");
+pattern!(STOPPED, r"; paused # times because nothing was accepted");
 pattern!(PLUSES, r"\+{5,}>?");
 pattern!(BLANKS, r"\s+");
 pattern!(EMPTY, r"(^| )-( |$)");

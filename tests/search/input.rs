@@ -55,7 +55,7 @@ fn wrong_input_is_told_in_one_line_before_anything_is_sent() {
         (with(&["--queries", "bad.toml"]), "unknown kind 'fuzy'"),
         (with(&["--resume", "nowhere"]), "no unfinished matrix"),
         (with(&["--users-profile", "ramp {users} in 1s"]), "profile 'ramp 1 in 1s': column"),
-        (with(&["--assert", "class nothing p95 < 1s"]), "there is no query 'nothing'"),
+        (with(&["--assert", "class nothing p95 < 1s"]), "unknown query 'nothing'; write one of"),
         (with(&["--check", "hits>>1"]), "hits>>1"),
         (with(&["--rows", "rows.csv"]), "no query names one of its columns; write {{term}}"),
         (with(&["--rows", "rows.csv", "--queries", "rows.toml"]), "query 'a': "),

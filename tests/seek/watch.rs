@@ -87,7 +87,7 @@ fn a_budget_too_small_for_a_stretch_says_what_it_takes() {
     let ended = place.start(args.into_iter().chain(["--budget", "4s"])).wait(PATIENCE);
     let record = Record::of(&ended.expect(3));
     assert_eq!(record.verdict(), "budget-too-small");
-    assert!(record.text("/seek/reason").contains("no interval: it takes "));
+    assert!(record.text("/seek/reason").contains("no interval: it needs "));
 }
 
 #[test]

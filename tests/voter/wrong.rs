@@ -33,10 +33,10 @@ fn flags_that_make_no_run() {
         (&["--queue", "50"], "--queue goes with --mode managed"),
         (&["--limit", "5"], "--limit go with --rhythm burst"),
         (&["VBM", "--auto-tune", "p99=5ms"], "use --mode direct"),
-        (&["VSE"], "there is no preset 'VSE'; did you mean 'VSD'?"),
+        (&["VSE"], "unknown preset 'VSE'; did you mean 'VSD'?"),
         (
             &["db1"],
-            "there is no preset 'db1'; there are VSD, VSM, VBM, VBD, HSD; a database is written",
+            "unknown preset 'db1'; write one of VSD, VSM, VBM, VBD, HSD, or a database: volt://",
         ),
         (&["--clients", "1", "--threads", "2"], "--clients: fewer than one for each thread"),
         (
@@ -69,7 +69,12 @@ fn nobody_and_somebody_else() {
     let ended = place.run(["hello", "--names", "a,b"]).expect(64);
     assert!(line(&ended).contains("are the election's"), "{}", ended.stderr);
     // A number of IPv6 is told as it is written.
-    expect(&place, 4, &["volt://[::1]:1"], "volt://[::1]:1: nothing is listening");
+    expect(
+        &place,
+        4,
+        &["volt://[::1]:1"],
+        "volt://[::1]:1 cannot be reached: [::1]:1: connection refused: nothing is listening there",
+    );
     // A listener that never says a word: told after its limits, and not hanging.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("volt://{}", silent.local_addr().unwrap());

@@ -65,6 +65,9 @@ pub fn all() -> Result<Vec<Job>> {
 pub fn find(name: &str) -> Result<Job> {
     match FILES.iter().find(|(known, _)| *known == name) {
         Some((known, text)) => Job::parse(text, &format!("jobs/{known}.toml")),
+        None if Path::new(name).is_file() => Err(usage(format!(
+            "'{name}' is a file, but not of a job: the name of such a file ends in .toml"
+        ))),
         None => Err(near_miss::unknown("job", name, &names())),
     }
 }

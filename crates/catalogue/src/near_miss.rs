@@ -6,7 +6,7 @@ use plimsoll_workloads::edit_distance::near_miss;
 /// Longest list of known words in an error message; a longer one is cut.
 const LISTED_MAX: usize = 12;
 
-/// `there is no WHAT 'WORD'` with the one that was probably meant, or the ones there are.
+/// `unknown WHAT 'WORD'` with the one that was probably meant, or the ones there are.
 #[must_use]
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> anyhow::Error {
     let told = match near_miss(word, known).or_else(|| begun(word, known)) {
@@ -15,10 +15,10 @@ pub fn unknown(what: &str, word: &str, known: &[&str]) -> anyhow::Error {
         None => {
             let listed = &known[..known.len().min(LISTED_MAX)];
             let more = if known.len() > LISTED_MAX { ", ..." } else { "" };
-            format!("there are: {}{more}", listed.join(", "))
+            format!("write one of {}{more}", listed.join(", "))
         }
     };
-    usage(format!("there is no {what} '{word}'; {told}"))
+    usage(format!("unknown {what} '{word}'; {told}"))
 }
 
 /// The only known word that begins with what was written, for those who stopped early.
@@ -37,10 +37,10 @@ mod tests {
         let told = |word| unknown("variable", word, &known).to_string();
         assert_eq!(
             told("num_instance"),
-            "there is no variable 'num_instance'; did you mean 'num_instances'?"
+            "unknown variable 'num_instance'; did you mean 'num_instances'?"
         );
-        assert_eq!(told("extra"), "there is no variable 'extra'; did you mean 'extra_args'?");
-        assert!(told("qps").ends_with("there are: num_instances, extra_args"));
+        assert_eq!(told("extra"), "unknown variable 'extra'; did you mean 'extra_args'?");
+        assert!(told("qps").ends_with("write one of num_instances, extra_args"));
         assert!(unknown("variable", "x", &[]).to_string().contains("there are no variables"));
     }
 }

@@ -16,7 +16,10 @@ pub fn complaint(error: &clap::Error, command: &Command) -> String {
         (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(flag)) => {
             values::wrong_value(error, &flag)
         }
-        (ErrorKind::MissingRequiredArgument, Some(_)) => missing(error),
+        (ErrorKind::MissingRequiredArgument, Some(_)) => missing(error, command),
+        (ErrorKind::ArgumentConflict, Some(flag)) => {
+            conflict(&flag, &text(ContextKind::PriorArg).unwrap_or_default())
+        }
         (ErrorKind::InvalidSubcommand, _) => {
             unknown_command(&text(ContextKind::InvalidSubcommand).unwrap_or_default(), command)
         }
@@ -43,7 +46,7 @@ fn flattened(error: &clap::Error) -> String {
 }
 
 fn unknown(word: &str, command: &Command) -> String {
-    let Some(rest) = word.strip_prefix('-') else { return format!("unexpected argument '{word}'") };
+    let Some(rest) = word.strip_prefix('-') else { return unexpected(word, command) };
     if rest.starts_with(|c: char| c.is_numeric()) {
         return format!("unknown option '{word}' (values cannot start with '-')");
     }
@@ -52,10 +55,52 @@ fn unknown(word: &str, command: &Command) -> String {
     if !other.is_empty() {
         return format!("unknown option '{word}'; plimsoll's is {other}");
     }
+    if let Some(own) = foreign::elsewhere(word, &longs) {
+        return format!("unknown option '{word}'; {} has --{own}", called_by(command));
+    }
     match rest.strip_prefix('-').and_then(|name| near_option(name, &longs)) {
         Some(near) => format!("unknown option '{word}'; did you mean '--{near}'?"),
         None => format!("unknown option '{word}'"),
     }
+}
+
+/// Returns a line for a word that follows all that a command reads.
+fn unexpected(word: &str, command: &Command) -> String {
+    match command.get_positionals().next() {
+        None => format!("unexpected argument '{word}'; {} takes only options", called_by(command)),
+        Some(_) => match example(command) {
+            Some(line) => format!("unexpected argument '{word}'; write for example: {line}"),
+            None => format!("unexpected argument '{word}'"),
+        },
+    }
+}
+
+fn called_by(command: &Command) -> &str {
+    command.get_bin_name().unwrap_or("plimsoll")
+}
+
+/// Returns a line for two options that exclude each other, or for one that was given twice.
+fn conflict(flag: &str, other: &str) -> String {
+    let bare = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
+    let (flag, other) = (bare(flag), bare(other));
+    match other.as_str() {
+        "" => format!("{flag} cannot be used with the other options; leave it out"),
+        same if same == flag => format!("{flag} is given twice; give it once"),
+        other => format!("{flag} and {other} exclude each other; leave one of them out"),
+    }
+}
+
+/// Returns the first example in the help of a command that is on one line.
+fn example(command: &Command) -> Option<String> {
+    let help = command.get_after_long_help().or_else(|| command.get_after_help())?.to_string();
+    let start = format!("{} ", called_by(command));
+    let call = |line: &str| {
+        let call = &line[line.find(&start)?..];
+        let call = call.split("    ").next().unwrap_or(call).trim_end();
+        (!call.ends_with(['\\', '|'])).then(|| call.to_owned())
+    };
+    let mut section = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    section.by_ref().take_while(|line| !line.is_empty()).find_map(call)
 }
 
 /// The long options that the help of a command shows.
@@ -105,18 +150,33 @@ fn unknown_command(word: &str, command: &Command) -> String {
     };
     match near_word(word, &names) {
         Some(near) => format!("{what}; did you mean '{near}'?"),
+        None if names.len() == 1 => format!("{what}; write {}", names[0]),
         None => format!("{what}; write one of {}", names.join(", ")),
     }
 }
 
-fn missing(error: &clap::Error) -> String {
-    match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(names)) if names.len() > 1 => {
-            format!("{} are missing", names.join(" and "))
-        }
-        Some(names) => format!("{names} is missing"),
-        None => flattened(error),
+fn missing(error: &clap::Error, command: &Command) -> String {
+    let names: Vec<String> = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(names)) => names.clone(),
+        Some(name) => vec![name.to_string()],
+        None => return flattened(error),
+    };
+    let problem = match names.as_slice() {
+        [name] => format!("{} is missing", with_alternatives(name, command)),
+        names => format!("{} are missing", names.join(" and ")),
+    };
+    match example(command) {
+        Some(line) => format!("{problem}; write for example: {line}"),
+        None => problem,
     }
+}
+
+/// A required argument, and those that may be given instead: an option that is required excludes no others.
+fn with_alternatives(name: &str, command: &Command) -> String {
+    let required = command.get_arguments().find(|arg| arg.to_string() == name);
+    let others = required.map(|arg| command.get_arg_conflicts_with(arg)).unwrap_or_default();
+    let names = std::iter::once(name.to_owned()).chain(others.iter().map(ToString::to_string));
+    names.collect::<Vec<_>>().join(" or ")
 }
 
 /// Returns a line for each option that was given by an old name. Old names are the hidden aliases of the parser.

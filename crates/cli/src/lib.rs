@@ -183,7 +183,8 @@ fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let command = called(arguments);
     let line = bounded(printable(&complaint(error, &command)));
     let name = command.get_bin_name().unwrap_or("plimsoll");
-    note(&format!("plimsoll: {line}; see {name} --help"));
+    let see = if line.ends_with('?') { " See" } else { "; see" };
+    note(&format!("plimsoll: {line}{see} {name} --help"));
     exit::USAGE
 }
 

@@ -266,7 +266,7 @@ impl Shape {
         } else if self.size == 0 && is_burst {
             "burst must be at least 1"
         } else if self.size == 0 {
-            "workers must be at least 1"
+            "clients must be at least 1"
         } else if is_burst && self.delay.is_none() {
             "a burst needs a delay, the pause after it: --delay 5ms, or a number of milliseconds as the sixth word"
         } else if self.managed.is_some_and(|managed| managed.slots == 0) {
@@ -373,7 +373,7 @@ mod tests {
             ("VSD voter 0 steady 1 x direct x x x quiet 200", "calls must be at least 1"),
             ("VSD voter 1 wild 1 x direct x x x quiet 200", "steady or burst"),
             ("VSD voter 1 bursts 10 x direct x x x quiet 200", "needs a delay"),
-            ("VSD voter 1 steady 0 x direct x x x quiet 200", "workers must be at least 1"),
+            ("VSD voter 1 steady 0 x direct x x x quiet 200", "clients must be at least 1"),
             ("VSD voter 1 steady 1 x direct 5 x x quiet 200", "go with managed"),
             ("VSD voter 1 steady 1 x managed 5 0 x quiet 200", "slots must be at least 1"),
             ("VSD voter 1 steady 1 x managed five 1 x quiet 200", "queue 'five'"),

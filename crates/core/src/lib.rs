@@ -36,6 +36,7 @@ pub mod search;
 pub mod secrets;
 pub mod seek;
 pub mod slo;
+pub mod system_error;
 pub mod units;
 pub mod verdict;
 pub mod voter;

@@ -7,6 +7,7 @@ mod line;
 use crate::target::Target;
 use crate::tls::{Tls, TlsRefusal};
 use line::Line;
+use plimsoll_core::system_error::words;
 use plimsoll_wire::{Event, Fault, Protocol};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -22,7 +23,7 @@ pub enum ExchangeError {
     #[error("host name '{0}' cannot be resolved")]
     Unresolved(String),
     /// Nothing answers there.
-    #[error("{address}: {error}")]
+    #[error("{address}: {}", words(error))]
     Connect {
         /// The last address that was tried.
         address: SocketAddr,

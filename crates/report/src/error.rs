@@ -1,5 +1,6 @@
 //! Errors of a record on disk; one clear line each.
 
+use plimsoll_core::system_error::words;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -9,20 +10,21 @@ use thiserror::Error;
 #[allow(missing_docs)]
 pub enum RecordError {
     /// The folder cannot be made, before any load.
-    #[error("cannot create the run record {}: {source}; name another folder with --runs DIR", path.display())]
+    #[error("cannot create the run record {}: {}; name another folder with --runs DIR", path.display(), words(source))]
     Create { path: PathBuf, source: io::Error },
     /// A file of the record cannot be written; the result itself is not in danger.
     #[error(
-        "cannot write {}: {source}; the result is printed but not written there \
+        "cannot write {}: {}; the result is printed but not written there \
          (free some space, or name another folder with --runs DIR)",
-        path.display()
+        path.display(),
+        words(source)
     )]
     Write { path: PathBuf, source: io::Error },
     /// The folder of a record cannot be removed.
-    #[error("cannot remove the run record {}: {source}; check its permissions", path.display())]
+    #[error("cannot remove the run record {}: {}; check its permissions", path.display(), words(source))]
     Remove { path: PathBuf, source: io::Error },
     /// A file of the record cannot be read.
-    #[error("cannot read {}: {source}; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]
+    #[error("cannot read {}: {}; name the folder of a run record, such as runs/TIME-JOB-ID", path.display(), words(source))]
     Read { path: PathBuf, source: io::Error },
     /// The path is there, but is not a folder.
     #[error("{} is not a folder; name the folder of a run record, such as runs/TIME-JOB-ID", path.display())]

@@ -27,7 +27,7 @@ pub enum InputError {
         path: PathBuf,
     },
     /// The operating system would not read or write it.
-    #[error("{}: {source}; check the path and its permissions", path.display())]
+    #[error("{}: {}; check the path and its permissions", path.display(), plimsoll_core::system_error::words(source))]
     Io {
         /// The file as the user named it.
         path: PathBuf,

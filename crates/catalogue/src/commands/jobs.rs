@@ -5,7 +5,7 @@ use crate::install::{self, Installed};
 use crate::job::{Job, Role};
 use crate::near_miss::unknown;
 use crate::plan::{Choices, Plan};
-use crate::{QUICKSTART, QUICKSTART_IS, all, named};
+use crate::{QUICKSTART, QUICKSTART_IS, all, named, names};
 use anyhow::Result;
 use clap::Args;
 use comfy_table::presets::NOTHING;
@@ -13,7 +13,6 @@ use comfy_table::{ContentArrangement, Table};
 use plimsoll_job::exit;
 use plimsoll_job::job::{self, Program};
 use plimsoll_job::output::print_out;
-use plimsoll_workloads::edit_distance::near_miss;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -403,12 +402,13 @@ fn chosen(given: &[String]) -> Result<Vec<Job>> {
     of_jobs.map(|name| job_or_engine(name)).collect()
 }
 
-/// A job; where there is none of this name, an engine may have been meant.
+/// A job; the error for a name that is neither a job's nor a file's lists the engines too.
 fn job_or_engine(name: &str) -> Result<Job> {
-    named(name).map_err(|error| match near_miss(name, &Engine::names()) {
-        Some(near) if !name.ends_with(".toml") => unknown("job or engine", name, &[near]),
-        _ => error,
-    })
+    if name.ends_with(".toml") || names().contains(&name) {
+        return named(name);
+    }
+    let known: Vec<&str> = names().into_iter().chain(Engine::names()).collect();
+    Err(unknown("job or engine", name, &known))
 }
 
 /// The engines that were named.

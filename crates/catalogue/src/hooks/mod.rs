@@ -362,7 +362,7 @@ mod tests {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             super::chosen(&[], &names, arguments).unwrap_err().to_string()
         };
-        assert!(told(&["prf"], None).contains("there is no hook 'prf'; did you mean 'perf'?"));
+        assert!(told(&["prf"], None).contains("unknown hook 'prf'; did you mean 'perf'?"));
         assert!(told(&[], Some("{")).contains("-a '{'"));
         assert!(told(&[], Some(r#"{"perf": {}}"#)).contains("add -k perf"));
         assert!(told(&["shell"], Some(r#"{"shel": {}}"#)).contains("did you mean 'shell'?"));

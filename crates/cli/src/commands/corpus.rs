@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use plimsoll_core::system_error::words;
 use plimsoll_core::units::Size;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
@@ -63,6 +64,9 @@ enum What {
     Queries(QueryArgs),
 }
 
+/// Size of a synthetic text whose size is not given.
+const SIZE: Size = Size { bytes: 10_000_000 };
+
 /// Source of the text.
 #[derive(Args, Debug)]
 pub struct SourceArgs {
@@ -72,9 +76,9 @@ pub struct SourceArgs {
     /// Largest number of documents
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Synthetic: size of the text, 100kB to 10GB
-    #[arg(long, value_name = "SIZE", default_value = "10MB")]
-    size: Size,
+    /// Synthetic: size of the text, 100kB to 10GB [default: 10MB]
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Size>,
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -122,12 +126,18 @@ impl SourceArgs {
     /// # Errors
     /// When there is no such source, or it cannot be read.
     pub fn open(&self) -> Result<Corpus> {
+        let is_synthetic = self.source == "synthetic";
+        if self.size.is_some() && !is_synthetic {
+            return Err(usage(
+                "--size belongs to --source synthetic; use --limit to take fewer documents",
+            ));
+        }
         let source = match self.source.as_str() {
             "bundled" => Source::Bundled,
             "debian" => Source::Debian,
             "synthetic" => Source::Synthetic(SyntheticOptions::new(
                 self.seed,
-                synthetic::Size::Bytes(self.size.bytes),
+                synthetic::Size::Bytes(self.size.unwrap_or(SIZE).bytes),
             )),
             other => match other.strip_prefix("ndjson:") {
                 Some(path) if !path.is_empty() => Source::Ndjson(PathBuf::from(path)),
@@ -138,8 +148,9 @@ impl SourceArgs {
                 }
             },
         };
+        let flag = if is_synthetic { "--size: " } else { "" };
         Corpus::open(&source, &CorpusOptions { limit: self.limit })
-            .map_err(|error| usage(error.to_string()))
+            .map_err(|error| usage(format!("{flag}{error}")))
     }
 }
 
@@ -147,8 +158,9 @@ fn writer(path: &Path) -> Result<Box<dyn Write>> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
     }
-    let file = File::create(path)
-        .map_err(|error| usage(format!("--out {}: {error}; check the path", path.display())))?;
+    let file = File::create(path).map_err(|error| {
+        usage(format!("--out {}: {}; check the path", path.display(), words(&error)))
+    })?;
     Ok(Box::new(BufWriter::with_capacity(1 << 20, file)))
 }
 
@@ -194,8 +206,9 @@ fn write(args: &WriteArgs) -> Result<u8> {
             usage("--manifest: only a synthetic text has planted words; use --source synthetic")
         })?;
         let text = serde_json::to_string_pretty(&truth)?;
-        std::fs::write(path, text + "\n")
-            .map_err(|error| usage(format!("--manifest {}: {error}", path.display())))?;
+        std::fs::write(path, text + "\n").map_err(|error| {
+            usage(format!("--manifest {}: {}; check the path", path.display(), words(&error)))
+        })?;
     }
     let feed = match args.format.as_str() {
         "documents" => false,
@@ -244,7 +257,7 @@ fn broken_pipe_is_fine(error: std::io::Error) -> Result<u8> {
 fn queries(args: &QueryArgs) -> Result<u8> {
     let corpus = args.source.open()?;
     let mix = make(&corpus, &MixOptions::even(args.source.seed, args.each))
-        .map_err(|error| usage(error.to_string()))?;
+        .map_err(|error| usage(format!("--each {}: {error}", args.each)))?;
     let rendering = Rendering::default();
     let mut out = writer(&args.out)?;
     let written = match args.format.as_str() {

@@ -79,7 +79,8 @@ struct PruneArgs {
 /// Reads an age with its unit. A bare number is rejected: 30 s are rarely meant.
 fn age(text: &str) -> Result<Span, String> {
     const DAY_S: f64 = 86_400.0;
-    let wrong = || "expected a number and a unit, such as 30d, 12h or 90m".to_owned();
+    let wrong =
+        || format!("'{text}' is not an age; expected a number and a unit, such as 30d, 12h or 90m");
     let days = text.strip_suffix('d').map(|days| days.trim().parse::<f64>());
     match days {
         Some(Ok(days)) if (0.0..36_500.0).contains(&days) => {

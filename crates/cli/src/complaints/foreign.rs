@@ -50,6 +50,16 @@ const FOREIGN: &[Foreign] = &[
     ("--vus", &[("users", "", ""), ("clients", "", "")]),
 ];
 
+/// Options of some commands, and those that stand in their place in others.
+const ELSEWHERE: &[(&str, &str)] =
+    &[("--clients", "users"), ("--duration", "budget"), ("--min-rate", "start-rate")];
+
+/// Returns the option of a command that does what an option of other commands does.
+pub fn elsewhere(word: &str, longs: &[&str]) -> Option<&'static str> {
+    let known = ELSEWHERE.iter().find(|(own, _)| *own == word).map(|(_, long)| *long);
+    known.filter(|long| longs.contains(long))
+}
+
 /// Returns plimsoll's options for an option of other tools, of those that the command has; empty where there is none.
 pub fn counterparts(word: &str, longs: &[&str]) -> String {
     let known = FOREIGN.iter().find(|(own, _)| *own == word).map_or(&[][..], |(_, all)| all);

@@ -117,7 +117,7 @@ pub struct Assertion {
 
 /// An assertion that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is no assertion: {problem}; write for example 'global p95 < 500ms'")]
+#[error("'{text}' is not an assertion: {problem}; write for example 'global p95 < 500ms'")]
 pub struct AssertionError {
     text: String,
     problem: String,

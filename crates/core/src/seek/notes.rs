@@ -53,8 +53,8 @@ fn stationary(found: &Finding) -> Option<String> {
     }
     if found.watch.is_some() {
         return Some(
-            "Within a state the target is taken as stationary: from stretch to stretch neither its capacity nor its line \
-             changed by more than their errors explain."
+            "Within a state the target is assumed to be stationary: from stretch to stretch its capacity and its line \
+             changed by no more than their errors explain."
                 .to_owned(),
         );
     }
@@ -75,7 +75,7 @@ fn stationary(found: &Finding) -> Option<String> {
         (false, n) => format!("; {n} blocks near the line are too few to show a trend"),
     };
     Some(format!(
-        "The target is taken as stationary from {:.0} s to {:.0} s: {times}{blocks}.",
+        "The target is assumed to be stationary from {:.0} s to {:.0} s: {times}{blocks}.",
         found.since_s, found.elapsed_s
     ))
 }
@@ -112,7 +112,7 @@ fn late(found: &Finding) -> Option<String> {
 fn generator(basis: &Basis) -> Option<String> {
     (basis.lag_p99_s > 0.0).then(|| {
         format!(
-            "In every part that was judged the generator sent 99 % of the requests less than {} late; up to {} is tolerated.",
+            "The generator sent 99 % of the requests less than {} late in every part that was judged; up to {} is tolerated.",
             millis(basis.lag_p99_s),
             millis(basis.lag_tolerated_s)
         )
@@ -147,7 +147,7 @@ fn time(found: &Finding) -> Option<String> {
     }
     let ended_early = matches!(found.verdict, Verdict::Interrupted | Verdict::Drifting);
     let why = match found.verdict {
-        Verdict::Drifting => " in which the target stays the same",
+        Verdict::Drifting => " in which the target does not change",
         _ => "",
     };
     ended_early.then(|| {
@@ -236,11 +236,11 @@ mod tests {
         assert_eq!(
             notes(&found(), Arrivals::Poisson, Arriving::Requests),
             [
-                "The target is taken as stationary from 12 s to 120 s: its capacity was measured 3 times and \
+                "The target is assumed to be stationary from 12 s to 120 s: its capacity was measured 3 times and \
                  differed by 2.1 % at most, no more than its errors explain; 18 blocks near the line show no trend and no step.",
                 "Arrivals were a Poisson process; the line is lower if requests come in bursts.",
                 "Near the line 5.3 % of 11,500 requests missed p95=100ms, where 5 % may; no request failed.",
-                "In every part that was judged the generator sent 99 % of the requests less than 0.30 ms late; up to \
+                "The generator sent 99 % of the requests less than 0.30 ms late in every part that was judged; up to \
                  20 ms is tolerated.",
                 "Four times the load near the line (72 s here) would halve the interval.",
             ]
@@ -305,7 +305,7 @@ mod tests {
         none.verdict = Verdict::Drifting;
         let text = notes(&none, Arrivals::Poisson, Arriving::Requests).join(" ");
         assert!(text.contains("The target was not stationary"), "{text}");
-        assert!(text.contains("73 s at least in which the target stays the same"), "{text}");
+        assert!(text.contains("73 s at least in which the target does not change"), "{text}");
     }
 
     #[test]
@@ -325,7 +325,10 @@ mod tests {
         };
         found.watch = Some(vec![one]);
         let text = notes(&found, Arrivals::Poisson, Arriving::Requests).join(" ");
-        assert!(text.starts_with("Within a state the target is taken as stationary"), "{text}");
+        assert!(
+            text.starts_with("Within a state the target is assumed to be stationary"),
+            "{text}"
+        );
         let part = "the last one is +- 6.2 % after 40 s, and +- 5 % takes about 62 s.";
         assert!(text.contains(part), "{text}");
     }

@@ -164,7 +164,7 @@ impl Search<'_> {
     pub(super) fn what_it_takes(&self) -> String {
         let seconds = self.blocks.iter().fold(0.0, |all, block| all + block.seconds);
         format!(
-            "no interval: it takes {:.0} s of load near the line while the target stays the same, and there were {seconds:.0} s",
+            "no interval: it needs {:.0} s of load near the line while the target does not change, and there were {seconds:.0} s",
             self.least_near_s()
         )
     }

@@ -175,7 +175,7 @@ impl Search<'_> {
             Some(fit) => format!("the line is known to {:.1} %", 100.0 * fit.half_width()),
             None if self.bracket.0 > 0.0 && self.bracket.1.is_finite() => {
                 format!(
-                    "short probes put the line at {:.1} to {:.1}/s",
+                    "short probes show the line between {:.1} and {:.1}/s",
                     self.bracket.0, self.bracket.1
                 )
             }
@@ -197,8 +197,8 @@ impl Search<'_> {
                     format!(", and about {total_s:.0} s for {:.1} %", 100.0 * self.goal.width)
                 });
                 format!(
-                    "{known} after {:.0} s of {:.0} s; a search with these limits takes about {needs_s:.0} s at \
-                     least{width}",
+                    "{known} after {:.0} s of {:.0} s; a search with these limits needs a --budget of at least \
+                     {needs_s:.0} s{width}",
                     self.elapsed_s, self.goal.budget_s,
                 )
             }

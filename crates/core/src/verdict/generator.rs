@@ -270,7 +270,7 @@ fn late(evidence: &Evidence<'_>, times: (&Histogram, &Histogram)) -> Option<Stri
             is_late.then_some((name, own_ns / 1e6, shown_ns / 1e6))
         })?;
     Some(format!(
-        "the generator itself was late: up to {own:.2} of the {shown:.2} ms of {name} are its own ({}); give it a core \
+        "the generator was late: up to {own:.2} ms of {name} ({shown:.2} ms) come from the generator ({}); give it a core \
          of its own, more --threads or another machine",
         cause(evidence)
     ))
@@ -353,8 +353,8 @@ fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     (shown > 0.0 && noticeable && evidence.measured_s >= SHORTEST_S).then(|| {
         let own = evidence.health.busy * 100.0;
         format!(
-            "an ideal generator may have got up to {:.0} % more requests through: that share of the time replies \
-             waited for plimsoll ({own:.0} % busy{})",
+            "a generator without delays may have completed up to {:.0} % more requests: replies waited for plimsoll, \
+             which was {own:.0} % busy{}",
             (fastest / shown - 1.0) * 100.0,
             if evidence.health.withheld() >= 0.02 {
                 format!("; {}", withheld(evidence, evidence.measured_s * SAID))

@@ -24,7 +24,7 @@ pub fn warnings(evidence: &Evidence<'_>) -> Vec<String> {
         let share = all.zero_hits as f64 / all.hits_known as f64;
         if share > ZERO_HITS {
             warnings.push(format!(
-                "{:.0} % of the queries found nothing: such queries are cheap and flatter the latency",
+                "{:.0} % of the queries found nothing; such queries are cheap, so the times look better than those of real ones",
                 share * 100.0
             ));
         }

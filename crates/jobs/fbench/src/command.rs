@@ -239,6 +239,11 @@ impl FbenchArgs {
 
     /// The pairs of host and port.
     fn pairs(&self, tls: bool) -> Result<Vec<Authority>> {
+        if let Some(url) = self.hosts.iter().find(|host| host.contains("://")) {
+            return Err(usage(format!(
+                "'{url}': write host and port without a scheme, such as 127.0.0.1 8080"
+            )));
+        }
         if !self.hosts.len().is_multiple_of(2) {
             return Err(usage(format!(
                 "'{}' has no port; hosts and ports come in pairs, such as 127.0.0.1 8080",
@@ -255,12 +260,6 @@ impl FbenchArgs {
                             pair[1], pair[0]
                         ))
                     })?;
-                if pair[0].contains("://") {
-                    return Err(usage(format!(
-                        "'{}': write a host name without a scheme",
-                        pair[0]
-                    )));
-                }
                 Ok(Authority { host: pair[0].clone(), port, tls })
             })
             .collect()

@@ -2,11 +2,13 @@
 
 use anyhow::Result;
 use plimsoll_core::schedule::Slice;
+use plimsoll_core::system_error::words;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::checks::{Checks, HitCounter};
 use plimsoll_workloads::classes::Classes;
+use plimsoll_workloads::error::InputError;
 use plimsoll_workloads::http::{
     Cursor, Form, HttpSessions, Judge, OutputFile, Rendered, Stream, Troubles, Way,
 };
@@ -114,7 +116,14 @@ impl Sources {
     }
 
     fn open_file(&mut self, path: &Path, forms: &[Form], memory: &mut usize) -> Result<()> {
-        let source = SourceFile::open_any(path)?;
+        let source = SourceFile::open_any(path).map_err(|error| match error {
+            InputError::Missing { path } => usage(format!(
+                "{}: no such file or folder; name the query files with -q, or make them with \
+                 plimsoll split-file",
+                path.display()
+            )),
+            error => error.into(),
+        })?;
         match Queries::of(source.clone(), &self.options)? {
             Queries::Preloaded(set) => {
                 self.skipped += set.skipped();
@@ -206,5 +215,5 @@ fn output_file(pattern: &FilePattern, client: u64) -> Result<OutputFile> {
     let path = pattern.path(client);
     File::create(&path)
         .and_then(OutputFile::new)
-        .map_err(|error| usage(format!("-o {}: {error}; check the path", path.display())))
+        .map_err(|error| usage(format!("-o {}: {}; check the path", path.display(), words(&error))))
 }

@@ -14,7 +14,7 @@ pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
-use plimsoll_core::units::Span;
+use plimsoll_core::units::{Rate, Span};
 use plimsoll_engine::run::run as run_engine;
 use plimsoll_job::execute::{code, page};
 use plimsoll_job::flags::{OutputFlags, TlsFlags, status};
@@ -24,7 +24,6 @@ use plimsoll_job::output::{Output, note, print_out, put_result, write_results};
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
-use plimsoll_job::values::rate;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::FeedResult;
 use plimsoll_report::forms::Forms;
@@ -95,8 +94,8 @@ pub struct FeedArgs {
     ///
     /// Each operation is a request. Requests arrive at their own time, even if earlier ones were not answered. Without
     /// --rate, plimsoll sends as fast as the target accepts them.
-    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "Requests")]
-    rate: Option<f64>,
+    #[arg(long, value_name = "PER_S", help_heading = "Requests")]
+    rate: Option<Rate>,
     /// Compress bodies: auto, gzip or none
     ///
     /// auto: bodies above 512 bytes, unless the target is on this machine; gzip: all bodies.
@@ -181,8 +180,9 @@ impl FeedArgs {
                 "--vespa-statistics - and --json - cannot both go to stdout; name a file for one",
             ));
         }
-        let load =
-            self.rate.map(|rate_per_s| LoadModel::Open { rate_per_s, arrivals: Arrivals::Uniform });
+        let load = self
+            .rate
+            .map(|rate| LoadModel::Open { rate_per_s: rate.per_s, arrivals: Arrivals::Uniform });
         let compression = match self.compression {
             CompressionFlag::Auto => "auto",
             CompressionFlag::Gzip => "gzip",

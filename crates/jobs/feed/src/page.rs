@@ -68,7 +68,7 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
     let text = match feed.cpu_us_per_operation {
         // Where a query load ran beside it, nobody knows.
         0.0 => text,
-        us => format!("{text}; {} us of CPU an operation", significant(us)),
+        us => format!("{text}; {} us of CPU per operation", significant(us)),
     };
     page.entry("Sent", &text, Tone::Plain);
     if feed.skipped > 0 {
@@ -76,7 +76,7 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
         page.entry("Skipped", &text, Tone::Plain);
     }
     if feed.left > 0 {
-        let text = format!("{} operations that were read and no longer wanted", count(feed.left));
+        let text = format!("{} operations that were read but not sent", count(feed.left));
         page.entry("Left out", &text, Tone::Plain);
     }
     if let Some(place) = &feed.unread {
@@ -91,7 +91,7 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
     if let [operations, reasons] = &feed.failed_files[..]
         && !feed.complete
     {
-        let text = format!("{}; why: {}", printable(operations), printable(reasons));
+        let text = format!("{}; reasons: {}", printable(operations), printable(reasons));
         page.entry("Failed", &text, Tone::Plain);
     }
     page.blank();
@@ -143,9 +143,9 @@ fn examples(page: &mut Page<'_>, examples: &[RefusedOperation]) {
 fn inflight(feed: &FeedResult) -> String {
     let own = &feed.inflight;
     let mut text = match own.fixed {
-        true => format!("{} at most, fixed; {} were reached", count(own.limit.into()), own.most),
+        true => format!("at most {} (fixed), {} reached", count(own.limit.into()), own.most),
         false => format!(
-            "up to {}; the window was {} at the end, of at most {}",
+            "at most {}; window {} at the end (limit {})",
             count(own.most.into()),
             count(own.last.into()),
             count(own.limit.into())
@@ -154,10 +154,10 @@ fn inflight(feed: &FeedResult) -> String {
     let s = if feed.connections == 1 { "" } else { "s" };
     text += &format!("; HTTP/{} on {} connection{s}", feed.http, count(feed.connections.into()));
     if own.shrinks > 0 {
-        text += &format!("; made smaller {}, as the target refused", times(own.shrinks));
+        text += &format!("; reduced {} because the target rejected operations", times(own.shrinks));
     }
     if own.pauses > 0 {
-        text += &format!("; stopped {}, as nothing was accepted", times(own.pauses));
+        text += &format!("; paused {} because nothing was accepted", times(own.pauses));
     }
     text
 }
@@ -213,8 +213,8 @@ fn answers(page: &mut Page<'_>, feed: &FeedResult) {
     let rows: Vec<_> = feed.codes.iter().map(row).collect();
     page.table(&columns, &rows);
     page.note(
-        "p50 to max: sent to last byte, of every answer; whole: from the operation's turn to the answer that \
-         settled it",
+        "p50 to max: sending to last byte, for every answer; whole: intended start of the operation to its final \
+         answer",
     );
     page.blank();
 }

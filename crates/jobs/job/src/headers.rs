@@ -7,6 +7,7 @@ use crate::toml_text;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::secrets::remember;
+use plimsoll_core::system_error::words;
 use plimsoll_workloads::header::{is_token, parse_header};
 use std::fs::File;
 use std::io::Read;
@@ -46,7 +47,10 @@ fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
     File::open(path)
         .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
         .map_err(|error| {
-            usage(format!("--header @{path}: {error}; give a text file of lines 'Name: value'"))
+            usage(format!(
+                "--header @{path}: {}; give a text file of lines 'Name: value'",
+                words(&error)
+            ))
         })?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(usage(format!(

@@ -39,4 +39,3 @@ pub mod toml_text;
 pub mod tool;
 pub mod url;
 pub mod usage;
-pub mod values;

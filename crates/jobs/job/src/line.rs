@@ -94,7 +94,7 @@ fn broken(page: &mut Page<'_>, finding: &Finding) {
                 "perhaps by chance: the interval lies above"
             }
             Some(_) => "perhaps by chance: the rate lies in the interval",
-            None => "perhaps by chance: this was short",
+            None => "perhaps by chance: the run was short",
         };
         let text = format!("{}/s: {}; {why}", significant(broke.rate_per_s), seen(broke));
         page.entry("Broke at", &text, Tone::Plain);

@@ -3,6 +3,7 @@
 use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_core::system_error::words;
 use plimsoll_record::RunRecord;
 use plimsoll_report::RecordError;
 use plimsoll_report::forms::Forms;
@@ -124,7 +125,7 @@ fn can_be_written(folder: &Path) -> std::io::Result<()> {
 }
 
 fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("{flag} {}: {error}; check the path", path.display())
+    format!("{flag} {}: {}; check the path", path.display(), words(error))
 }
 
 /// A line on stderr. No one has to read it: a run does not end because its reader is gone.

@@ -20,6 +20,7 @@ use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Slice};
 use plimsoll_core::slo::ClassSlo;
+use plimsoll_core::system_error::words;
 use plimsoll_core::units::Span;
 use plimsoll_engine::health::openable_connections;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
@@ -210,7 +211,7 @@ pub fn check_classes(scenario: &Scenario, classes: &[String]) -> Result<()> {
             && !classes.contains(name)
         {
             return Err(usage(format!(
-                "--slo '{limit}': there is no class '{name}'; the classes are {}",
+                "--slo '{limit}': unknown class '{name}'; write one of {}",
                 classes.join(", ")
             )));
         }
@@ -220,7 +221,7 @@ pub fn check_classes(scenario: &Scenario, classes: &[String]) -> Result<()> {
             && !classes.contains(name)
         {
             return Err(usage(format!(
-                "--assert '{assertion}': there is no class '{name}'; the classes are {}",
+                "--assert '{assertion}': unknown class '{name}'; write one of {}",
                 classes.join(", ")
             )));
         }
@@ -281,8 +282,17 @@ pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
     if secure == 0 {
         let TlsScenario { ca_file, certificate_file, key_file, server_name: _, insecure } =
             &scenario.tls;
-        if ca_file.is_some() || certificate_file.is_some() || key_file.is_some() || *insecure {
-            return Err(usage("TLS options are given but the target is http://; write https://"));
+        let given = [
+            (ca_file.is_some(), "--cacert"),
+            (certificate_file.is_some(), "--cert"),
+            (key_file.is_some(), "--key"),
+            (*insecure, "--insecure"),
+        ];
+        if let Some((_, flag)) = given.iter().find(|(is_given, _)| *is_given) {
+            let target = scenario.targets.first().map_or("", String::as_str);
+            return Err(usage(format!(
+                "{flag} belongs to TLS, but the target is {target}; write https://, or leave {flag} out"
+            )));
         }
         return Ok(None);
     }
@@ -313,9 +323,10 @@ fn body_of(scenario: &Scenario) -> Result<Option<Vec<u8>>> {
         }
         (Some(text), None) => Ok(Some(text.clone().into_bytes())),
         (None, None) => Ok(None),
-        (None, Some(path)) => std::fs::read(path)
-            .map(Some)
-            .map_err(|error| usage(format!("--body @{}: {error}", path.display()))),
+        (None, Some(path)) => std::fs::read(path).map(Some).map_err(|error| {
+            let why = words(&error);
+            usage(format!("--body @{}: {why}; check the path", path.display()))
+        }),
     }
 }
 

@@ -18,7 +18,7 @@ const REQUESTS_A_CONNECTION: u64 = 2;
 pub fn first_failure(sample: &FailureSample, scenario: &Scenario) -> String {
     let FailureSample { kind, reason, .. } = sample;
     let hint = hint(sample.cause, scenario).unwrap_or_default();
-    format!("the first failure was '{kind}': {reason}{hint}")
+    format!("first failure: {kind}: {reason}{hint}")
 }
 
 fn hint(cause: Cause, scenario: &Scenario) -> Option<&'static str> {
@@ -77,7 +77,7 @@ fn cut(drain_cut: bool, ledger: &Ledger) -> Option<String> {
 }
 
 /// Says so when a run was over before it could mean anything.
-pub fn too_little(answers: u64, measured_s: f64) -> Option<String> {
+fn too_little(answers: u64, measured_s: f64) -> Option<String> {
     if answers < ANSWERS_LEAST {
         let answers = counted(answers, "answer");
         return Some(format!("{answers} are too few for a result; use a longer run"));
@@ -128,6 +128,6 @@ mod tests {
         let two = Scenario { http2: true, ..Scenario::default() };
         assert!(!told(Cause::NotHttp1, &two).contains("--http2"));
         assert!(told(Cause::NoHttp2, &two).ends_with("leave out --http2"));
-        assert_eq!(told(Cause::Unknown, &plain), "the first failure was 'tls': it says no");
+        assert_eq!(told(Cause::Unknown, &plain), "first failure: tls: it says no");
     }
 }

@@ -37,7 +37,8 @@ impl Url {
             }
             other => {
                 return Err(usage(format!(
-                    "'{text}': unknown scheme '{other}'; write http://, https:// or postgres://"
+                    "'{text}': unknown scheme '{other}'; write http:// or https://; plimsoll load and seek also \
+                     know postgres:// and volt://"
                 )));
             }
         };

@@ -7,7 +7,7 @@ use clap::Args;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, ProfileError, Step, UserProfile};
-use plimsoll_core::units::Span;
+use plimsoll_core::units::{Rate, Span, UnitError};
 use plimsoll_job::contact::reach;
 use plimsoll_job::execute::{execute, print};
 use plimsoll_job::flags::{ArrivalsFlag, RunFlags, UserFlags};
@@ -16,7 +16,6 @@ use plimsoll_job::output::Output;
 use plimsoll_job::prepare::prepare;
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
-use plimsoll_job::values::rate;
 use plimsoll_record::JobResults;
 
 const SHORT: &str = "plimsoll load --help explains each option and has examples.";
@@ -74,8 +73,8 @@ pub struct LoadArgs {
     /// Open model: requests per second, such as 1000 or 1k
     ///
     /// Requests arrive at their own time, even if earlier ones were not answered (no coordinated omission).
-    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "Load model (one of them)")]
-    rate: Option<f64>,
+    #[arg(long, value_name = "PER_S", help_heading = "Load model (one of them)")]
+    rate: Option<Rate>,
     /// Bursts: number of requests sent at once
     ///
     /// Also give --every.
@@ -188,7 +187,7 @@ impl LoadArgs {
             Some(ArrivalsFlag::Poisson) => Arrivals::Poisson,
             Some(ArrivalsFlag::Uniform) | None => Arrivals::Uniform,
         };
-        let model = match (self.rate, self.burst, &self.rate_profile) {
+        let model = match (self.rate.map(|rate| rate.per_s), self.burst, &self.rate_profile) {
             (Some(rate_per_s), _, _) => LoadModel::Open { rate_per_s, arrivals },
             (_, Some(size), _) => {
                 LoadModel::Burst { size, every_ns: self.every.unwrap_or_default().ns }
@@ -249,10 +248,10 @@ fn parse_profile(text: &str) -> Result<Vec<Step>> {
             };
             let (rates, time) = part.split_once(':').ok_or_else(|| wrong("there is no ':'"))?;
             let duration: Span =
-                time.parse().map_err(|e: plimsoll_core::units::UnitError| wrong(&e.to_string()))?;
+                time.parse().map_err(|error: UnitError| wrong(&error.to_string()))?;
             let rate = |text: &str| {
-                let per_s = rate(text.trim()).ok().filter(|per_s| *per_s >= 0.0);
-                per_s.ok_or_else(|| wrong(&format!("'{text}' is not a rate")))
+                let rate = text.trim().parse::<Rate>();
+                rate.map(|rate| rate.per_s).map_err(|error| wrong(&error.to_string()))
             };
             let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
             Ok(Step { from_per_s: rate(from)?, to_per_s: rate(to)?, duration_ns: duration.ns })

@@ -251,7 +251,7 @@ fn loads(page: &mut Page<'_>, search: &SearchResult) {
     if search.loads.is_empty() {
         return;
     }
-    page.line("Loads", Tone::Strong);
+    page.line("Ingest", Tone::Strong);
     for load in &search.loads {
         let place = format!(
             "{}, {}, {}",
@@ -260,11 +260,11 @@ fn loads(page: &mut Page<'_>, search: &SearchResult) {
             counted(load.shards.into(), "shard")
         );
         let what = match (&load.trouble, load.reused) {
-            (Some(trouble), _) => format!("NOT LOADED: {}", printable(trouble)),
-            (None, true) => format!("{} documents were there", count(load.documents)),
+            (Some(trouble), _) => format!("NOT INGESTED: {}", printable(trouble)),
+            (None, true) => format!("{} documents from an earlier run", count(load.documents)),
             (None, false) => {
                 let mut what = format!(
-                    "{} documents in {}, {}/s, {} MB/s, found {} later",
+                    "{} documents in {}, {}/s, {} MB/s, searchable after {}",
                     count(load.documents),
                     lasting(load.seconds),
                     count(load.documents_per_s.round() as u64),
@@ -272,8 +272,8 @@ fn loads(page: &mut Page<'_>, search: &SearchResult) {
                     lasting(load.searchable_s)
                 );
                 if let Some(seconds) = load.at_rest_s {
-                    let still = if load.busy { "still busy" } else { "at rest" };
-                    what += &format!(", {still} {} after that", lasting(seconds));
+                    let still = if load.busy { "still busy" } else { "idle" };
+                    what += &format!(", {still} {} later", lasting(seconds));
                 }
                 if let Some(size) = load.index_bytes {
                     what += &format!(", index {}", bytes(size as f64));
@@ -353,8 +353,8 @@ fn spent(page: &mut Page<'_>, search: &SearchResult) {
         return;
     }
     let text = format!(
-        "{} in all: cells {} (warming up {}), loading {} (waiting until searchable {}), starting engines {}, \
-         asking once {}, rest {}; {} of the time without loading went by outside cells",
+        "{} in all: cells {} (warming up {}), ingesting {} (waiting until searchable {}), starting engines {}, \
+         asking each query once {}, other {}; {} of the time without ingesting was spent outside cells",
         lasting(spent.total_s),
         lasting(spent.cells_s),
         lasting(spent.warming_s),

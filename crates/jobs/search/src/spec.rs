@@ -144,19 +144,19 @@ impl MatrixSpec {
         } else if !differ(self.engines.iter().map(|engine| &engine.name)) {
             "two engines have the same name; write NAME=KIND or NAME=URL to tell them apart"
         } else if !differ(&self.sizes) {
-            "sizes: one comes twice"
+            "sizes: the same size twice; write it once"
         } else if !differ(self.sizes.iter().map(|&bytes| size_label(Size { bytes }))) {
             "sizes: two of them have the same name in the tables; choose sizes that are farther apart"
         } else if !differ(groups) {
-            "groups: one comes twice"
+            "groups: the same group twice; write it once"
         } else if !differ(&self.users) {
-            "users: one number comes twice"
+            "users: the same number twice; write it once"
         } else if self.users.iter().any(|users| !(1..=USERS_MAX).contains(users)) {
-            "users: use 1 to 100,000"
+            "users: use numbers from 1 to 100,000"
         } else if self.groups.iter().any(|group| !(1..=SHARDS_MAX).contains(&group.shards)) {
-            "shards: use 1 to 1024"
+            "shards: use numbers from 1 to 1,024"
         } else if self.groups.iter().any(|group| group.distance > DISTANCE_MAX) {
-            "distance: use 0 to 8"
+            "distance: use numbers from 0 to 8"
         } else if self.duration.ns == 0 {
             "duration: must be more than 0; every wait has a limit"
         } else if self.timeout.ns == 0 {
@@ -164,9 +164,9 @@ impl MatrixSpec {
         } else if self.passes == Some(0) {
             "passes: use at least 1"
         } else if !(1..=100).contains(&self.repeat) {
-            "repeat: use 1 to 100"
+            "repeat: use a number from 1 to 100"
         } else if self.hits.is_some_and(|hits| hits > 10_000) {
-            "hits: use 0 to 10,000"
+            "hits: use a number from 0 to 10,000"
         } else {
             return self.check_load();
         };
@@ -186,7 +186,7 @@ impl MatrixSpec {
                 && !names.contains(name)
             {
                 return Err(SearchError::new(format!(
-                    "assertion '{assertion}': there is no query '{name}'; there are {}",
+                    "assertion '{assertion}': unknown query '{name}'; write one of {}",
                     names.join(", ")
                 )));
             }

@@ -12,7 +12,7 @@ use plimsoll_core::scenario::{RowOrder, Scenario};
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::slo::ClassSlo;
-use plimsoll_core::units::Span;
+use plimsoll_core::units::{Rate, Span};
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::execute::print;
 use plimsoll_job::flags::{ArrivalsFlag, GeneratorFlags, OutputFlags, status};
@@ -21,7 +21,6 @@ use plimsoll_job::job::{Job, Program};
 use plimsoll_job::method::Method;
 use plimsoll_job::requests::RequestFlags;
 use plimsoll_job::usage::usage;
-use plimsoll_job::values::rate;
 use plimsoll_load::volt;
 use plimsoll_report::forms::Forms;
 use std::path::PathBuf;
@@ -96,11 +95,11 @@ pub struct SeekArgs {
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = "Search")]
     confidence: String,
     /// Rate to begin with, requests per second
-    #[arg(long, value_name = "PER_S", default_value = "8", value_parser = rate, help_heading = "Search")]
-    start_rate: f64,
+    #[arg(long, value_name = "PER_S", default_value = "8", help_heading = "Search")]
+    start_rate: Rate,
     /// Highest rate to offer, requests per second
-    #[arg(long, value_name = "PER_S", default_value = "1000000", value_parser = rate, help_heading = "Search")]
-    max_rate: f64,
+    #[arg(long, value_name = "PER_S", default_value = "1000000", help_heading = "Search")]
+    max_rate: Rate,
     /// Gaps between requests, uniform or poisson
     ///
     /// uniform: equal gaps; poisson: independent exponential gaps, as of many independent users.
@@ -158,7 +157,7 @@ struct Task {
 
 impl SeekArgs {
     fn check(&self) -> Result<()> {
-        if !(self.start_rate > 0.0 && self.start_rate <= self.max_rate) {
+        if !(self.start_rate.per_s > 0.0 && self.start_rate <= self.max_rate) {
             return Err(usage(
                 "--start-rate: use a rate above 0 and at most --max-rate, in requests per second",
             ));
@@ -174,8 +173,8 @@ impl SeekArgs {
             width: &self.search.width,
             confidence: &self.confidence,
             seed: self.seed,
-            start_per_s: self.start_rate,
-            most_per_s: self.max_rate,
+            start_per_s: self.start_rate.per_s,
+            most_per_s: self.max_rate.per_s,
             method: self.search.strategy,
         };
         let (goal, limits_ns) = wish.goal()?;
@@ -198,7 +197,7 @@ impl SeekArgs {
         scenario.job = "seek".to_owned();
         scenario.load = match self.users.load(self.search.budget)? {
             Some(users) => users,
-            None => LoadModel::Open { rate_per_s: self.start_rate, arrivals },
+            None => LoadModel::Open { rate_per_s: self.start_rate.per_s, arrivals },
         };
         scenario.repeat = self.users.repeats();
         scenario.duration = Some(self.search.budget);

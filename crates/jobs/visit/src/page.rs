@@ -51,15 +51,15 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
         ids += &format!("; {} of them removed documents", count(visit.removes));
     }
     if visit.duplicates > 0 {
-        ids += &format!("; {} came again and were left out", count(visit.duplicates));
+        ids += &format!("; {} duplicates were left out", count(visit.duplicates));
     }
     page.entry("Ids", &ids, Tone::Plain);
     if visit.resumed_from > 0 {
-        let text = format!("{} documents were there from before", count(visit.resumed_from));
+        let text = format!("{} documents are from an earlier run", count(visit.resumed_from));
         page.entry("Resumed", &text, Tone::Plain);
     }
     let text = format!(
-        "{} in {} s, {} replies of {}; {} s of CPU a GB",
+        "{} in {} s, {} replies of {}; {} s of CPU per GB",
         bytes(visit.bytes as f64),
         significant(visit.seconds),
         count(visit.replies),
@@ -81,7 +81,7 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
 fn completeness(visit: &VisitResult) -> (String, Tone) {
     if visit.complete {
         let text = format!(
-            "{} of {} slices came to their end, and {} replies held what they claimed",
+            "{} of {} slices ended; {} replies hold as many documents as they claim",
             visit.slices_done,
             visit.slices,
             count(visit.replies)
@@ -95,7 +95,7 @@ fn completeness(visit: &VisitResult) -> (String, Tone) {
         ("NO: everything was read, but not everything was written".to_owned(), Tone::Bad)
     } else {
         let text = format!(
-            "NO: {} of {} slices came to their end; replies claimed {} and held {}",
+            "NO: {} of {} slices ended; replies claim {} documents and hold {}",
             visit.slices_done,
             visit.slices,
             count(visit.document_count_claimed),
@@ -200,6 +200,8 @@ fn matrix(page: &mut Page<'_>, visit: &VisitResult) {
         })
         .collect();
     page.table(&columns, &rows);
-    page.note("shares of the slices' time; nothing was written");
+    page.note(
+        "first byte, receiving, between: shares of the time of the slices; no output was written",
+    );
     page.blank();
 }

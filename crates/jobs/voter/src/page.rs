@@ -186,7 +186,7 @@ fn told(check: WriteCheck, of: &VoterResult) -> String {
     );
     let unknown = match of.unknown {
         0 => String::new(),
-        n => format!(" and {} without a known end: {must} are right", counted(n, "call")),
+        n => format!(" and {} with an unknown outcome: {must} are right", counted(n, "call")),
     };
     match check {
         WriteCheck::Ok => format!("ok: {there}{unknown}"),
@@ -289,7 +289,7 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     let is_voter = voter.shape.as_ref().is_none_or(|shape: &Shape| shape.bench == Bench::Voter);
     if is_voter {
         let votes = format!(
-            "{} accepted, {} rejected (no such contestant {}, vote limit reached {}), {} without a known end",
+            "{} accepted, {} rejected (no such contestant {}, vote limit reached {}), {} with an unknown outcome",
             count(voter.accepted),
             count(voter.rejected.total()),
             count(voter.rejected.contestant),
@@ -313,8 +313,8 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     let server = &voter.server.ms;
     if server.count > 0 {
         let text = format!(
-            "mean {:.3} ms, p50 {:.0} ms, p99 {:.0} ms, max {:.0} ms: whole milliseconds, as the server reports them with \
-             its answers, measured inside it; the times below are this client's",
+            "mean {:.3} ms, p50 {:.0} ms, p99 {:.0} ms, max {:.0} ms: measured inside the server, which reports whole \
+             milliseconds; the times below are measured by this client",
             server.mean, server.p50, server.p99, server.max
         );
         page.entry("Server", &text, Tone::Plain);
@@ -367,7 +367,7 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
             count(tuned.windows_held),
             count(tuned.windows),
             if grew_to_the_end(tuned) {
-                "; it was never missed: a longer run may find more"
+                "; it was never missed, so a longer run may find a higher rate"
             } else {
                 ""
             }
@@ -378,7 +378,7 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
     page.entry("Tuned", &text, Tone::Plain);
     let whose = match tuned.latency.as_str() {
         "server" => "the time that the server reports",
-        _ => "this client's time, from when a call was due",
+        _ => "this client's time, from the intended start of a call",
     };
     page.entry("Late by", whose, Tone::Plain);
     page.blank();
@@ -396,7 +396,7 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
             Tone::Plain,
         );
     }
-    page.note("see --seek for an open load, with an interval");
+    page.note("--seek finds the rate of an open load, with an interval");
     page.blank();
 }
 

@@ -99,9 +99,9 @@ fn asserted(page: &mut Page<'_>, record: &RunRecord) {
 pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let mut page = Page::new(style);
     tables::latency(&mut page, record);
-    page.note("response: due to last byte; service: sent to last byte; lag: due to sent");
+    page.note("response: intended start to last byte; service: sent to last byte; lag: intended start to sent");
     if record.latency_ms.judged.is_some() {
-        page.note("judged: every scheduled request, as limits judge it; one that did not succeed is late for all of them");
+        page.note("judged: every scheduled request; one that did not succeed misses every limit");
     }
     page.blank();
     if record.phases.len() > 1 {
@@ -261,7 +261,7 @@ fn zero_hits(page: &mut Page<'_>, record: &RunRecord) {
     let zero: u64 = record.classes.values().map(|class| class.zero_hits).sum();
     if known > 0 {
         let share = percent(zero as f64 / known as f64);
-        let text = format!("{share} of {} ok replies found nothing", count(known));
+        let text = format!("{share} of {} ok replies had no hits", count(known));
         page.entry("Zero hits", &text, Tone::Plain);
     }
 }
@@ -270,9 +270,10 @@ fn zero_hits(page: &mut Page<'_>, record: &RunRecord) {
 fn network_floor(page: &mut Page<'_>, network: &Network, service: &LatencySummary) {
     let floor_ms = f64::from(network.rtt_floor_median_us) / 1e3;
     let mut text = format!(
-        "round-trip floor {} (median of {} connections, smallest {})",
+        "round-trip floor {} (median of {} connection{}, smallest {})",
         time(floor_ms),
         count(u64::from(network.connections)),
+        if network.connections == 1 { "" } else { "s" },
         time(f64::from(network.rtt_min_us) / 1e3)
     );
     if service.p50 > 0.0 {
@@ -290,7 +291,7 @@ fn generator(page: &mut Page<'_>, record: &RunRecord) {
         return;
     }
     let mut text = format!(
-        "{} us of CPU a request, busiest thread {} of a core, {} thread{}, {}",
+        "{} us of CPU per request, busiest thread {} of a core, {} thread{}, {}",
         significant(generator.cpu_us_per_request),
         percent(generator.busiest_thread),
         generator.threads,

@@ -126,7 +126,7 @@ pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
     };
     let rows: Vec<_> = classes.into_iter().map(row).collect();
     page.table(&columns, &rows);
-    page.note("time: the class's share of all service time; p50 to max: response");
+    page.note("time: share of all service time; p50 to max: response time");
 }
 
 /// One line a phase, in the order of time.

@@ -38,7 +38,7 @@ pub fn headline(page: &mut Page<'_>, record: &RunRecord) {
         VerdictKind::GeneratorLimited if !is_open(record) => format!("at least {rate}"),
         VerdictKind::Void => format!("{rate}: VOID, do not use"),
         VerdictKind::Partial => format!("{rate} until it was cut short"),
-        VerdictKind::Unstable => format!("{rate} from a target that did not stay the same"),
+        VerdictKind::Unstable => format!("{rate} from a target that changed during the run"),
         _ => rate,
     };
     let points = headline_points(response)
@@ -144,21 +144,21 @@ pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
         }
         VerdictKind::Valid => ("these figures describe the target", Tone::Good),
         VerdictKind::GeneratorLimited => {
-            ("plimsoll or its machine, not the target, set the limit", Tone::Warn)
+            ("plimsoll or its machine limited the result, not the target", Tone::Warn)
         }
         VerdictKind::ConnectionLimited => {
-            ("the number of connections, not the target, set the limit", Tone::Warn)
+            ("the number of connections limited the result, not the target", Tone::Warn)
         }
         VerdictKind::TargetFailed if record.ledger.ok > 0 => {
-            ("the target failed too much for its speed to mean anything", Tone::Bad)
+            ("too many requests failed for the figures to mean anything", Tone::Bad)
         }
         VerdictKind::TargetFailed => {
             ("no request succeeded, so there is nothing to measure", Tone::Bad)
         }
-        VerdictKind::Partial => ("the run did not reach its end", Tone::Warn),
+        VerdictKind::Partial => ("the result is incomplete", Tone::Warn),
         VerdictKind::Infeasible => ("no rate holds the limits", Tone::Bad),
         VerdictKind::BudgetTooSmall => ("no rate was certified in this time", Tone::Warn),
-        VerdictKind::Unstable => ("the target did not stay the same", Tone::Warn),
+        VerdictKind::Unstable => ("the target changed during the run", Tone::Warn),
         VerdictKind::Void => ("do not use these numbers", Tone::Bad),
     };
     page.entry("Verdict", &format!("{}: {meaning}", verdict.kind.name()), tone);

@@ -30,6 +30,7 @@ pub use request_body::{Body, BodyError, Held, WholeBody};
 
 use hyper::Method;
 use hyper::header::HeaderMap;
+use plimsoll_core::system_error::words;
 use plimsoll_serving::STACK_BYTES;
 use plimsoll_serving::stop::Stop;
 use std::io;
@@ -89,7 +90,7 @@ impl Default for FrontConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The data folder cannot be used.
-    #[error("cannot use the data folder {path}: {error}; choose another one with --data")]
+    #[error("cannot use the data folder {path}: {}; choose another one with --data", words(error))]
     Folder {
         /// The folder.
         path: PathBuf,

@@ -175,7 +175,7 @@ impl RankConfig {
         let threads = &self.threads;
         let nodes = f64::from(1 << self.scale.min(SCALE_MAX));
         for (name, value, least, most) in [
-            ("the number of workers", threads.workers as f64, 1.0, THREADS_MAX),
+            ("--threads", threads.workers as f64, 1.0, THREADS_MAX),
             ("the number of cpu threads", threads.cpu as f64, 1.0, THREADS_MAX),
             ("the number of srvIO threads", threads.srv_io as f64, 1.0, THREADS_MAX),
             ("the number of srvCPU threads", threads.srv_cpu as f64, 1.0, THREADS_MAX),

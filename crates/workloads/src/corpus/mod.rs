@@ -45,7 +45,7 @@ pub enum CorpusError {
     )]
     NoDebian(String),
     /// An option of the synthetic corpus is out of range.
-    #[error("synthetic corpus: {option} {value} is out of range; use {low} to {high}")]
+    #[error("the {option} of a synthetic text cannot be {value}; use {low} to {high}")]
     Range {
         /// The option.
         option: &'static str,

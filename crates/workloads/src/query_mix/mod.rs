@@ -201,7 +201,7 @@ pub enum MixError {
         documents: u64,
     },
     /// Nothing or too much was asked for.
-    #[error("query mix of {0} queries; ask for 1 to 1000000")]
+    #[error("a query mix has 1 to 1,000,000 queries, and {0} were asked for")]
     Count(u64),
 }
 

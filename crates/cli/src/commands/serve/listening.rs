@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
+use plimsoll_core::system_error::words;
 use plimsoll_job::output::print_out;
 use plimsoll_job::usage::usage;
 use plimsoll_serving::stop::Stop;
@@ -34,23 +35,24 @@ pub fn bind(address: impl ToSocketAddrs) -> std::io::Result<TcpListener> {
     Ok(listener)
 }
 
+/// Says why an address cannot be listened on, and which flag to change.
+fn unbound(host: &str, port: u16, error: &std::io::Error, flag: &str) -> anyhow::Error {
+    // Only an address that was resolved has an error of the system with a number.
+    let flag = if error.raw_os_error().is_none() { "--host, such as 127.0.0.1" } else { flag };
+    usage(format!("cannot listen on {host} port {port}: {}; take another {flag}", words(error)))
+}
+
 /// Binds a second port on the same address.
 pub fn beside(args: &ListenArgs, port: u16, flag: &str) -> Result<TcpListener> {
     let bare = args.host.trim_start_matches('[').trim_end_matches(']');
-    bind((bare, port)).map_err(|error| {
-        usage(format!("cannot listen on {} port {port}: {error}; take another {flag}", args.host))
-    })
+    bind((bare, port)).map_err(|error| unbound(&args.host, port, &error, flag))
 }
 
 /// Binds, and stops on SIGINT and SIGTERM.
 pub fn listen(args: &ListenArgs) -> Result<(TcpListener, Stop)> {
     let bare = args.host.trim_start_matches('[').trim_end_matches(']');
-    let listener = bind((bare, args.port)).map_err(|error| {
-        usage(format!(
-            "cannot listen on {} port {}: {error}; take another --port (0 takes any free one)",
-            args.host, args.port
-        ))
-    })?;
+    let listener = bind((bare, args.port))
+        .map_err(|error| unbound(&args.host, args.port, &error, "--port (0 takes any free one)"))?;
     let stop = Stop::new()?;
     let asked = stop.clone();
     let mut signals = signal_hook::iterator::Signals::new([

@@ -122,7 +122,7 @@ fn an_end_that_somebody_asks_for_keeps_what_there_is() {
 fn a_budget_without_a_stretch_says_what_it_takes() {
     let (found, watched) = follow(&mut Made::new(steady), 5.0);
     assert_eq!((found.verdict, watched.len()), (Verdict::BudgetTooSmall, 0));
-    assert!(found.reason.starts_with("no interval: it takes "), "{}", found.reason);
+    assert!(found.reason.starts_with("no interval: it needs "), "{}", found.reason);
 }
 
 #[test]

@@ -60,7 +60,11 @@ fn a_rate_is_judged_by_what_limited_it() {
     let late = run(1000, 10 * MS, 1, 5 * MS);
     let verdict = judge_rate(&Evidence { rates, ..closed(&late) });
     assert_eq!(verdict.kind, VerdictKind::Valid);
-    assert!(verdict.reasons[0].contains("more requests through"), "{:?}", verdict.reasons);
+    assert!(
+        verdict.reasons[0].contains("up to 50 % more requests: replies waited"),
+        "{:?}",
+        verdict.reasons
+    );
     let mut exhausted = run(1000, 10 * MS, 1000, 0);
     exhausted.counters.exhausted = 1;
     assert_eq!(judge_rate(&closed(&exhausted)).kind, VerdictKind::GeneratorLimited);

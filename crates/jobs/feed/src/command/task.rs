@@ -10,6 +10,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Think};
+use plimsoll_core::system_error::words;
 use plimsoll_core::units::Span;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
@@ -102,8 +103,9 @@ impl Task {
         let forms = forms_of(how, &urls, &plan.targets, scenario.http2)?;
         let failed = match &asked.failed {
             None => FailedOperations::nowhere(),
-            Some(path) => FailedOperations::file(path)
-                .map_err(|error| usage(format!("--failed {}: {error}", path.display())))?,
+            Some(path) => FailedOperations::file(path).map_err(|error| {
+                usage(format!("--failed {}: {}; check the path", path.display(), words(&error)))
+            })?,
         };
         let input = Input::new(&sources, threads);
         let mut settings = settings_of(asked, limit);
@@ -194,7 +196,7 @@ fn check(asked: &FeedScenario) -> Result<()> {
     } else if asked.connections.is_some_and(|n| n == 0 || n > 10_000) {
         "--connections: use a number from 1 to 10,000"
     } else if [asked.timeout, asked.deadline, asked.duration].contains(&Some(Span::default())) {
-        "--timeout, --deadline and duration: must be more than 0"
+        "--timeout, --deadline and --duration must be above 0"
     } else if asked.accept.iter().any(|status| ![404, 412].contains(status)) {
         "--accept: only 404 (no such document or type) and 412 (condition not met) can be accepted"
     } else if !["auto", "1.1", "2"].contains(&asked.http.as_str()) {

@@ -1,6 +1,7 @@
 //! Files of text that a matrix is made of: its own, a list of queries, a printed table.
 
 use anyhow::Result;
+use plimsoll_core::system_error::words;
 use plimsoll_job::usage::usage;
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +15,7 @@ const BYTES_MAX: u64 = 4 << 20;
 /// # Errors
 /// When it cannot be read, is no text, or is too long.
 pub fn read_text(path: &Path, shown: &str, what: &str) -> Result<String> {
-    let wrong = |error: std::io::Error| usage(format!("{shown}: {error}; name {what}"));
+    let wrong = |error: std::io::Error| usage(format!("{shown}: {}; name {what}", words(&error)));
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))

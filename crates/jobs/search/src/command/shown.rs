@@ -122,7 +122,7 @@ impl Shown {
                 format!("{place}: {} documents, ingested before", count(load.documents))
             }
             (None, false) => format!(
-                "{place}: {} documents in {} ({}/s, {} MB/s), found {} later",
+                "{place}: {} documents in {} ({}/s, {} MB/s), searchable after {}",
                 load.documents,
                 lasting(load.seconds),
                 significant(load.documents_per_s),

@@ -126,7 +126,7 @@ impl<'a> Texts<'a> {
     fn open(&self, bytes: u64) -> Result<(Corpus, Source)> {
         let source = self.source(bytes)?;
         let corpus = Corpus::open(&source, &CorpusOptions::default())
-            .map_err(|error| usage(format!("--corpus, --sizes: {error}")))?;
+            .map_err(|error| usage(format!("--sizes {}: {error}", size_label(Size { bytes }))))?;
         Ok((corpus, source))
     }
 

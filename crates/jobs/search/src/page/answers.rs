@@ -51,7 +51,7 @@ pub(super) fn disagreements(page: &mut Page<'_>, search: &SearchResult) {
                 page.line("All engines gave the same hits to all queries", Tone::Good);
             }
             Compared { by_two: 0, .. } => page.line(
-                "No query was answered by two engines: whether they find the same is not known",
+                "No query was answered by two engines, so their hits cannot be compared",
                 Tone::Warn,
             ),
             some => {

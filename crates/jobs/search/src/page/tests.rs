@@ -74,7 +74,7 @@ fn a_table_is_the_printed_one_with_its_reasons_below() {
     assert_eq!(lines[6], "- 5GB x 5: 3 of 9 requests failed (timeout 3)");
     assert_eq!(lines[7], "1GB: X(N)/X(1) 1: 1.00  5: 3.39, knee at 3.4 users; still growing");
     assert!(text.contains("4 -> 0,1,2 CLAMPED"), "{text}");
-    assert!(text.contains("NOT LOADED: no room"), "{text}");
+    assert!(text.contains("NOT INGESTED: no room"), "{text}");
     assert!(text.contains("3 of 4 cells have a number, 1 were withheld"), "{text}");
 }
 

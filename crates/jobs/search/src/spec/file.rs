@@ -204,7 +204,7 @@ impl EngineFile {
             (None, Some(kind), []) => {
                 let known = KINDS.iter().find(|(known, _, _)| known == kind).ok_or_else(|| {
                     SearchError::new(format!(
-                        "'{kind}' is not an engine; expected {}, or NAME=http://HOST:PORT,DIALECT",
+                        "unknown engine; write {}, or NAME=http://HOST:PORT,DIALECT",
                         KINDS.map(|(kind, _, _)| kind).join(", ")
                     ))
                 })?;
@@ -229,7 +229,7 @@ fn parse_group(text: &str) -> Result<Group, SearchError> {
     });
     group.ok_or_else(|| {
         SearchError::new(format!(
-            "groups: '{text}' is not a pair; write DISTANCExSHARDS, such as 2x5"
+            "groups: '{text}' is not a distance and a number of shards; write DISTANCExSHARDS, such as 2x5"
         ))
     })
 }

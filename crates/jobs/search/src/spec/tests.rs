@@ -53,11 +53,11 @@ fn lists_multiply() {
 fn what_is_wrong_is_told_in_one_line() {
     for (text, part) in [
         ("", "no engine"),
-        ("engines = [\"lucene\"]", "'lucene' is not an engine; expected index"),
+        ("engines = [\"lucene\"]", "engine 'lucene': unknown engine; write index"),
         ("engines = [\"http://h:1\"]", "give it a name"),
         ("engines = [\"a=http://h:1,mysql\"]", "unknown dialect 'mysql'"),
         ("engines = [\"index\", \"index\"]", "the same name"),
-        ("engines = [\"index\"]\nsizes = [\"1MB\", \"1MB\"]", "comes twice"),
+        ("engines = [\"index\"]\nsizes = [\"1MB\", \"1MB\"]", "the same size twice"),
         ("engines = [\"index\"]\nsizes = [\"1GB\", \"1.0004GB\"]", "the same name"),
         ("engines = [\"index\"]\nsizes = [\"big\"]", "'big'"),
         ("engines = [\"index\"]\ngroups = [\"2-5\"]", "DISTANCExSHARDS"),
@@ -81,9 +81,9 @@ fn what_is_wrong_is_told_in_one_line() {
         ("engines = [\"index\"]\nchecks = [\"hits>>1\"]", "'hits>>1'"),
         (
             "engines = [\"index\"]\nassertions = [\"class nothing p95 < 1s\"]",
-            "there is no query 'nothing'; there are all",
+            "unknown query 'nothing'; write one of all",
         ),
-        ("engines = [\"index\"]\nassertions = [\"p95 small\"]", "is no assertion"),
+        ("engines = [\"index\"]\nassertions = [\"p95 small\"]", "is not an assertion"),
         ("engines = [\"index\"]\nthink = \"long\"", "is not a think time"),
         ("engines = [\"postgresql\"]\nchecks = [\"/a=1\"]", "PostgreSQL has none"),
         ("users = 5", "m.toml:1"),

@@ -85,8 +85,8 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
     let search = Search {
         width: args.search.width.clone(),
         confidence: args.confidence.clone(),
-        start_per_s: args.start_rate,
-        most_per_s: args.max_rate,
+        start_per_s: args.start_rate.per_s,
+        most_per_s: args.max_rate.per_s,
         arrivals,
         method: args.search.strategy,
         watches: args.watch,

@@ -142,8 +142,12 @@ impl VoltAddress {
             }
             for one in list.trim_end_matches('/').split(',') {
                 let host = split_authority(one, VOLT_PORT).ok_or_else(|| {
+                    let problem = match one {
+                        "" => "the host is missing".to_owned(),
+                        one => format!("'{one}' is not HOST:PORT"),
+                    };
                     usage(format!(
-                        "volt://{list}: '{one}' is not HOST:PORT; write volt://[USER@]HOST:PORT[,HOST:PORT]"
+                        "volt://{list}: {problem}; write volt://[USER@]HOST:PORT[,HOST:PORT]"
                     ))
                 })?;
                 hosts.push(host);
@@ -214,7 +218,7 @@ mod tests {
         let cases: [(&[&str], &str); 6] = [
             (&["http://h:80"], "write volt://"),
             (&["volt://h:0"], "is not HOST:PORT"),
-            (&["volt://"], "is not HOST:PORT"),
+            (&["volt://"], "the host is missing; write volt://"),
             (&["volt://a:x@h", "volt://b:x@h"], "differ in user"),
             (&["volt://h", "postgres://h"], "in separate runs"),
             (&["postgres://h", "postgres://g"], "name one postgres"),

@@ -22,7 +22,6 @@ use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::Output;
 use plimsoll_job::progress::Lines;
-use plimsoll_job::remarks::too_little;
 use plimsoll_job::signals::Stopped;
 use plimsoll_record::JobResults;
 use plimsoll_record::voter::{Totals, TuneResult, VoterProcess, VoterResult};
@@ -198,10 +197,7 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         }
         let result = conclude(task, before, &end, counted);
         let verdict = verdict(task, &result.0, result.1, &end);
-        let mut warnings = [before.prepared.clone(), worn_out(&result.0)].concat();
-        if !task.gate && !end.interrupted && end.totals.ledger.ok > 0 {
-            warnings.extend(too_little(end.totals.ledger.ok, end.measured_s));
-        }
+        let warnings = [before.prepared.clone(), worn_out(&result.0)].concat();
         Ok(JobEnd { end, results: JobResults::of(result.0), verdict, warnings })
     })
 }

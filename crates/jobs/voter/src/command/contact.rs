@@ -169,7 +169,7 @@ pub fn routes(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<
 fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> anyhow::Error {
     match error {
         ExchangeError::Unresolved(_) | ExchangeError::Connect { .. } => unreachable(format!(
-            "{shown}: nothing is listening ({error}); start the database or check the port; plimsoll serve voter starts plimsoll's own database"
+            "{shown} cannot be reached: {error}; start the database or check the port; plimsoll serve voter starts plimsoll's own database"
         )),
         ExchangeError::Fault(Fault::Refused(why)) => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))

@@ -5,9 +5,8 @@ mod reading;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::slo::Slo;
-use plimsoll_core::units::Span;
+use plimsoll_core::units::{Rate, Span};
 use plimsoll_job::flags::{ArrivalsFlag, OutputFlags};
-use plimsoll_job::values::rate;
 
 /// Votes that one telephone may give where no one says otherwise.
 const MAX_VOTES: u32 = 2;
@@ -176,8 +175,8 @@ pub struct BenchFlags {
     /// Open model: requests per second, such as 1000 or 1k
     ///
     /// Each call is a request. Requests arrive at their own time, even if earlier ones were not answered.
-    #[arg(long, value_name = "PER_S", value_parser = rate, help_heading = "Load")]
-    pub rate: Option<f64>,
+    #[arg(long, value_name = "PER_S", help_heading = "Load")]
+    pub rate: Option<Rate>,
     /// Gaps between requests, uniform or poisson
     ///
     /// For --rate. uniform: equal gaps; poisson: independent exponential gaps, as of many independent users.

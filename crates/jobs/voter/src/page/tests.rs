@@ -96,7 +96,7 @@ fn an_interval_and_a_check_that_could_not_be_made_say_their_numbers() {
     cut.set_check(WriteCheck::of(0, 103, 100, 4));
     let text = shown(&cut);
     assert!(text.contains("ok: 103 new rows (0 before, 103 after)"), "{text}");
-    assert!(text.contains("and 4 calls without a known end: 100 to 104 are right"), "{text}");
+    assert!(text.contains("and 4 calls with an unknown outcome: 100 to 104 are right"), "{text}");
     cut.rows_after = None;
     cut.check_reason = "nobody listens any more".into();
     cut.set_check(WriteCheck::NotChecked);
@@ -143,7 +143,7 @@ fn the_head_of_a_tuned_load_is_its_last_check() {
     voter.auto_tune = Some(tuned.clone());
     let text = shown(&voter);
     let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("60 of 60 windows; it was never missed: a longer run"), "{text}");
+    assert!(told.contains("60 of 60 windows; it was never missed, so a longer run"), "{text}");
     tuned.checks.pop();
     tuned.certified_rate_per_s = None;
     voter.auto_tune = Some(tuned);

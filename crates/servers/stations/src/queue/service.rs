@@ -60,7 +60,7 @@ pub enum ServiceTime {
 pub enum ServiceTimeError {
     /// The text is none of the forms.
     #[error(
-        "{0:?} is no service time; write fixed:5ms, exponential:5ms, lognormal:5ms,1.0, \
+        "'{0}' is not a service time; write fixed:5ms, exponential:5ms, lognormal:5ms,1.0, \
          gamma:2.0,5ms or bimodal:0.9,1ms,50ms"
     )]
     Form(String),
@@ -305,7 +305,7 @@ mod tests {
     fn bad_text_is_refused_with_what_to_write() {
         let error = |text: &str| text.parse::<ServiceTime>().unwrap_err().to_string();
         assert!(error("5ms").contains("write fixed:5ms"));
-        assert!(error("gamma:5ms").contains("no service time"));
+        assert!(error("gamma:5ms").contains("'gamma:5ms' is not a service time; write"));
         assert!(error("fixed:5x").contains("duration"));
         assert!(error("fixed:-5ms").contains("duration"));
         assert!(error("bimodal:1.5,1ms,2ms").contains("between 0 and 1"));

@@ -100,9 +100,14 @@ impl SyntheticOptions {
         };
         match self.size {
             Size::Documents(n) => {
-                within("documents", n as f64, DOCUMENTS_MIN as f64, DOCUMENTS_MAX as f64)?;
+                within(
+                    "number of documents",
+                    n as f64,
+                    DOCUMENTS_MIN as f64,
+                    DOCUMENTS_MAX as f64,
+                )?;
             }
-            Size::Bytes(n) => within("bytes", n as f64, 100_000.0, BYTES_MAX as f64)?,
+            Size::Bytes(n) => within("size in bytes", n as f64, 100_000.0, BYTES_MAX as f64)?,
         }
         within("vocabulary", f64::from(self.vocabulary), 1000.0, 1e6)?;
         within("zipf exponent", self.zipf_exponent, 0.5, 2.0)?;

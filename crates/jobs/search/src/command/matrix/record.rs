@@ -320,7 +320,7 @@ fn warnings(result: &SearchResult, same_host: bool) -> Vec<String> {
     let waste = result.time.outside_cells();
     if waste > WASTE && result.time.cells > 0 {
         warnings.push(format!(
-            "{:.0} % of the time not spent ingesting was spent outside cells",
+            "{:.0} % of the time without ingesting was spent outside cells; use a longer --duration",
             waste * 100.0
         ));
     }

@@ -77,9 +77,9 @@ fn known_preset(name: &str) -> Result<Shape> {
     let known = PRESETS.map(|(name, _)| name);
     let word = name.to_ascii_uppercase();
     preset(name).ok_or_else(|| match known.iter().find(|known| is_slip(&word, known)) {
-        Some(near) => usage(format!("there is no preset '{name}'; did you mean '{near}'?")),
+        Some(near) => usage(format!("unknown preset '{name}'; did you mean '{near}'?")),
         None => usage(format!(
-            "there is no preset '{name}'; there are {}; a database is written volt://HOST:PORT or \
+            "unknown preset '{name}'; write one of {}, or a database: volt://HOST:PORT or \
              postgres://USER@HOST:PORT/DATABASE",
             known.join(", ")
         )),
@@ -171,7 +171,7 @@ impl BenchFlags {
         }
         shape.size = self.workers.or(self.burst).unwrap_or(shape.size);
         shape.delay = self.delay.or(shape.delay);
-        if let Some(rate_per_s) = self.rate {
+        if let Some(rate_per_s) = self.rate.map(|rate| rate.per_s) {
             let arrivals = match self.arrivals {
                 ArrivalsFlag::Uniform => Arrivals::Uniform,
                 ArrivalsFlag::Poisson => Arrivals::Poisson,
