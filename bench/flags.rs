@@ -26,6 +26,9 @@ pub struct Flags {
     /// The program to measure.
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_plimsoll"))]
     pub plimsoll: PathBuf,
+    /// Another build of plimsoll, such as the commit before, for the measure `versions`.
+    #[arg(long, value_name = "FILE")]
+    pub before: Option<PathBuf>,
     /// Given by `cargo bench`; without a meaning here.
     #[arg(long, hide = true)]
     bench: bool,
@@ -60,6 +63,8 @@ pub enum Measure {
     Lines,
     /// The same of nginx, the embedded search target and PostgreSQL.
     ProgramLines,
+    /// CPU time of an operation in this build and in that of `--before`; only when asked for.
+    Versions,
 }
 
 impl Measure {
@@ -79,6 +84,7 @@ impl Measure {
             Measure::Voter => "voter",
             Measure::Lines => "lines",
             Measure::ProgramLines => "program-lines",
+            Measure::Versions => "versions",
         }
     }
 }
@@ -87,7 +93,7 @@ impl Flags {
     /// The measures asked for, in the order of the document.
     pub fn measures(&self) -> Vec<Measure> {
         let wanted = |measure: &Measure| match self.only.is_empty() {
-            true => !matches!(measure, Measure::Lines | Measure::ProgramLines),
+            true => !matches!(measure, Measure::Lines | Measure::ProgramLines | Measure::Versions),
             false => self.only.contains(measure),
         };
         Measure::value_variants().iter().copied().filter(wanted).collect()
@@ -104,8 +110,12 @@ impl Flags {
         if !(1..=600).contains(&self.seconds) {
             bail!("--seconds {}: give 1 to 600", self.seconds);
         }
-        if !self.plimsoll.is_file() {
-            bail!("--plimsoll {}: there is no such program", self.plimsoll.display());
+        for (flag, program) in
+            [("plimsoll", Some(&self.plimsoll)), ("before", self.before.as_ref())]
+        {
+            if let Some(program) = program.filter(|program| !program.is_file()) {
+                bail!("--{flag} {}: there is no such program", program.display());
+            }
         }
         Ok(())
     }

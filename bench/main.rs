@@ -51,6 +51,7 @@ fn run(flags: &Flags) -> Result<()> {
     let cores = Cores::choose()?;
     let bench = Bench {
         plimsoll: flags.plimsoll.clone(),
+        before: flags.before.clone(),
         rounds: flags.rounds,
         seconds: flags.seconds,
         cores,

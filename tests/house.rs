@@ -1,6 +1,7 @@
 //! The house itself: the newcomer's commands, and which room may know which.
 
 mod circles;
+mod walks;
 pub(crate) mod wording;
 
 use std::collections::BTreeSet;
@@ -166,7 +167,7 @@ const ARROWS: [(&str, &str); 31] = [
     ("jobs/seek", "core record wire engine workloads report job load voter feed"),
     ("jobs/rank", "core record wire engine workloads report job"),
     ("jobs/mix", "core record wire engine workloads report job feed"),
-    ("catalogue", "core record wire engine workloads report job load mix"),
+    ("catalogue", "core record wire engine workloads report job load feed mix"),
     ("jobs/job", "core record wire engine workloads report"),
     ("servers/serving", "core"),
     ("servers/probe", "serving"),

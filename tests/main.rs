@@ -18,6 +18,7 @@ mod exchange;
 mod faults;
 mod fbench;
 mod feed;
+mod files;
 mod house;
 mod load;
 mod machine;

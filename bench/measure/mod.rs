@@ -10,6 +10,7 @@ mod memory;
 mod search;
 mod speed;
 mod start;
+mod versions;
 mod visit;
 mod voter;
 
@@ -17,8 +18,8 @@ use crate::flags::Measure;
 use crate::generator::Variant;
 use crate::machine::Cores;
 use crate::table::Table;
-use anyhow::Result;
-use std::path::PathBuf;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -26,6 +27,8 @@ use std::sync::atomic::AtomicBool;
 pub struct Bench {
     /// The program under measurement.
     pub plimsoll: PathBuf,
+    /// The build to compare it with.
+    pub before: Option<PathBuf>,
     /// Rounds of each measure.
     pub rounds: u32,
     /// Length of a run, s.
@@ -121,6 +124,22 @@ impl Section {
 }
 
 impl Bench {
+    /// The same for another build of plimsoll, with a folder of its own.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn of(&self, plimsoll: &Path) -> Result<Self> {
+        Ok(Self {
+            plimsoll: plimsoll.to_owned(),
+            before: None,
+            rounds: self.rounds,
+            seconds: self.seconds,
+            cores: self.cores,
+            interrupted: Arc::clone(&self.interrupted),
+            folder: tempfile::Builder::new().prefix("plimsoll-bench-").tempdir()?,
+        })
+    }
+
     /// Runs one measure.
     ///
     /// # Errors
@@ -140,6 +159,10 @@ impl Bench {
             Measure::Voter => voter::voter(self),
             Measure::Lines => lines::queues(self),
             Measure::ProgramLines => lines::programs(self),
+            Measure::Versions => {
+                let before = self.before.as_deref();
+                versions::versions(self, before.context("--only versions needs --before FILE")?)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The embedded search target: how fast it is fed, and how fast it answers.
 
+use super::versions::Cost;
 use super::{Bench, Claim, Section};
 use crate::child::Child;
 use crate::reply::{self, Sample};
@@ -105,6 +106,17 @@ fn asking(server: &Server, queries: &Path, clients: u32, seconds: u32) -> String
     )
 }
 
+/// Writes queries of six kinds that fit the bundled text.
+fn write_queries(bench: &Bench, path: &Path) -> Result<()> {
+    let made = ["corpus", "queries", "--each", "200", "--out"].map(str::to_owned);
+    let made = [&made[..], &[path.display().to_string()]].concat();
+    let ended = Child::start(&bench.plimsoll, &made, None)?.finish(60, &bench.interrupted)?;
+    if ended.code != Some(0) {
+        bail!("making queries failed: {}", ended.errors.trim());
+    }
+    Ok(())
+}
+
 /// Feeds the bundled text once, then asks a mix of six kinds of queries in each round, and each kind by itself.
 ///
 /// # Errors
@@ -113,12 +125,7 @@ pub fn search(bench: &Bench) -> Result<Section> {
     let (feed, queries) =
         (bench.folder.path().join("feed.ndjson"), bench.folder.path().join("queries.ndjson"));
     let documents = write_feed(&feed, 1)?;
-    let made = ["corpus", "queries", "--each", "200", "--out"].map(str::to_owned);
-    let made = [&made[..], &[queries.display().to_string()]].concat();
-    let ended = Child::start(&bench.plimsoll, &made, None)?.finish(60, &bench.interrupted)?;
-    if ended.code != Some(0) {
-        bail!("making queries failed: {}", ended.errors.trim());
-    }
+    write_queries(bench, &queries)?;
     let server = Server::plimsoll(bench, "search", &[])?;
     let fed = put(bench, &server, &feed, documents)?;
     if fed.requests != documents as f64 {
@@ -154,6 +161,22 @@ pub fn search(bench: &Bench) -> Result<Section> {
         claims: vec![claim],
         notes: vec!["Service time; the target, not the generator, is the limit here.".to_owned()],
     })
+}
+
+/// Queries of six kinds, for a comparison of builds.
+///
+/// # Errors
+/// When a document or a query is refused.
+pub fn versions(client: &Bench, host: &Bench) -> Result<Cost> {
+    let server = Server::plimsoll(host, "search", &[])?;
+    feed_bundled(client, &server, 1)?;
+    let queries = client.folder.path().join("queries.ndjson");
+    write_queries(client, &queries)?;
+    std::thread::sleep(std::time::Duration::from_nanos(VISIBLE_NS));
+    let before_s = server.cpu_s()?;
+    let asked = run(client, &asking(&server, &queries, CLIENTS, client.seconds), client.seconds)?;
+    let server_us = (server.cpu_s()? - before_s) * 1e6 / asked.requests;
+    Ok(Cost { generator_us: asked.cpu_us(), server_us })
 }
 
 /// One kind of queries, round by round.

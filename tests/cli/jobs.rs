@@ -65,9 +65,9 @@ fn wrong_jobs_and_inputs_are_one_line_before_any_load() {
         (&["run", "fbench", "-r", "remote", "-i", "host=x"], "needs port"),
         (
             &["run", "word.toml"],
-            "word.toml:5: command: unknown command 'laod'; did you mean 'load'?",
+            "word.toml:5: field `job.command`: unknown command 'laod'; did you mean 'load'?",
         ),
-        (&["run", "flag.toml"], "flag.toml:5: prepare: unknown option '--durration'"),
+        (&["run", "flag.toml"], "flag.toml:5: field `job.prepare`: unknown option '--durration'"),
         (&["info", "scenario.toml"], "scenario.toml: this file is not a job"),
         (&["run", "roles.toml"], "needs a role; give one with -r: client"),
         (&["run", "shape.toml"], "shape.toml:4: unknown field `comand`"),

@@ -4,6 +4,7 @@ mod figures;
 pub mod page;
 pub mod session;
 mod shape;
+mod terms;
 
 use page::{Kind, blocks, pages};
 use session::Session;

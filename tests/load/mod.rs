@@ -7,6 +7,7 @@ mod http2;
 mod judging;
 mod models;
 mod replies;
+mod sources;
 mod stopping;
 mod truth;
 mod users;
@@ -53,7 +54,8 @@ fn record_on_time_or_late(place: &Place, url: &str, flags: &[&str], code: i32) -
 fn on_time_or_late(ended: Ended, code: i32) -> Record {
     let record = Record::of(&ended);
     let reasons = record.0["verdict"]["reasons"].to_string();
-    let late = record.verdict() == "generator-limited" && reasons.contains("the generator was late");
+    let late =
+        record.verdict() == "generator-limited" && reasons.contains("the generator was late");
     ended.expect(if late { 3 } else { code });
     record.expect_balanced();
     record

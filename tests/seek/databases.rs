@@ -73,7 +73,7 @@ fn statements_and_procedures_of_voltdb_are_searched_and_loaded() {
         (&["--body", "SELECT 1", "--queries", "calls.sql", "--slo", "p50=1s"], "leave one out"),
         (&["--feed", "calls.sql", "--slo", "p50=1s"], "over HTTP"),
         (&["--body", "exec", "--slo", "p50=1s"], "the procedure is missing"),
-        (&["--body", "exec Vote 'open", "--slo", "p50=1s"], "left open"),
+        (&["--body", "exec Vote 'open", "--slo", "p50=1s"], "is not closed"),
     ] {
         let ended = search(&place, url, flags).expect(64);
         assert!(ended.stderr.contains(word), "no {word:?} in {}", ended.stderr);

@@ -102,7 +102,7 @@ fn a_wrong_password_and_the_right_one() {
     let target = database(&place, &["--user", "me:secret"]);
     let with = |user: &str| format!("volt://{user}@127.0.0.1:{}", target.port);
     let few = ["--calls", "50", "--clients", "2", "--no-record"];
-    expect(&place, 64, &[&with("me:wrong")], "wrong user or password");
+    expect(&place, 64, &[&with("me:wrong")], "wrong user or password; give the password in");
     expect(&place, 64, &[&target.url], "wrong user or password");
     place.run([&["voter", &with("me:secret")], &few[..]].concat()).expect(0);
     let mut command = place.plimsoll([&["voter", &with("me")], &few[..]].concat());

@@ -1,6 +1,6 @@
 //! A job as TOML says it: the same form for the catalogue and for files that users write.
 
-use super::hooks::HookSpec;
+use super::hooks::{HookSpec, KNOWN};
 use super::near_miss::unknown;
 use super::vars::{self, Argument, GIVEN, Variable};
 use anyhow::Result;
@@ -112,38 +112,48 @@ impl Job {
     /// line each, with the line of the file where the form is wrong.
     pub fn parse(text: &str, shown: &str) -> Result<Self> {
         let mut file: JobFile = toml_text::read(text, shown).map_err(usage)?;
-        file.job.check().map_err(|error| usage(format!("{shown}: {error}")))?;
+        file.job.check().map_err(|Fault { field, why }| {
+            let path: Vec<&str> = field.iter().map(String::as_str).collect();
+            let line = toml_text::line_of_field(text, &path).unwrap_or(1);
+            usage(format!("{shown}:{line}: field `{}`: {why}", named(&field)))
+        })?;
         file.job.file = (shown.to_owned(), text.to_owned());
         Ok(file.job)
     }
 
-    /// Returns where in its file the word stands that a message quotes first: file and line, or the file alone.
+    /// Returns file and line of the word that a message quotes first, or of the field where its word is not found, and the name
+    /// of the field: `my.toml:4: field `job.command``.
     #[must_use]
-    pub fn place_of(&self, message: &str) -> String {
+    pub fn place_of(&self, message: &str, role: Option<&str>, field: &str) -> String {
         let (shown, text) = &self.file;
+        let path: Vec<&str> = match role {
+            Some(role) => vec!["job", "roles", role, field],
+            None => vec!["job", field],
+        };
         let word = message.split('\'').nth(1).unwrap_or_default();
         let quoted = format!("\"{word}\"");
-        match text.lines().position(|line| !word.is_empty() && line.contains(&quoted)) {
-            Some(index) => format!("{shown}:{}", index + 1),
-            None => shown.clone(),
-        }
+        let line = match text.lines().position(|line| !word.is_empty() && line.contains(&quoted)) {
+            Some(index) => index + 1,
+            None => toml_text::line_of_field(text, &path).unwrap_or(1),
+        };
+        format!("{shown}:{line}: field `{}`", path.join("."))
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<(), Fault> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if self.name.is_empty() || !self.name.chars().all(plain) {
-            return Err(usage(format!("name '{}': use letters, digits, _ and -", self.name)));
+            let why = format!("'{}' is not a name; use letters, digits, _ and -", self.name);
+            return Err(fault(&["name"], why));
         }
         if self.timeout.ns == 0 {
-            return Err(usage("timeout: must be more than 0; every wait has a limit"));
+            return Err(fault(&["timeout"], "must be more than 0; every wait has a limit"));
         }
         if self.baseline.is_some_and(|baseline| !(baseline.is_finite() && baseline > 0.0)) {
-            return Err(usage("baseline: must be a number above 0"));
+            return Err(fault(&["baseline"], "must be a number above 0"));
         }
         if let Some(pointer) = self.metrics.iter().find(|pointer| !pointer.starts_with('/')) {
-            return Err(usage(format!(
-                "metrics: '{pointer}' is not a JSON pointer; begin it with '/'"
-            )));
+            let why = format!("'{pointer}' is not a JSON pointer; begin it with '/'");
+            return Err(fault(&["metrics"], why));
         }
         let own = [("command", !self.command.is_empty()), ("vars", !self.vars.is_empty())];
         let own = own.into_iter().chain([
@@ -154,22 +164,24 @@ impl Job {
         let own: Vec<&str> = own.filter(|(_, is)| *is).map(|(name, _)| name).collect();
         if self.roles.is_empty() {
             if self.default_role.is_some() {
-                return Err(usage("default_role: the job has no roles"));
+                return Err(fault(&["default_role"], "the job has no roles; leave it out"));
             }
-            self.base().check("job")?;
-        } else if !own.is_empty() {
-            return Err(usage(format!(
-                "{}: must be in the roles, since the job has roles",
-                own[0]
-            )));
+            self.base().check(&[])?;
+        } else if let Some(own) = own.first() {
+            return Err(fault(&[own], "must be in the roles, since the job has roles"));
         }
         for (name, role) in &self.roles {
-            role.check(&format!("role {name}"))?;
+            role.check(&["roles", name])?;
         }
         if let Some(name) = &self.default_role {
-            self.role(Some(name))?;
+            self.role(Some(name)).map_err(|error| fault(&["default_role"], error.to_string()))?;
         }
-        super::hooks::check(&self.hooks)
+        for (index, hook) in self.hooks.iter().enumerate() {
+            let field = if KNOWN.contains(&hook.name.as_str()) { "options" } else { "name" };
+            super::hooks::check(std::slice::from_ref(hook))
+                .map_err(|error| fault(&["hooks", &index.to_string(), field], error.to_string()))?;
+        }
+        Ok(())
     }
 
     fn base(&self) -> Role {
@@ -207,35 +219,56 @@ impl Job {
 }
 
 impl Role {
-    fn check(&self, place: &str) -> Result<()> {
+    /// Checks the role whose fields are in this table of the job.
+    fn check(&self, table: &[&str]) -> Result<(), Fault> {
+        let fault = |field: &[&str], why: String| fault(&[table, field].concat(), why);
         if self.command.is_empty() {
-            return Err(usage(format!("{place}: no command; write command = [\"load\", ...]")));
+            let why = "is missing or empty; write command = [\"load\", ...]";
+            return Err(fault(&["command"], why.to_owned()));
         }
         if let Some(name) = self.vars.keys().find(|name| GIVEN.contains(&name.as_str())) {
-            return Err(usage(format!(
-                "{place}: the variable {name} is reserved for the run; rename it"
-            )));
+            let why = format!("the variable {name} is reserved for the run; rename it");
+            return Err(fault(&["vars", name], why));
         }
-        let serve = self.target.iter().map(|target| ("serve", &target.serve));
+        let serve = self.target.iter().map(|target| (vec!["target", "serve"], &target.serve));
         let lists = [("install", &self.install), ("prepare", &self.prepare)];
-        let lists =
-            lists.into_iter().flat_map(|(name, list)| list.iter().map(move |one| (name, one)));
-        for (name, arguments) in serve.chain(lists).chain([("command", &self.command)]) {
-            let used =
-                vars::names(arguments).map_err(|e| usage(format!("{place}: {name}: {e}")))?;
-            let has_target = self.target.is_some() && !matches!(name, "serve" | "install");
+        let lists = lists
+            .into_iter()
+            .flat_map(|(name, list)| list.iter().map(move |one| (vec![name], one)));
+        let command = [(vec!["command"], &self.command)];
+        for (field, arguments) in serve.chain(lists).chain(command) {
+            let used = vars::names(arguments).map_err(|why| fault(&field, why))?;
+            let has_target = self.target.is_some() && !matches!(field[0], "target" | "install");
             let mut known: Vec<&str> = self.vars.keys().map(String::as_str).collect();
             known.push("data");
             if has_target {
                 known.extend(GIVEN.iter().filter(|given| given.starts_with("target")));
             }
             if let Some(wrong) = used.iter().find(|used| !known.contains(&used.as_str())) {
-                let told = unknown("variable", wrong, &known);
-                return Err(usage(format!("{place}: {name}: {told}")));
+                return Err(fault(&field, unknown("variable", wrong, &known).to_string()));
             }
         }
         Ok(())
     }
+}
+
+/// A wrong value of a field.
+struct Fault {
+    /// Tables and field, with the index in a list.
+    field: Vec<String>,
+    why: String,
+}
+
+/// A wrong value in the table of the job.
+fn fault(field: &[&str], why: impl Into<String>) -> Fault {
+    let field = std::iter::once("job").chain(field.iter().copied()).map(str::to_owned).collect();
+    Fault { field, why: why.into() }
+}
+
+/// A field as messages name it: `job.hooks.name`.
+fn named(field: &[String]) -> String {
+    let is_name = |part: &&String| part.parse::<usize>().is_err();
+    field.iter().filter(is_name).map(String::as_str).collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]
@@ -249,31 +282,74 @@ mod tests {
     #[test]
     fn wrong_jobs_are_told_in_one_line() {
         let head = "[job]\nname = \"x\"\ndescription = \"d\"\n";
-        for (more, word) in [
-            ("comand = []\n", "my.toml:4: unknown field `comand`"),
-            ("command = [\n", "my.toml:4"),
-            ("", "no command"),
+        for (more, line) in [
+            ("comand = []\n", "my.toml:4: unknown field `comand`; did you mean `command`?"),
+            (
+                "",
+                "my.toml:1: field `job.command`: is missing or empty; write command = [\"load\", ...]",
+            ),
             (
                 "command = [\"load\", \"{ur}\"]\nvars = { url = { required = true } }\n",
-                "did you mean 'url'?",
+                "my.toml:4: field `job.command`: there is no variable 'ur'; did you mean 'url'?",
             ),
-            ("command = [\"load\", \"{target_url}\"]\n", "target_url"),
-            ("command = [\"load\", \"{x\"]\n", "not closed"),
-            ("command = [\"load\"]\nvars = { data = {} }\n", "reserved for the run"),
-            ("command = [\"load\"]\ntimeout = \"0s\"\n", "timeout"),
-            ("command = [\"load\"]\ntimeout = \"soon\"\n", "my.toml:5"),
-            ("command = [\"load\"]\nbaseline = 0.0\n", "baseline"),
-            ("command = [\"load\"]\nmetrics = [\"rate\"]\n", "JSON pointer"),
-            ("command = [\"load\"]\ndefault_role = \"a\"\n", "no roles"),
-            ("command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n", "must be in the roles"),
+            (
+                "command = [\"load\", \"{x\"]\n",
+                "my.toml:4: field `job.command`: '{x': a '{' that is not closed",
+            ),
+            (
+                "command = [\"load\"]\nvars = { data = {} }\n",
+                "my.toml:5: field `job.vars.data`: the variable data is reserved for the run; rename it",
+            ),
+            (
+                "command = [\"load\"]\ntimeout = \"0s\"\n",
+                "my.toml:5: field `job.timeout`: must be more than 0; every wait has a limit",
+            ),
+            (
+                "command = [\"load\"]\nbaseline = 0.0\n",
+                "my.toml:5: field `job.baseline`: must be a number above 0",
+            ),
+            (
+                "command = [\"load\"]\nmetrics = [\"rate\"]\n",
+                "my.toml:5: field `job.metrics`: 'rate' is not a JSON pointer; begin it with '/'",
+            ),
+            (
+                "command = [\"load\"]\ndefault_role = \"a\"\n",
+                "my.toml:5: field `job.default_role`: the job has no roles; leave it out",
+            ),
+            (
+                "command = [\"load\"]\n[job.roles.a]\ncommand = [\"load\"]\n",
+                "my.toml:4: field `job.command`: must be in the roles, since the job has roles",
+            ),
+            (
+                "[job.roles.a]\nvars = {}\ncommand = [\"load\", \"{b}\"]\n",
+                "my.toml:6: field `job.roles.a.command`: there is no variable 'b'; there are: data",
+            ),
+            (
+                "[job.target]\nserve = [\"null\"]\n",
+                "my.toml:1: field `job.command`: is missing or empty; write command = [\"load\", ...]",
+            ),
+            (
+                "command = [\"load\"]\n[[job.hooks]]\nname = \"perf\"\n[[job.hooks]]\nname = \"shel\"\n",
+                "my.toml:8: field `job.hooks.name`: there is no hook 'shel'; did you mean 'shell'?",
+            ),
+        ] {
+            assert_eq!(told(&format!("{head}{more}")), line, "{more}");
+        }
+        for (more, word) in [
+            ("command = [\n", "my.toml:4"),
+            ("command = [\"load\", \"{target_url}\"]\n", "my.toml:4: field `job.command`: "),
+            ("command = [\"load\"]\ntimeout = \"soon\"\n", "my.toml:5: field `job.timeout`: "),
             (
                 "default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n",
-                "unknown role of x 'b'; write one of abc",
+                "my.toml:4: field `job.default_role`: there is no role of x 'b'",
             ),
-            ("command = [\"load\"]\n[[job.hooks]]\nname = \"shel\"\n", "did you mean 'shell'?"),
+            (
+                "command = [\"load\"]\n[[job.hooks]]\nname = \"perf\"\noptions = { a = 1 }\n",
+                "my.toml:7: field `job.hooks.options`: ",
+            ),
         ] {
             let told = told(&format!("{head}{more}"));
-            assert!(told.contains(word) && !told.contains('\n'), "{more}: {told}");
+            assert!(told.starts_with(word) && !told.contains('\n'), "{more}: {told}");
         }
         assert!(
             told("[job]\nname = \"a b\"\ndescription = \"\"\ncommand = [\"x\"]\n").contains("a b")

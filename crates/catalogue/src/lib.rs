@@ -19,7 +19,10 @@ mod system_check;
 pub mod vars;
 
 use anyhow::Result;
-pub use commands::{CheckArgs, CleanArgs, InfoArgs, InstallArgs, ListArgs, RunArgs};
+pub use commands::{
+    COMMANDS_OF_FILES, CheckArgs, CleanArgs, CommandLine, InfoArgs, InstallArgs, ListArgs, RunArgs,
+    command_line,
+};
 use job::Job;
 use plimsoll_job::usage::usage;
 use std::path::Path;

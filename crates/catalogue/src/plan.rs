@@ -104,8 +104,10 @@ impl Plan {
         for (name, list) in lists {
             for line in list {
                 let words: Vec<String> = line.iter().map(|word| stand_in(word)).collect();
-                check_words(&words)
-                    .map_err(|why| usage(format!("{}: {name}: {why}", self.job.place_of(&why))))?;
+                check_words(&words).map_err(|why| {
+                    let place = self.job.place_of(&why, self.role.as_deref(), name);
+                    usage(format!("{place}: {why}"))
+                })?;
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Keeping secrets in addresses out of whatever is written down.
 
+use std::sync::{PoisonError, RwLock};
+
 /// Names of parameters whose values are left out, in any case.
 const SECRET_PARAMETERS: [&str; 18] = [
     "access_token",
@@ -24,6 +26,50 @@ const SECRET_PARAMETERS: [&str; 18] = [
 
 /// The replacement of a secret. It has no blank, so that an address stays one word.
 const LEFT_OUT: &str = "***";
+
+/// Shortest value that is left out; a shorter one is no secret, and would be found everywhere.
+const KEPT_BYTES_MIN: usize = 6;
+/// Shortest beginning of a value at the end of a text that was cut.
+const CUT_BYTES_MIN: usize = 4;
+
+/// Values that this process has read from its environment and from files of headers.
+static KEPT: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// Remembers a value that no record may have: a target may repeat it in its replies.
+pub fn remember(value: &str) {
+    let value = value.trim();
+    if value.len() < KEPT_BYTES_MIN {
+        return;
+    }
+    let mut kept = KEPT.write().unwrap_or_else(PoisonError::into_inner);
+    if !kept.iter().any(|one| one == value) {
+        kept.push(value.to_owned());
+        // A value that holds another one is left out as a whole.
+        kept.sort_by_key(|one| std::cmp::Reverse(one.len()));
+    }
+}
+
+/// A text of a target, such as its reply, with the remembered values left out; also one that the end of the text has cut.
+#[must_use]
+pub fn without_remembered(text: String) -> String {
+    let kept = KEPT.read().unwrap_or_else(PoisonError::into_inner);
+    without_values(text, &kept)
+}
+
+fn without_values(mut text: String, values: &[String]) -> String {
+    for value in values {
+        if text.contains(value.as_str()) {
+            text = text.replace(value.as_str(), LEFT_OUT);
+        }
+        let is_cut =
+            |length: &usize| value.is_char_boundary(*length) && text.ends_with(&value[..*length]);
+        if let Some(length) = (CUT_BYTES_MIN..value.len()).rev().find(is_cut) {
+            text.truncate(text.len() - length);
+            text.push_str(LEFT_OUT);
+        }
+    }
+    text
+}
 
 /// The text with users and passwords in addresses (`http://user:password@host`) and the values of parameters
 /// that commonly hold secrets (`?token=...`, also in the body of a form) left out.
@@ -95,6 +141,16 @@ fn secret_parameter(before: Option<char>, text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_left_out_whole_and_cut() {
+        let values = ["hunter2".to_owned()];
+        let of = |text: &str| without_values(text.to_owned(), &values);
+        assert_eq!(of("sent hunter2, hunter2!"), "sent ***, ***!");
+        assert_eq!(of("sent hunte"), "sent ***");
+        assert_eq!(of("sent hun"), "sent hun");
+        assert_eq!(of("sent é"), "sent é");
+    }
 
     #[test]
     fn users_and_passwords_in_addresses_are_left_out() {

@@ -184,7 +184,7 @@ impl<T: FromStr<Err = UnitError>> Visitor<'_> for QuantityVisitor<T> {
 /// A number of bytes, written `512`, `64kB`, `3MB`, `10GB` (powers of ten) or `64KiB`, `3MiB`, `10GiB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
@@ -221,8 +221,8 @@ impl FromStr for Size {
 pub struct Share(pub f64);
 
 impl Share {
-    /// Returns whether `part` of `all` is at most this share. What was written as a percentage may be a rounding error less in
-    /// binary: 7 of 1,000 are 0.7 %.
+    /// Returns whether `part` of `all` is at most this share. A percentage in binary may be a rounding error
+    /// below its decimal: 7 of 1,000 are 0.7 %.
     #[must_use]
     pub fn allows(self, part: u64, all: u64) -> bool {
         part as f64 <= self.0 * all as f64 * (1.0 + 1e-9)

@@ -2,7 +2,7 @@
 
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::units::Size;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 mod probe;
@@ -129,6 +129,20 @@ impl fmt::Display for CellKey {
     }
 }
 
+/// The mark of a cell whose engine still had work left from ingesting.
+pub const BUSY: &str = "busy ingesting";
+/// The same mark in records of earlier versions.
+const BUSY_BEFORE: &str = "busy with its load";
+
+/// Reads the marks of a cell, in the words of today.
+fn marks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let mut marks = Vec::<String>::deserialize(deserializer)?;
+    for mark in marks.iter_mut().filter(|mark| *mark == BUSY_BEFORE) {
+        BUSY.clone_into(mark);
+    }
+    Ok(marks)
+}
+
 /// One cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -141,6 +155,7 @@ pub struct Cell {
     /// Reason why it is withheld.
     pub reason: Option<String>,
     /// Marks that a reader must see beside the number: `clamped to 2`, `engine restarted`.
+    #[serde(deserialize_with = "marks")]
     pub marks: Vec<String>,
     /// Interval of 95 % over the repeats (Student's t), per second; none below two repeats.
     pub interval_per_s: Option<[f64; 2]>,

@@ -37,13 +37,16 @@ pub struct Forms {
     pub page: fn(&mut Page<'_>, &RunRecord) -> Option<Below>,
     /// Returns all rows of the CSV, the column names first, all of one length.
     pub csv: fn(&RunRecord) -> Option<Vec<Vec<String>>>,
+    /// Returns the result in a few words, for a list of runs.
+    pub headline: fn(&RunRecord) -> Option<String>,
     /// Compares two records of the job.
     pub compare: fn(&RunRecord, &RunRecord) -> Option<Compared>,
 }
 
 impl Forms {
     /// The forms of a job without results of its own, such as `load`.
-    pub const LOAD: Self = Self { page: |_, _| None, csv: |_| None, compare: |_, _| None };
+    pub const LOAD: Self =
+        Self { page: |_, _| None, csv: |_| None, headline: |_| None, compare: |_, _| None };
 }
 
 impl fmt::Debug for Forms {

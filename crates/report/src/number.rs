@@ -50,7 +50,7 @@ pub fn time(ms: f64) -> String {
     }
 }
 
-/// How long something took that a person waits for: `830 ms`, `8.7 s`, `1 min 30 s`, `2 h 5 min`.
+/// A duration as people read it: `830 ms`, `8.7 s`, `1 min 30 s`, `2 h 5 min`.
 #[must_use]
 pub fn lasting(seconds: f64) -> String {
     if seconds < 0.995 {

@@ -7,25 +7,25 @@ const GUTTER: usize = 11;
 /// A page narrower than this is treated as this wide: nothing reads well below.
 const WIDTH_MIN: usize = 40;
 
-/// How the page is set.
+/// Form of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// ANSI colours; only for terminals.
     pub colour: bool,
     /// Columns of the page; fewer than 40 count as 40.
     pub width: usize,
-    /// Whether a file of the result could not be written, which decides the exit code.
+    /// True if a file of the result could not be written, which decides the exit code.
     pub lost_file: bool,
 }
 
 impl Default for Style {
-    /// What a pipe or a file gets: no colour, 100 columns.
+    /// The style for a pipe or a file: no colour, 100 columns.
     fn default() -> Self {
         Self { colour: false, width: 100, lost_file: false }
     }
 }
 
-/// How a piece of text stands out.
+/// Emphasis of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// As the rest of the page.
@@ -104,7 +104,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A table without rules; the head is strong, and so much of it as the page has room for.
+    /// A table without rules; the head is strong, and columns for which the page has no room are left out.
     pub fn table(&mut self, columns: &[Column], rows: &[(Vec<String>, Tone)]) {
         let mut kept: Vec<usize> = (0..columns.len()).collect();
         let mut lines = grid(columns, rows, &kept);

@@ -25,20 +25,24 @@ Examples:
   Those with a tag:          plimsoll list recommendation
   For programs:              plimsoll list --json";
 
-/// List the jobs of the catalogue, and the engines that can be targets.
+/// List the jobs, and the engines that can be targets
 #[derive(Args, Debug)]
 #[command(after_help = LIST_EXAMPLES)]
 pub struct ListArgs {
-    /// Only jobs with this tag.
+    /// Only jobs with this tag
     #[arg(value_name = "TAG")]
     tag: Option<String>,
-    /// Group by scope: the kind of system that a job measures.
+    /// Group by scope
+    ///
+    /// The kind of system that a job measures.
     #[arg(short = 's', long)]
     by_scope: bool,
-    /// Group by component: the part of a machine that a job loads.
+    /// Group by component
+    ///
+    /// The part of a machine that a job loads.
     #[arg(short = 'c', long, conflicts_with = "by_scope")]
     by_component: bool,
-    /// Print JSON.
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -48,14 +52,16 @@ Examples:
   Roles, variables and hooks of a job:    plimsoll info fbench
   The same for your own file:             plimsoll info my.toml --json";
 
-/// Show the commands, roles, variables and hooks of a job, or where an engine is.
+/// Show the commands, roles, variables and hooks of a job
+///
+/// Of an engine, it shows where it is.
 #[derive(Args, Debug)]
 #[command(after_help = INFO_EXAMPLES)]
 pub struct InfoArgs {
-    /// A job, the path of a TOML file, or an engine.
+    /// Job, TOML file, or engine
     #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     job: String,
-    /// Print JSON.
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -69,17 +75,19 @@ Examples:
 A run also creates missing files of its job. Engines are only installed if they are named, into
 $PLIMSOLL_HOME/engines, or ~/.local/share/plimsoll/engines; that takes Java, Maven and the network.";
 
-/// Create the files that jobs need, before their first run; install a real engine.
+/// Create the files that jobs need, or install an engine
+///
+/// A run also creates the missing files of its job.
 #[derive(Args, Debug)]
 #[command(after_help = INSTALL_EXAMPLES)]
 pub struct InstallArgs {
-    /// Jobs, paths of TOML files, or engines [default: all jobs of the catalogue].
+    /// Jobs, files or engines [default: all jobs]
     #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     jobs: Vec<String>,
-    /// Create them again.
+    /// Create the files again
     #[arg(short = 'f', long)]
     force: bool,
-    /// Folder of the files that jobs create.
+    /// Folder of the files that jobs create
     #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
     data: PathBuf,
 }
@@ -92,14 +100,14 @@ Examples:
 
 Run records stay, and so do engines that are not named.";
 
-/// Remove the files that jobs have created, or an installed engine.
+/// Remove the files of jobs, or an installed engine
 #[derive(Args, Debug)]
 #[command(after_help = CLEAN_EXAMPLES)]
 pub struct CleanArgs {
-    /// Jobs, paths of TOML files, or engines [default: all jobs of the catalogue].
+    /// Jobs, files or engines [default: all jobs]
     #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     jobs: Vec<String>,
-    /// Folder of the files that jobs create.
+    /// Folder of the files that jobs create
     #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
     data: PathBuf,
 }

@@ -1,21 +1,22 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
-use super::scenario;
+use super::scenario::{self, CommandLine};
 use crate::{
     QUICKSTART, is_job, named,
     plan::{Choices, Plan, quoted},
     runner,
 };
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
 use plimsoll_core::scenario::Scenario;
+use plimsoll_feed::FeedArgs;
 use plimsoll_job::exit;
 use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{Output, print_out};
+use plimsoll_job::output::{Output, note, print_out};
 use plimsoll_job::toml_text;
-use plimsoll_job::usage::usage;
-use plimsoll_load::run_and_print;
+use plimsoll_job::usage::{one_line, usage};
+use plimsoll_load::{LoadArgs, run_and_print};
 use plimsoll_record::JobResult;
 use plimsoll_report::folder::RUN_JSON;
 use plimsoll_report::forms::Forms;
@@ -44,10 +45,14 @@ Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the targ
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// Job (see plimsoll list), TOML file, or record of a load to repeat.
+    /// Job (plimsoll list), TOML file, or record of a run
+    ///
+    /// A record repeats its load.
     #[arg(value_name = "JOB|FILE.toml|RUN")]
     job: String,
-    /// Variable of the job: key=value, or a JSON object of several; may be repeated.
+    /// Variable of the job, such as clients=16
+    ///
+    /// KEY=VALUE, or a JSON object of several. May be repeated.
     #[arg(
         short = 'i',
         long = "input",
@@ -56,28 +61,36 @@ pub struct RunArgs {
         help_heading = "Job"
     )]
     inputs: Vec<String>,
-    /// Sizes of the text, for jobs with this variable; the same as -i sizes=VALUE.
+    /// Sizes of the text, such as 64MB,320MB; or 'all'
+    ///
+    /// For jobs with this variable; the same as -i sizes=VALUE.
     #[arg(long, value_name = "SIZES", help_heading = "Job")]
     sizes: Option<String>,
-    /// Role (set of arguments), for jobs with several.
+    /// Role (set of arguments), for jobs with several
     #[arg(short = 'r', long, value_name = "ROLE", help_heading = "Job")]
     role: Option<String>,
-    /// Additional hooks: cpu-mpstat, perf, copymove, shell, file, cpu-limit.
+    /// Additional hooks, such as perf
+    ///
+    /// cpu-mpstat, perf, copymove, shell, file, cpu-limit.
     #[arg(short = 'k', long, value_name = "NAME", num_args = 1.., value_delimiter = ',', help_heading = "Job")]
     hooks: Vec<String>,
-    /// Options of hooks: a JSON object with the name of each hook as key.
+    /// Options of hooks, as JSON
+    ///
+    /// An object with the name of each hook as key.
     #[arg(short = 'a', long, value_name = "JSON", help_heading = "Job")]
     hook_args: Option<String>,
-    /// Disable the job's own hooks.
+    /// Disable the job's own hooks
     #[arg(long, help_heading = "Job")]
     disable_hooks: bool,
-    /// Print the command lines and run nothing.
+    /// Print the command lines and run nothing
     #[arg(long, help_heading = "Job")]
     dry_run: bool,
-    /// Folder of the files that jobs create.
+    /// Folder of the files that jobs create
     #[arg(long, value_name = "DIR", default_value = ".plimsoll", help_heading = "Job")]
     data: PathBuf,
-    /// Flags of the command in FILE.toml; each takes the place of the field with its name.
+    /// Flags that override fields of FILE.toml
+    ///
+    /// Flags of the command in FILE.toml.
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<String>,
     #[command(flatten)]
@@ -176,7 +189,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         args.only_for_jobs("a scenario has no variables, roles or hooks")?;
         if plimsoll_mix::is_mix(&text) {
             args.no_flags(program)?;
-            return plimsoll_mix::run(path, &text, &output, args.dry_run);
+            return mix(args, path, &text, program);
         }
         let parser = (program.parser)();
         if parser.find_subcommand("load").is_some_and(|load| !scenario::is_older(&text, load)) {
@@ -273,14 +286,62 @@ fn by_flags(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Resul
     let shown = path.display().to_string();
     if args.dry_run {
         // Values of the environment may be secrets: they are shown as they are written.
-        let words = scenario::words(text, path, &more, &parser).map_err(usage)?;
-        let words: Vec<String> = words.iter().map(|word| shown_word(word)).collect();
+        let line = scenario::command_line(text, path, &more, &parser).map_err(usage)?;
+        hint(&line);
+        let words: Vec<String> = line.words.iter().map(|word| shown_word(word)).collect();
         print_out(&format!("plimsoll {}\n", words.join(" ")))?;
         return Ok(exit::FINE);
     }
     let text = toml_text::expanded(text, &shown).map_err(usage)?;
-    let words = scenario::words(&text, path, &more, &parser).map_err(usage)?;
-    (program.run_words)(&words).with_context(|| shown)
+    let line = scenario::command_line(&text, path, &more, &parser).map_err(usage)?;
+    hint(&line);
+    (program.run_words)(&line.words).map_err(|error| in_words_of_file(&line, error, &shown))
+}
+
+/// Says which fields of a file have new names.
+fn hint(line: &CommandLine) {
+    line.hints.iter().for_each(|hint| note(&format!("plimsoll: {hint}")));
+}
+
+/// An error of a file's command. One of usage names the fields of the file, not the flags that they stand for.
+fn in_words_of_file(line: &CommandLine, error: anyhow::Error, shown: &str) -> anyhow::Error {
+    let is_usage = exit::of_error(&error) == exit::USAGE;
+    let told = line.told(&one_line(&error)).filter(|_| is_usage);
+    told.map_or_else(|| error.context(shown.to_owned()), usage)
+}
+
+/// Runs a mix of a file, or shows it. Each of its tables has the form of flags, or that of records.
+fn mix(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Result<u8> {
+    let (parser, shown) = ((program.parser)(), path.display().to_string());
+    let expanded = toml_text::expanded(text, &shown).map_err(usage)?;
+    // Values of the environment may be secrets: they are shown as they are written.
+    let text = if args.dry_run { text } else { expanded.as_str() };
+    let mut tables = plimsoll_mix::Tables::default();
+    if let Some((line, matches)) = part(text, path, "queries", &parser)? {
+        let queries = LoadArgs::from_arg_matches(&matches)?.scenario();
+        tables.queries = Some(queries.map_err(|error| in_words_of_file(&line, error, &shown))?);
+    }
+    if let Some((line, matches)) = part(text, path, "feed", &parser)? {
+        let feed = FeedArgs::from_arg_matches(&matches)?.scenario();
+        tables.feed = Some(feed.map_err(|error| in_words_of_file(&line, error, &shown))?);
+    }
+    plimsoll_mix::run(path, text, tables, &args.output.output(), args.dry_run)
+}
+
+/// A table of a mix in the form of flags, as the parser reads it.
+fn part(
+    text: &str,
+    path: &Path,
+    part: &'static str,
+    parser: &clap::Command,
+) -> Result<Option<(CommandLine, ArgMatches)>> {
+    let Some(line) = scenario::line_of_part(text, path, part, parser).map_err(usage)? else {
+        return Ok(None);
+    };
+    hint(&line);
+    let command = parser.find_subcommand(&line.words[0]).cloned().unwrap_or_default();
+    let matches = command.try_get_matches_from(&line.words)?;
+    Ok(Some((line, matches)))
 }
 
 /// A word of a command line as it may be shown: secrets are left out.

@@ -1,20 +1,76 @@
 //! Scenario files: a table whose fields are the flags of a command, which becomes a command line.
 
-use clap::builder::ValueParser;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, Id};
+mod complaints;
+mod names;
+
+use clap::{Arg, Id};
+use complaints::unknown;
+use names::{field_name, is_old_name, is_switch, named, path_begins, takes_many};
+use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::scenario::{Scenario, path_from};
 use plimsoll_job::toml_text::{line_of, wrong};
 use plimsoll_workloads::edit_distance::near_miss;
-use std::error::Error as _;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// Commands that a file can be for.
-const COMMANDS: [&str; 9] =
+pub const COMMANDS: [&str; 9] =
     ["load", "seek", "search", "rank", "voter", "hello", "visit", "feed", "fbench"];
 /// Fields that only the older form has, which is that of records.
 const OLDER: [&str; 5] = ["job", "load", "admission", "tls", "ignore_first"];
+/// Fields that only the older form of a feed has.
+const OLDER_OF_FEEDS: [&str; 5] = ["load", "http", "tls", "duration", "seed"];
+
+/// The command line that a file stands for.
+#[derive(Clone, Debug, Default)]
+pub struct CommandLine {
+    /// Its words, the name of the command first.
+    pub words: Vec<String>,
+    /// One line, with file and line, for each field that has an old name.
+    pub hints: Vec<String>,
+    /// The flag that each field is in the place of, with the field's name and line.
+    flags: Vec<(String, String, usize)>,
+    /// The name and the line of each value.
+    values: Vec<(String, usize, String)>,
+    shown: String,
+}
+
+impl CommandLine {
+    /// A message about flags in the words of the file, with the line of the first field in it; none if it is not about a field.
+    #[must_use]
+    pub fn told(&self, message: &str) -> Option<String> {
+        let (mut told, mut first) = (message.to_owned(), None);
+        for (flag, name, line) in &self.flags {
+            let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+            let at = |text: &str| {
+                let starts = text.match_indices(flag.as_str()).map(|(at, _)| at);
+                let is_whole =
+                    |at: &usize| text[at + flag.len()..].chars().next().is_none_or(is_end);
+                starts.filter(|at| text[..*at].ends_with([' ', '\'']) || *at == 0).find(is_whole)
+            };
+            if let Some(place) = at(message) {
+                first = first.filter(|(before, _)| *before < place).or(Some((place, *line)));
+            }
+            while let Some(place) = at(&told) {
+                told.replace_range(place..place + flag.len(), &format!("`{name}`"));
+            }
+        }
+        match first {
+            Some((_, line)) => Some(format!("{}:{line}: {told}", self.shown)),
+            None => self.told_by_value(message),
+        }
+    }
+
+    /// The same for a message that names no flag, but the value of one: a file that is missing.
+    fn told_by_value(&self, message: &str) -> Option<String> {
+        let is_about = |value: &String| {
+            let begins = message.strip_prefix(value.as_str());
+            value.len() > 1 && begins.is_some_and(|rest| rest.starts_with(':'))
+        };
+        let (name, line, _) = self.values.iter().find(|(_, _, value)| is_about(value))?;
+        Some(format!("{}:{line}: field `{name}`: {message}", self.shown))
+    }
+}
 
 /// A field of a file, as the parser knows it.
 struct Field {
@@ -27,128 +83,80 @@ struct Field {
     shown: String,
     /// Its place among the arguments without a flag.
     index: Option<usize>,
+    /// The new name, if the file has an old one.
+    now: Option<String>,
 }
 
-/// Whether a file has the older form, that of records.
+/// Returns true if a file of a load has the older form, that of records.
 pub(super) fn is_older(text: &str, load: &clap::Command) -> bool {
-    let Ok(table) = DeTable::parse(text) else { return false };
-    let table = table.get_ref();
-    let is_table = |name| table.get(name).is_some_and(|value| value.get_ref().is_table());
-    if !is_table("rows") && !OLDER.iter().any(|name| table.contains_key(*name)) {
+    let older = serde_json::to_value(Scenario::default()).unwrap_or_default();
+    DeTable::parse(text).is_ok_and(|table| is_older_table(table.get_ref(), load, &OLDER, &older))
+}
+
+fn is_older_table(
+    table: &DeTable<'_>,
+    command: &clap::Command,
+    marks: &[&str],
+    older: &serde_json::Value,
+) -> bool {
+    let has_rows = table.get("rows").is_some_and(|value| value.get_ref().is_table());
+    if !has_rows && !marks.iter().any(|name| table.contains_key(*name)) {
         return false;
     }
-    let older = serde_json::to_value(Scenario::default()).unwrap_or_default();
     let is_newer = |name: &str| {
-        older.get(name).is_none() && (name == "command" || named(load, name).is_some())
+        older.get(name).is_none() && (name == "command" || named(command, name).is_some())
     };
     !table.keys().any(|key| is_newer(key.get_ref()))
 }
 
-/// Returns the words of a file, the name of the command first, and `more` behind them: flags that come in the place of fields.
+/// Returns the command line of a file, and `more` in it: flags that come in the place of fields.
 ///
 /// # Errors
 /// One line with file, line and field.
-pub(super) fn words(
+pub fn command_line(
     text: &str,
     path: &Path,
     more: &[String],
     parser: &clap::Command,
-) -> Result<Vec<String>, String> {
+) -> Result<CommandLine, String> {
     let shown = path.display().to_string();
     let table = DeTable::parse(text).map_err(|error| wrong(text, &shown, &error))?;
-    let file = File { text, shown, folder: path.parent().unwrap_or(Path::new("")) };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let file = File { text, shown, folder, prefix: "" };
     let command = file.command(table.get_ref(), parser)?;
-    let mut fields = Vec::new();
-    for (key, value) in table.get_ref() {
-        if key.get_ref() != "command" {
-            let line = line_of(text, key.span().start);
-            fields.extend(file.field(key.get_ref(), value.get_ref(), line, &command)?);
-        }
-    }
-    fields.retain(|field| !is_overridden(&command, &field.id, more));
-    // The parser wants what has no flag in its order, and a value may look like a flag.
-    fields.sort_by_key(|field| field.index.unwrap_or(0));
-    let mut words = vec![command.get_name().to_owned()];
-    let in_fields = |has_flag: bool| {
-        let fields = fields.iter().filter(move |field| field.index.is_none() == has_flag);
-        fields.flat_map(|field| field.words.iter().map(|(word, _, _)| word.clone()))
+    file.line(table.get_ref(), more, &command)
+}
+
+/// Returns the command line of the table `[feed]` or `[queries]` of a mix; none if it is missing, or has the older form.
+///
+/// # Errors
+/// One line with file, line and field.
+pub(super) fn line_of_part(
+    text: &str,
+    path: &Path,
+    part: &'static str,
+    parser: &clap::Command,
+) -> Result<Option<CommandLine>, String> {
+    let shown = path.display().to_string();
+    let table = DeTable::parse(text).map_err(|error| wrong(text, &shown, &error))?;
+    let table = table.get_ref().get(part).and_then(|value| value.get_ref().as_table());
+    let name = if part == "feed" { "feed" } else { "load" };
+    let command = parser.find_subcommand(name).cloned();
+    let (Some(table), Some(mut command)) = (table, command) else { return Ok(None) };
+    command.build();
+    let (marks, older) = match part {
+        "feed" => (&OLDER_OF_FEEDS, serde_json::to_value(FeedScenario::default())),
+        _ => (&OLDER, serde_json::to_value(Scenario::default())),
     };
-    words.extend(in_fields(true));
-    words.extend(more.iter().cloned());
-    let bare: Vec<String> = in_fields(false).collect();
-    if !bare.is_empty() && !more.iter().any(|word| word == "--") {
-        words.push("--".to_owned());
+    if is_older_table(table, &command, marks, &older.unwrap_or_default()) {
+        return Ok(None);
     }
-    words.extend(bare);
-    match command.clone().try_get_matches_from(&words) {
-        Err(error) => Err(file.told(&error, &fields, &command)),
-        Ok(_) => Ok(words),
-    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let prefix = if part == "feed" { "feed." } else { "queries." };
+    File { text, shown, folder, prefix }.line(table, &[], &command).map(Some)
 }
 
-/// The argument of a command that a name is for: the name of a flag with `-` or `_`, its letter, several of it, or what
-/// stands without a flag.
-fn named<'a>(command: &'a clap::Command, name: &str) -> Option<&'a Arg> {
-    let own = |arg: &&Arg| {
-        !matches!(
-            arg.get_action(),
-            ArgAction::Help | ArgAction::Version | ArgAction::HelpShort | ArgAction::HelpLong
-        )
-    };
-    let flag = name.replace('_', "-");
-    let by_flag = |arg: &&Arg, flag: &str| {
-        let others = arg.get_all_aliases().unwrap_or_default();
-        arg.get_long() == Some(flag) || others.contains(&flag)
-    };
-    let mut letters = name.chars();
-    let letter = letters.next().filter(|_| letters.next().is_none());
-    let find = |is: &dyn Fn(&&Arg) -> bool| command.get_arguments().filter(own).find(|arg| is(arg));
-    find(&|arg| by_flag(arg, &flag))
-        .or_else(|| find(&|arg| letter.is_some() && arg.get_short() == letter))
-        .or_else(|| find(&|arg| arg.is_positional() && is_bare_name(arg, name)))
-        .or_else(|| {
-            let one = flag.strip_suffix("es").into_iter().chain(flag.strip_suffix('s'));
-            let one = one.chain((flag == "assertions").then_some("assert"));
-            one.filter(|one| one.len() > 1)
-                .find_map(|one| find(&|arg| by_flag(arg, one) && takes_many(arg)))
-        })
-}
-
-fn is_bare_name(arg: &Arg, name: &str) -> bool {
-    let own = bare_name(arg);
-    let is_address = own == "url" && matches!(name, "urls" | "target" | "targets");
-    name == own
-        || name == arg.get_id().as_str()
-        || is_address
-        || name.strip_suffix('s') == Some(&own)
-}
-
-/// The name in a file of an argument without a flag.
-fn bare_name(arg: &Arg) -> String {
-    let name = arg.get_value_names().and_then(|names| names.first());
-    let name = name.map_or(arg.get_id().as_str(), |name| name.as_str());
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-    name[..end].to_ascii_lowercase()
-}
-
-fn field_name(arg: &Arg) -> String {
-    match (arg.get_long(), arg.get_short()) {
-        (Some(long), _) => long.replace('-', "_"),
-        (None, Some(letter)) => letter.to_string(),
-        (None, None) => bare_name(arg),
-    }
-}
-
-fn takes_many(arg: &Arg) -> bool {
-    let most = arg.get_num_args().map_or(1, |range| range.max_values());
-    matches!(arg.get_action(), ArgAction::Append | ArgAction::Count) || most > 1
-}
-
-fn is_switch(arg: &Arg) -> bool {
-    matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count)
-}
-
-/// Whether flags on the command line come in the place of a field.
+/// Returns true if flags on the command line replace a field.
 fn is_overridden(command: &clap::Command, id: &Id, more: &[String]) -> bool {
     more.iter().take_while(|word| *word != "--").any(|word| {
         let word = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
@@ -163,16 +171,77 @@ fn is_overridden(command: &clap::Command, id: &Id, more: &[String]) -> bool {
     })
 }
 
-/// A file while it is read.
+/// A file, or a table in it, while it is read.
 struct File<'a> {
     text: &'a str,
     shown: String,
     folder: &'a Path,
+    /// The table, with a dot: `queries.`.
+    prefix: &'static str,
 }
 
 impl File<'_> {
     fn wrong(&self, line: usize, problem: &str) -> String {
         format!("{}:{line}: {problem}", self.shown)
+    }
+
+    fn wrong_field(&self, line: usize, name: &str, problem: &str) -> String {
+        self.wrong(line, &format!("field `{}{name}`: {problem}", self.prefix))
+    }
+
+    /// The command line of a table.
+    fn line(
+        &self,
+        table: &DeTable<'_>,
+        more: &[String],
+        command: &clap::Command,
+    ) -> Result<CommandLine, String> {
+        let mut fields = Vec::new();
+        for (key, value) in table {
+            if key.get_ref() != "command" || !self.prefix.is_empty() {
+                let line = line_of(self.text, key.span().start);
+                fields.extend(self.field(key.get_ref(), value.get_ref(), line, command)?);
+            }
+        }
+        fields.retain(|field| !is_overridden(command, &field.id, more));
+        // The parser wants what has no flag in its order, and a value may look like a flag.
+        fields.sort_by_key(|field| field.index.unwrap_or(0));
+        let mut words = vec![command.get_name().to_owned()];
+        let in_fields = |has_flag: bool| {
+            let fields = fields.iter().filter(move |field| field.index.is_none() == has_flag);
+            fields.flat_map(|field| field.words.iter().map(|(word, _, _)| word.clone()))
+        };
+        words.extend(in_fields(true));
+        words.extend(more.iter().cloned());
+        let bare: Vec<String> = in_fields(false).collect();
+        if !bare.is_empty() && !more.iter().any(|word| word == "--") {
+            words.push("--".to_owned());
+        }
+        words.extend(bare);
+        if let Err(error) = command.clone().try_get_matches_from(&words) {
+            return Err(self.told(&error, &fields, command));
+        }
+        let hint = |field: &Field| {
+            let now = field.now.as_ref()?;
+            let (prefix, name) = (self.prefix, &field.name);
+            Some(self.wrong(field.line, &format!("field `{prefix}{name}` is now `{prefix}{now}`")))
+        };
+        let hints = fields.iter().filter_map(hint).collect();
+        let flag = |field: &Field| {
+            let flag =
+                field.words.first().filter(|_| field.index.is_none())?.0.split('=').next()?;
+            Some((flag.to_owned(), format!("{}{}", self.prefix, field.name), field.line))
+        };
+        let flags = fields.iter().filter_map(flag).collect();
+        let value = |(field, word): (&Field, &(String, usize, String))| {
+            let (flag, value) = word.0.split_once('=').unwrap_or(("", &word.0));
+            let value = if flag.starts_with('-') { value } else { &word.0 };
+            (format!("{}{}", self.prefix, field.name), word.1, value.to_owned())
+        };
+        let each =
+            fields.iter().flat_map(|field| field.words.iter().map(move |word| (field, word)));
+        let values = each.map(value).collect();
+        Ok(CommandLine { words, hints, flags, values, shown: self.shown.clone() })
     }
 
     fn command(
@@ -192,7 +261,7 @@ impl File<'_> {
                 None => format!("expected {}", COMMANDS.join(", ")),
             };
             let name = name.map_or("the value".to_owned(), |name| format!("'{name}'"));
-            self.wrong(line, &format!("field `command`: {name} is not a command of files; {told}"))
+            self.wrong_field(line, "command", &format!("{name} is not a command of files; {told}"))
         })?;
         found.build();
         Ok(found)
@@ -206,7 +275,7 @@ impl File<'_> {
         line: usize,
         command: &clap::Command,
     ) -> Result<Option<Field>, String> {
-        let problem = |why: &str| self.wrong(line, &format!("field `{name}`: {why}"));
+        let problem = |why: &str| self.wrong_field(line, name, why);
         let off = format!("no-{}", name.replace('_', "-"));
         let (arg, value) = match (named(command, name), named(command, &off)) {
             (Some(arg), _) => (arg, value),
@@ -216,8 +285,16 @@ impl File<'_> {
                 DeValue::Boolean(false) => (arg, &DeValue::Boolean(true)),
                 _ => return Err(problem("expected true or false")),
             },
-            _ => return Err(self.wrong(line, &unknown(name, command))),
+            _ => return Err(self.wrong(line, &unknown(name, self.prefix, command))),
         };
+        if !self.prefix.is_empty() && arg.get_help_heading() == Some("Output") {
+            return Err(problem("output belongs to the whole run; give the flag to plimsoll run"));
+        }
+        // The way of PostgreSQL was once said by the method of HTTP.
+        let is_mode = arg.get_long() == Some("method")
+            && matches!(value.as_str(), Some("simple" | "prepared"));
+        let mode = named(command, "sql_mode").filter(|_| is_mode);
+        let (arg, is_old) = mode.map_or((arg, is_old_name(arg, name)), |mode| (mode, true));
         let values = values(arg, value).map_err(|why| problem(&why))?;
         let words = values.into_iter().map(|(own, at)| {
             let line = at.map_or(line, |at| line_of(self.text, at));
@@ -231,19 +308,19 @@ impl File<'_> {
             id: arg.get_id().clone(),
             shown: arg.to_string(),
             index: arg.is_positional().then(|| arg.get_index().unwrap_or(1)),
+            now: is_old.then(|| field_name(arg)),
         };
         Ok((!field.words.is_empty()).then_some(field))
     }
 
     /// One word of the command line: `--flag=value`, with a path that begins at the file's folder.
     fn word(&self, arg: &Arg, value: Option<&str>) -> String {
-        let is_path = arg.get_value_parser().type_id() == ValueParser::path_buf().type_id();
-        let from_here = |path: &str| path_from(self.folder, Path::new(path)).display().to_string();
-        let may_name_a_file = matches!(arg.get_long(), Some("body" | "header"));
-        let value = value.map(|value| match value.strip_prefix('@') {
-            Some(path) if may_name_a_file => format!("@{}", from_here(path)),
-            _ if is_path => from_here(value),
-            _ => value.to_owned(),
+        let value = value.map(|value| match path_begins(arg, value) {
+            Some(at) => {
+                let (mark, path) = value.split_at(at);
+                format!("{mark}{}", path_from(self.folder, Path::new(path)).display())
+            }
+            None => value.to_owned(),
         });
         let flag = match (arg.get_long(), arg.get_short()) {
             (Some(long), _) => format!("--{long}"),
@@ -251,97 +328,6 @@ impl File<'_> {
             (None, None) => return value.unwrap_or_default(),
         };
         value.map_or(flag.clone(), |value| format!("{flag}={value}"))
-    }
-
-    /// One line for an error of the parser.
-    fn told(&self, error: &clap::Error, fields: &[Field], command: &clap::Command) -> String {
-        let texts = |kind| match error.get(kind) {
-            Some(ContextValue::String(text)) => vec![text.clone()],
-            Some(ContextValue::Strings(texts)) => texts.clone(),
-            _ => Vec::new(),
-        };
-        let about = texts(ContextKind::InvalidArg);
-        let name_of = |shown: &String| {
-            let field = fields.iter().find(|field| field.shown == *shown);
-            let arg = command.get_arguments().find(|arg| arg.to_string() == *shown);
-            field.map(|field| field.name.clone()).or_else(|| arg.map(field_name))
-        };
-        let value = texts(ContextKind::InvalidValue).first().cloned().unwrap_or_default();
-        let field = fields.iter().find(|field| about.contains(&field.shown));
-        if error.kind() == ErrorKind::MissingRequiredArgument {
-            let names: Vec<String> = about.iter().filter_map(name_of).collect();
-            return format!("{}: field `{}` is missing", self.shown, names.join("`, `"));
-        }
-        let Some(field) = field else {
-            let line = error.to_string().lines().next().unwrap_or_default().to_owned();
-            return format!("{}: {}", self.shown, line.trim_start_matches("error: "));
-        };
-        let own = field.words.iter().find(|(word, _, own)| *own == value || word.ends_with(&value));
-        let line = own.map_or(field.line, |(_, line, _)| *line);
-        let known = texts(ContextKind::ValidValue);
-        let other = texts(ContextKind::PriorArg).first().and_then(name_of);
-        let why = match (error.kind(), other) {
-            (ErrorKind::ArgumentConflict, Some(other)) if other != field.name => {
-                format!("contradicts `{other}`; give one of them")
-            }
-            (ErrorKind::ArgumentConflict, _) => "expected one value, not a list".to_owned(),
-            (ErrorKind::InvalidValue, _) if !known.is_empty() => {
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                let near = near_miss(&value, &known);
-                let told = near.map_or(format!("expected {}", known.join(", ")), |near| {
-                    format!("did you mean '{near}'?")
-                });
-                format!("'{value}' is not known; {told}")
-            }
-            _ => error.source().map_or_else(
-                || {
-                    error
-                        .to_string()
-                        .lines()
-                        .next()
-                        .unwrap_or_default()
-                        .trim_start_matches("error: ")
-                        .to_owned()
-                },
-                |source| plain(&source.to_string(), &value),
-            ),
-        };
-        self.wrong(line, &format!("field `{}`: {why}", field.name))
-    }
-}
-
-/// Words about a field that the command does not have.
-fn unknown(name: &str, command: &clap::Command) -> String {
-    let known: Vec<String> = command.get_arguments().map(field_name).collect();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    if OLDER.contains(&name) && command.get_name() == "load" {
-        return format!(
-            "field `{name}` belongs to the older form of scenarios; see docs/scenarios.md"
-        );
-    }
-    match near_miss(&name.replace('-', "_"), &known) {
-        Some(near) => format!("unknown field `{name}`; did you mean `{near}`?"),
-        None => format!(
-            "unknown field `{name}`; the fields are the flags of plimsoll {0}, see plimsoll {0} --help",
-            command.get_name()
-        ),
-    }
-}
-
-/// What a number parser says, in words for users of the file.
-fn plain(told: &str, value: &str) -> String {
-    if told.contains("invalid digit") || told.contains("cannot parse integer") {
-        return format!("'{value}' is not a whole number");
-    }
-    if told.contains("invalid float") || told.contains("cannot parse float") {
-        return format!("'{value}' is not a number");
-    }
-    match told.split_once(" is not in ") {
-        Some((number, range)) => {
-            let range = range.replace("..=", " to ");
-            format!("{number} is not accepted; expected a whole number from {range}")
-        }
-        None => told.to_owned(),
     }
 }
 

@@ -17,11 +17,13 @@ Examples:
 
 Exit codes: 0 nothing is bad, 2 something is bad.";
 
-/// Check this machine for settings that disturb measurements, and say how to fix them; takes a second.
+/// Check this machine for settings that disturb measurements
+///
+/// It says how to fix them, and takes a second.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
-    /// Print JSON.
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

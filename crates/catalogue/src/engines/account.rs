@@ -7,6 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+/// Account for processes that own nothing, which every Linux system has.
+const NOBODY: &str = "nobody";
+
 /// An account that is not root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
@@ -26,10 +29,10 @@ impl Account {
             return Ok(None);
         }
         let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let found = Self::of(&passwd, name).or_else(|| Self::of(&passwd, "nobody"));
+        let found = Self::of(&passwd, name).or_else(|| Self::of(&passwd, NOBODY));
         found.map(Some).ok_or_else(|| {
             usage(format!(
-                "PostgreSQL does not run as root and there is no user '{name}' or 'nobody'; \
+                "PostgreSQL does not run as root and there is no user '{name}' or '{NOBODY}'; \
                  run plimsoll as another user"
             ))
         })
@@ -91,7 +94,10 @@ mod tests {
 
     #[test]
     fn accounts_are_found_and_root_is_none() {
-        let passwd = "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/no\npostgres:x:101:103:a,b:/x:/y\n";
+        let passwd = format!(
+            "root:x:0:0::/root:/bin/sh\n{NOBODY}:x:65534:65534::/:/no\npostgres:x:101:103:a,b:/x:/y\n"
+        );
+        let passwd = passwd.as_str();
         let account = Account::of(passwd, "postgres").unwrap();
         assert_eq!((account.uid, account.gid), (101, 103));
         assert_eq!(Account::of(passwd, "root"), None);

@@ -26,13 +26,13 @@ Different sizes are matched if they have the same proportions (1, 5, 10 GB over 
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// Folder of the first record.
+    /// Folder of the first record
     #[arg(value_name = "RUN")]
     a: PathBuf,
-    /// Folder of the second.
+    /// Folder of the second record
     #[arg(value_name = "RUN")]
     b: PathBuf,
-    /// Output format.
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }

@@ -21,7 +21,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompletionsArgs {
-    /// Shell that runs the script.
+    /// Shell that runs the script
     #[arg(value_enum)]
     shell: Shell,
 }

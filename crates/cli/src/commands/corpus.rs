@@ -25,7 +25,7 @@ Examples:
   Queries of six kinds with real words of the bundled text, for 'plimsoll load --queries':
     plimsoll corpus queries --each 200 --out queries.ndjson";
 
-/// Texts to search and queries that match them: bundled, debian, ndjson:FILE or synthetic.
+/// Write texts to search, and queries that match them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CorpusArgs {
@@ -70,16 +70,16 @@ const SIZE: Size = Size { bytes: 10_000_000 };
 /// Source of the text.
 #[derive(Args, Debug)]
 pub struct SourceArgs {
-    /// bundled, debian, synthetic, or ndjson:FILE.
+    /// Text: bundled, debian, synthetic or ndjson:FILE
     #[arg(long, value_name = "SOURCE", default_value = "bundled")]
     source: String,
-    /// At most this many documents.
+    /// Largest number of documents
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Synthetic: size of the text, 100kB to 10GB [default: 10MB].
+    /// Synthetic: size of the text, 100kB to 10GB [default: 10MB]
     #[arg(long, value_name = "SIZE")]
     size: Option<Size>,
-    /// Seed of all random choices.
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -88,13 +88,17 @@ pub struct SourceArgs {
 struct WriteArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Output file; '-' is stdout.
+    /// Output file; - is stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
-    /// documents, or feed: requests that ingest them through Vespa's document API, for 'plimsoll load --queries'.
+    /// Form of the documents: documents or feed
+    ///
+    /// feed: requests that ingest them through Vespa's document API, for plimsoll load --queries.
     #[arg(long, value_name = "FORMAT", default_value = "documents")]
     format: String,
-    /// Synthetic: write the planted words and their counts, as JSON.
+    /// Synthetic: write the planted words and their counts
+    ///
+    /// As JSON.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
 }
@@ -103,13 +107,15 @@ struct WriteArgs {
 struct QueryArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Queries of each class.
+    /// Queries of each class
     #[arg(long, value_name = "N", default_value_t = 100)]
     each: u64,
-    /// ndjson (tagged by class), get or post (vespa-fbench's query files).
+    /// Form of the queries: ndjson, get or post
+    ///
+    /// ndjson: tagged by class; get and post: vespa-fbench's query files.
     #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
     format: String,
-    /// Output file; '-' is stdout.
+    /// Output file; - is stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
 }

@@ -20,14 +20,18 @@ Examples:
   Install the pages of all commands for this user:
     plimsoll man --out ~/.local/share/man/man1";
 
-/// Print the manual page of a command, or write the pages of all commands into a folder.
+/// Print the manual page of a command
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ManArgs {
-    /// Command, such as load or serve null [default: the program itself].
+    /// Command, such as load [default: the program itself]
+    ///
+    /// Write a command of two words with a blank: serve null.
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// Write the page of the command, and of each command below it, into DIR.
+    /// Write the pages of all commands into DIR
+    ///
+    /// Of the command, and of each command below it.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

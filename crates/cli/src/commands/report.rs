@@ -38,26 +38,38 @@ Exit codes: 0 printed, 2 an assertion of --assert does not hold; with --exit-cod
 
 A killed run can be reported too: it has everything up to its last whole second, and is marked partial.";
 
-/// Print a recorded run as text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON, or the history of a job.
+/// Print recorded runs, or the history of a job
+///
+/// As text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReportArgs {
-    /// Folders or ids of runs (the first 4 digits will do), or names of jobs [default: the newest run under --runs].
+    /// Runs or jobs [default: the newest run]
+    ///
+    /// A run is named by its folder or its id; the first 4 digits of the id are enough. A job is named as in plimsoll list.
     #[arg(value_name = "RUN|JOB")]
     runs_or_jobs: Vec<String>,
-    /// Report all runs of the jobs, not only the newest of each; without a name, of every job.
+    /// Report all runs of the jobs, not the newest only
+    ///
+    /// Without a name, the runs of every job.
     #[arg(long)]
     all: bool,
-    /// Folder of run records.
+    /// Folder of run records
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
+    /// Output: text, json, csv, junit, ...
+    ///
+    /// text, json, csv, junit, fbench (vespa-fbench's summary) or benchpress (DCPerf's JSON).
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "text")]
     format: Format,
-    /// Assertion on the record, instead of those of its run; exit code 2 if it fails; may be repeated.
+    /// Assertion on the result; exit code 2 if it fails
+    ///
+    /// It replaces the assertions of the run. May be repeated.
     #[arg(long = "assert", value_name = "ASSERTION")]
     assertions: Vec<Assertion>,
-    /// Return the exit code of the run itself, instead of 0 if the record could be printed.
+    /// Return the exit code of the run itself
+    ///
+    /// Without it, the exit code is 0 if the record could be printed.
     #[arg(long)]
     exit_code: bool,
 }

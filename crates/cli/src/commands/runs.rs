@@ -27,16 +27,16 @@ Examples:
 
 'plimsoll report ID' prints a run; the first 4 digits of its id are enough if no other run has them.";
 
-/// List the run records of a folder, newest first, or remove old ones.
+/// List run records, newest first, or remove old ones
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunsArgs {
     #[command(subcommand)]
     what: Option<What>,
-    /// Folder of run records.
+    /// Folder of run records
     #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
     runs: PathBuf,
-    /// Print JSON.
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +60,7 @@ to within the last hour, stays.";
 #[derive(Args, Debug)]
 #[command(after_help = PRUNE_EXAMPLES)]
 struct PruneArgs {
-    /// Keep the newest N run records and remove the others.
+    /// Keep the newest N run records, remove the others
     #[arg(
         long,
         value_name = "N",
@@ -68,10 +68,10 @@ struct PruneArgs {
         required_unless_present = "older_than"
     )]
     keep: Option<usize>,
-    /// Remove run records that started longer ago, such as 30d or 12h.
+    /// Remove runs that started longer ago, such as 30d
     #[arg(long, value_name = "TIME", value_parser = age)]
     older_than: Option<Span>,
-    /// Print what would be removed, and remove nothing.
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -95,8 +95,9 @@ fn age(text: &str) -> Result<Span, String> {
 impl Job for RunsArgs {
     const NAME: &'static str = "runs";
 
-    fn run(&self, _program: &Program) -> Result<u8> {
-        let Kept { runs, left_out } = kept_runs(&self.runs, &headline)?;
+    fn run(&self, program: &Program) -> Result<u8> {
+        let jobs = (program.forms)();
+        let Kept { runs, left_out } = kept_runs(&self.runs, &|record| headline(record, &jobs))?;
         for error in &left_out {
             note(&format!("plimsoll: left out: {error}"));
         }

@@ -58,7 +58,7 @@ Examples:
 Each prints one line when it is ready, such as 'ready null http://127.0.0.1:8080'.
 Ctrl-C stops it cleanly.";
 
-/// Serve a target: null, queue, search, rank or voter, or a real engine.
+/// Serve a target: null, queue, search, rank, voter or an engine
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
@@ -69,51 +69,51 @@ pub struct ServeArgs {
 #[derive(Subcommand, Debug)]
 #[cfg_attr(not(feature = "servers"), allow(clippy::large_enum_variant))]
 enum Kind {
-    /// A minimal HTTP server, to find the generator's own limit.
+    /// Serve a minimal HTTP server, to find the generator's own limit
     #[cfg(feature = "stations")]
     #[command(after_help = examples::NULL)]
     Null(stations::NullArgs),
     /// Not in this build, which lacks the feature `stations`.
     #[cfg(not(feature = "stations"))]
     Null(absent::AbsentArgs),
-    /// A queueing model (M/M/k and others) with known response times.
+    /// Serve a queueing model (M/M/k) with known response times
     #[cfg(feature = "stations")]
     #[command(after_help = examples::QUEUE)]
     Queue(stations::QueueArgs),
     /// Not in this build, which lacks the feature `stations`.
     #[cfg(not(feature = "stations"))]
     Queue(absent::AbsentArgs),
-    /// A real search engine with Vespa's query and document APIs and Elasticsearch's.
+    /// Serve a search engine with Vespa's and Elasticsearch's APIs
     #[cfg(any(feature = "vespa", feature = "elastic"))]
     #[command(after_help = examples::SEARCH)]
     Search(search::SearchArgs),
     /// Not in this build, which lacks the features `vespa` and `elastic`.
     #[cfg(not(any(feature = "vespa", feature = "elastic")))]
     Search(absent::AbsentArgs),
-    /// FeedSim's leaf server, rewritten: eight stages per request, by frames and by HTTP.
+    /// Serve FeedSim's leaf server, eight stages per request
     #[cfg(feature = "ranker")]
     #[command(after_help = examples::RANK)]
     Rank(rank::RankArgs),
     /// Not in this build, which lacks the feature `ranker`.
     #[cfg(not(feature = "ranker"))]
     Rank(absent::AbsentArgs),
-    /// A partitioned database with VoltDB's protocol and the voter application.
+    /// Serve a partitioned database with VoltDB's protocol
     #[cfg(feature = "voterdb")]
     #[command(after_help = examples::VOTER)]
     Voter(voter::VoterArgs),
     /// Not in this build, which lacks the feature `voterdb`.
     #[cfg(not(feature = "voterdb"))]
     Voter(absent::AbsentArgs),
-    /// The real OpenSearch, one node on loopback; first: plimsoll install opensearch.
+    /// Serve the real OpenSearch (plimsoll install opensearch)
     #[command(after_help = examples::OPENSEARCH)]
     Opensearch(NodeArgs),
-    /// The real Elasticsearch, one node on loopback; first: plimsoll install elasticsearch.
+    /// Serve the real Elasticsearch (plimsoll install elasticsearch)
     #[command(after_help = examples::ELASTICSEARCH)]
     Elasticsearch(NodeArgs),
-    /// The real PostgreSQL, a private cluster on loopback, from the distribution's package.
+    /// Serve the real PostgreSQL, from the distribution's package
     #[command(after_help = examples::POSTGRESQL)]
     Postgresql(ClusterArgs),
-    /// The real VoltDB, one node on loopback with the schema of voter; first: plimsoll install voltdb.
+    /// Serve the real VoltDB (plimsoll install voltdb)
     #[command(after_help = examples::VOLTDB)]
     Voltdb(DatabaseArgs),
 }

@@ -10,6 +10,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::recorder::Times;
+use plimsoll_core::secrets::without_remembered;
 use plimsoll_wire::{Fault, Judgement, Protocol};
 
 /// Number of times that a request is sent again that its peers vouch not to have looked at.
@@ -136,10 +137,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             class: flight.what.class.to_string(),
             item: flight.what.item,
             status,
-            reason: reason.text.into_owned(),
+            reason: without_remembered(reason.text.into_owned()),
             cause: reason.cause,
-            request: self.sessions.describe(&flight.what, &flight.request),
-            reply,
+            request: without_remembered(self.sessions.describe(&flight.what, &flight.request)),
+            reply: without_remembered(reply),
         };
         self.books.tell(Message::Failure(Box::new(sample)));
     }

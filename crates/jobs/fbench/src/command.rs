@@ -15,6 +15,7 @@ use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::{code, execute};
 use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::headers::filled_line;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::{print_out, style, write_results};
@@ -46,85 +47,109 @@ The summary is identical to the original's. The block after it is plimsoll's: re
 intended start, separate failures, and the ledger. docs/fbench.md lists every difference.
 Exit codes: 0 measured, 3 not valid, 4 every request failed, 64 wrong usage.";
 
-/// Send the load of vespa-fbench to one or several hosts.
+/// Send the load of vespa-fbench to one or several hosts
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
 pub struct FbenchArgs {
-    /// Clients, one connection each.
+    /// Clients, one connection each
     #[arg(short = 'n', value_name = "CLIENTS", default_value_t = 10)]
     clients: u32,
-    /// Time from one request of a client to its next, ms; 0: no pause; negative: pause as long as the answer took.
+    /// Time between a client's intended starts, ms
+    ///
+    /// 0: no pause. A negative value: the client pauses as long as the answer took.
     #[arg(short = 'c', value_name = "MS", default_value_t = 0)]
     cycle_ms: i64,
-    /// Smallest body of a successful reply, bytes.
+    /// Smallest body of a successful reply, bytes
     #[arg(short = 'l', value_name = "BYTES", default_value_t = 0)]
     limit: u64,
-    /// First requests of each client that are not counted; -1: count none.
+    /// First requests of each client, not counted
+    ///
+    /// -1: no request is counted.
     #[arg(short = 'i', value_name = "N", default_value_t = 0)]
     ignore: i64,
-    /// Run time, seconds; -1: until stopped.
+    /// Run time, seconds; -1: until stopped
     #[arg(short = 's', value_name = "SECONDS", default_value_t = 60)]
     seconds: i64,
-    /// Query file or pipe; %d, %03d or %x in it is the client's number.
+    /// Query file or pipe
+    ///
+    /// %d, %03d or %x in the name is the number of the client.
     #[arg(short = 'q', value_name = "PATTERN", default_value = "query%03d.txt")]
     queries: String,
-    /// Output file of each client.
+    /// Output file of each client
+    ///
+    /// %d, %03d or %x in the name is the number of the client.
     #[arg(short = 'o', value_name = "PATTERN")]
     output: Option<String>,
-    /// Times that a query file is read again after the first time; -1: no limit.
+    /// Times to read a query file again; -1: no limit
     #[arg(short = 'r', value_name = "N", default_value_t = -1)]
     restart: i64,
-    /// Longest URL line of a query file, bytes (at least 1024); a longer one is skipped and counted.
+    /// Longest URL line of a query file, bytes
+    ///
+    /// At least 1024. A longer line is skipped and counted.
     #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
     max_line: i64,
-    /// Print a summary whenever the seconds left are a multiple of this; 0: never.
+    /// Time between two summaries, seconds; 0: none
+    ///
+    /// plimsoll prints a summary when the seconds left are a multiple of this.
     #[arg(short = 'p', value_name = "SECONDS", default_value_t = 0)]
     print_every: i64,
-    /// Use a new connection for each request.
+    /// Open a new connection for each request
     #[arg(short = 'k')]
     no_keepalive: bool,
     /// Use HTTP/2
     ///
-    /// Use HTTP/2: with prior knowledge on http://, by ALPN on https://. 32 clients share a connection.
+    /// With prior knowledge on http://, by ALPN on https://. 32 clients share a connection.
     #[arg(long)]
     http2: bool,
-    /// Text to append to each URL.
+    /// Text to append to each URL
     #[arg(short = 'a', value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     append: String,
-    /// A header of every request, 'Name: value'; may be repeated.
+    /// Header of every request, 'Name: value'
+    ///
+    /// ${VARIABLE} in the value is taken from the environment and not recorded. May be repeated.
     #[arg(short = 'H', value_name = "LINE")]
     header: Vec<String>,
-    /// Name for the Host header and for TLS, instead of the host connected to.
+    /// Name for the Host header and for TLS
+    ///
+    /// It replaces the host of the connection.
     #[arg(short = 'A', value_name = "[user@]HOST[:PORT]")]
     authority: Option<String>,
-    /// Send POST requests; each URL in the query file is followed by its body.
+    /// Send POST requests
+    ///
+    /// Each URL in the query file is followed by its body.
     #[arg(short = 'P')]
     post: bool,
-    /// Decode the bodies in the query file from base64.
+    /// Decode the bodies in the query file from base64
     #[arg(short = 'd')]
     base64: bool,
-    /// Accepted for old scripts; benchmark headers are always requested.
+    /// Accepted for old scripts; has no effect
+    ///
+    /// plimsoll always requests benchmark headers.
     #[arg(short = 'x')]
     benchmark_data: bool,
-    /// Request coverage headers too.
+    /// Request coverage headers too
     #[arg(short = 'y')]
     coverage: bool,
-    /// Use one query file for all clients, divided equally.
+    /// Use one query file for all clients, divided equally
     #[arg(short = 'z')]
     single_file: bool,
-    /// PEM file of authorities to trust; turns TLS on.
+    /// PEM file of authorities to trust; turns TLS on
     #[arg(short = 'T', value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// PEM file of the client's certificate.
+    /// PEM file of the client's certificate
     #[arg(short = 'C', value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// PEM file of the client's private key.
+    /// PEM file of the client's private key
     #[arg(short = 'K', value_name = "FILE")]
     key: Option<PathBuf>,
-    /// TLS files from Vespa's own configuration (VESPA_TLS_CONFIG_FILE); plain text if it is not set.
+    /// TLS files from Vespa's own configuration
+    ///
+    /// VESPA_TLS_CONFIG_FILE names it. If it is not set, connections are in plain text.
     #[arg(short = 'D')]
     vespa_tls: bool,
-    /// Hosts and ports, in pairs; client i uses pair i modulo their number.
+    /// Hosts and ports, in pairs
+    ///
+    /// Client i uses pair i modulo their number.
     #[arg(value_name = "HOST PORT", required = true)]
     hosts: Vec<String>,
 
@@ -139,15 +164,17 @@ pub struct FbenchArgs {
     insecure: bool,
     /// Number of generator threads
     ///
-    /// Number of generator threads. Each has its share of the connections, the clients and the schedule.
+    /// Each has its share of the connections, the clients and the schedule.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Beyond the original")]
     threads: u32,
     /// Time to poll before each intended start
     ///
-    /// Time to poll before each intended start, instead of sleeping: less lag, more CPU time (60us is enough).
+    /// Polling instead of sleeping causes less lag and more CPU time; 60us is enough.
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Beyond the original")]
     spin: Span,
     /// Handle each reply as it comes, not in batches
+    ///
+    /// Without this flag, plimsoll collects replies in batches of up to 50 us when clients send at full speed.
     #[arg(long, help_heading = "Beyond the original")]
     no_batching: bool,
     #[command(flatten)]
@@ -249,10 +276,12 @@ impl FbenchArgs {
 
     /// Returns how requests are written, for each pair.
     fn forms(&self, pairs: &[Authority], named: Option<&Authority>) -> Result<Vec<Form>> {
+        let headers = self.header.iter().map(|line| filled_line(line));
+        let headers = headers.collect::<Result<Vec<String>>>()?;
         let form = |pair| {
             let form = FbenchForm::new(&FormOptions {
                 host: named.unwrap_or(pair).host_header(),
-                headers: &self.header,
+                headers: &headers,
                 append: &self.append,
                 post: self.post,
                 coverage: self.coverage,

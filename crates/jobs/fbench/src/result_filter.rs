@@ -18,11 +18,15 @@ Columns, newest order: clients, ran for, cycle, lower limit, skipped, failed, ok
 min, max, avg, p25 p50 p75 p90 p95 p98 p99 p99.5 p99.6 p99.7 p99.8 p99.9, rate, utilization,
 zero hits, zero %, one per status.";
 
-/// Turn vespa-fbench summaries on stdin into one line of numbers (vespa-fbench-result-filter.pl).
+/// Turn vespa-fbench summaries on stdin into a line of numbers
+///
+/// As vespa-fbench-result-filter.pl does.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FilterArgs {
-    /// The columns documented before 2020: without p98 and p99.5 to p99.9.
+    /// Print the columns documented before 2020
+    ///
+    /// Without p98 and p99.5 to p99.9.
     #[arg(long)]
     old: bool,
 }

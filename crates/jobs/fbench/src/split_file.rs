@@ -19,26 +19,34 @@ Records are distributed at random, not lines: a POST record keeps its body. File
 record; the same --seed gives the same files. A summary goes to stderr, and for each record that was
 left out a line to stdout, as the original prints it.";
 
-/// Split a query file into several, one for each client (vespa-fbench-split-file).
+/// Split a query file into one for each client
+///
+/// As vespa-fbench-split-file does.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct SplitArgs {
-    /// Names of the output files; %d, %03d or %x is the number.
+    /// Names of the output files
+    ///
+    /// %d, %03d or %x in the name is the number of the file.
     #[arg(short = 'p', value_name = "PATTERN", default_value = "query%03d.txt")]
     pattern: String,
-    /// Longest line, bytes; a longer one is skipped and counted.
+    /// Longest line, bytes; a longer one is skipped
     #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
     max_line: usize,
-    /// Treat the input as URLs followed by bodies [default: detected from the file].
+    /// Read URLs that are followed by the lines of their bodies
+    ///
+    /// By default, plimsoll detects them in the file.
     #[arg(short = 'P', long)]
     post: bool,
-    /// Seed of the distribution.
+    /// Seed of all random choices
+    ///
+    /// The same seed gives the same files.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Number of output files.
+    /// Number of output files
     #[arg(value_name = "NUMPARTS")]
     parts: u64,
-    /// Query file [default: stdin].
+    /// Query file [default: stdin]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -59,73 +59,104 @@ enum CompressionFlag {
     None,
 }
 
-/// Write operations from files to Vespa or `plimsoll serve search`, in order for each document, as fast as the target accepts them.
+/// Write documents from files to Vespa
+///
+/// To Vespa or plimsoll serve search: put, update and remove operations, in order for each document, as fast as the target
+/// accepts them. After 429 and other failures plimsoll sends an operation again, after a backoff that grows (docs/feed.md).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FeedArgs {
-    /// http:// or https:// addresses of the containers, and files of operations; '-' is stdin.
+    /// Addresses of the containers, and files of operations
+    ///
+    /// Addresses begin with http:// or https://; - is stdin.
     #[arg(required = true, value_name = "URL|FILE")]
     what: Vec<String>,
 
-    /// Operations in flight over all threads [default: raised as long as throughput grows].
+    /// Operations in flight over all threads [default: as needed]
+    ///
+    /// By default, plimsoll raises the number as long as throughput grows.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     inflight: Option<u32>,
-    /// Connections [default: 8 with HTTP/2; with HTTP/1.1 one per operation in flight, at most 256].
+    /// Number of connections [default: as needed]
+    ///
+    /// The default is 8 with HTTP/2; with HTTP/1.1 one per operation in flight, at most 256.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     connections: Option<u32>,
-    /// Use HTTP/1.1 even if the target supports HTTP/2.
+    /// Use HTTP/1.1 even if the target supports HTTP/2
     #[arg(long, conflicts_with = "http2", help_heading = "Requests")]
     http1: bool,
-    /// Use HTTP/2 without checking that the target supports it.
+    /// Use HTTP/2
+    ///
+    /// plimsoll does not check that the target supports it.
     #[arg(long, help_heading = "Requests")]
     http2: bool,
-    /// Open model: operations per second, such as 1000 or 1k
+    /// Open model: requests per second, such as 1000 or 1k
     ///
-    /// Open model: operations per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered [default: as fast
-    /// as the target accepts them].
+    /// Each operation is a request. Requests arrive at their own time, even if earlier ones were not answered. Without
+    /// --rate, plimsoll sends as fast as the target accepts them.
     #[arg(long, value_name = "PER_S", help_heading = "Requests")]
     rate: Option<Rate>,
-    /// Compression of request bodies.
-    #[arg(long, value_enum, default_value = "auto", help_heading = "Requests")]
+    /// Compress bodies: auto, gzip or none
+    ///
+    /// auto: bodies above 512 bytes, unless the target is on this machine; gzip: all bodies.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        default_value = "auto",
+        help_heading = "Requests"
+    )]
     compression: CompressionFlag,
-    /// Route through Vespa, as its `route` parameter.
+    /// Route through Vespa, as its route parameter
     #[arg(long, value_name = "ROUTE", help_heading = "Requests")]
     route: Option<String>,
-    /// Let the target reply at once and write nothing, to find the limit of network, HTTP and plimsoll.
+    /// Let the target reply at once and write nothing
+    ///
+    /// This finds the limit of the network, HTTP and plimsoll.
     #[arg(long, help_heading = "Requests")]
     dry_run: bool,
     /// Number of generator threads
     ///
-    /// Number of generator threads, which send; one more thread reads the input.
+    /// They send; one more thread reads the input.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
     threads: u32,
     /// Header of every request, 'Name: value' or @FILE
     ///
-    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
-    /// header a line. Values from files and variables are not recorded. May be repeated; all are sent.
+    /// ${VARIABLE} in the value is taken from the environment; @FILE has one header a line. The value of the variable and the
+    /// contents of the file are not recorded. May be repeated; all are sent.
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Requests")]
     header: Vec<String>,
 
-    /// Longest time for an operation, retries included; if set, it is also sent to the server [default: 180s].
+    /// Longest time for an operation, with retries [default: 180s]
+    ///
+    /// If you set it, plimsoll also sends it to the server.
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     timeout: Option<Span>,
-    /// Retries of an operation after 500, 502, 503, 504, 408 or no answer; 429 is retried without a limit.
+    /// Retries of an operation after a failure
+    ///
+    /// After 500, 502, 503, 504, 408 or no answer. 429 is retried without a limit.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Failures")]
     retries: u32,
-    /// End the feed if no operation was accepted for this time.
+    /// End the feed if nothing was accepted for this time
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     deadline: Option<Span>,
-    /// Statuses that count as accepted besides 2xx, such as 404 and 412 (condition not met); `vespa feed` accepts both.
+    /// Statuses that count as accepted besides 2xx: 404, 412
+    ///
+    /// 404 (no such document or type), 412 (condition not met). vespa feed accepts both.
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Failures")]
     accept: Vec<u16>,
-    /// File for operations that were not accepted, to feed them again; reasons go to FILE.reasons.
+    /// File for operations that were not accepted
+    ///
+    /// It can be fed again; reasons go to FILE.reasons.
     #[arg(long, value_name = "FILE", help_heading = "Failures")]
     failed: Option<PathBuf>,
-    /// Skip the first N operations of the input.
+    /// Skip the first N operations of the input
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Failures")]
     skip: u64,
 
-    /// Write the statistics of `vespa feed` as JSON to FILE; '-' is stdout, instead of the text.
+    /// Write the statistics of vespa feed as JSON to FILE
+    ///
+    /// - is stdout; the statistics are then printed instead of the text.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     vespa_statistics: Option<PathBuf>,
     #[command(flatten)]
@@ -135,7 +166,11 @@ pub struct FeedArgs {
 }
 
 impl FeedArgs {
-    fn scenario(&self) -> Result<FeedScenario> {
+    /// The flags as a scenario.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub fn scenario(&self) -> Result<FeedScenario> {
         let is_url = |word: &&String| word.starts_with("http://") || word.starts_with("https://");
         let targets: Vec<String> = self.what.iter().filter(is_url).cloned().collect();
         let files: Vec<_> = self.what.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();

@@ -2,6 +2,7 @@
 
 use super::batch::{Item, one_line};
 use super::operation::Problem;
+use plimsoll_core::secrets::without_remembered;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -101,7 +102,7 @@ impl FailedOperations {
             line: item.line,
             id: serde_json::from_slice(item.id_json(bytes)).unwrap_or_default(),
             status,
-            reason: reason.to_owned(),
+            reason: without_remembered(reason.to_owned()),
         };
         self.kept().take(refusal, |line| item.write_line(bytes, line));
     }

@@ -4,25 +4,31 @@ use plimsoll_core::histogram::LatencySummary;
 use plimsoll_record::RunRecord;
 use plimsoll_record::feed::{CodeTimes, FeedResult, RefusedOperation};
 use plimsoll_report::forms::{Below, Forms};
-use plimsoll_report::number::{bytes, count, millis, significant};
+use plimsoll_report::number::{bytes, count, counted, millis, significant};
 use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::plain::printable;
 
 /// The forms in which a feed is shown.
-pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+pub const FORMS: Forms = Forms { page: sections, headline, ..Forms::LOAD };
 
 /// Refused operations on the page; the files have all.
 const EXAMPLES_MAX: usize = 6;
 
-fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+/// The feed of a record. One beside queries, or one whose line was sought, is a part of another job's page.
+fn alone(record: &RunRecord) -> Option<&FeedResult> {
     let results = &record.job_results;
-    let feed = results.feed()?;
-    // A feed beside queries, or one whose line was sought, is a part of another job's page.
-    if results.mix().is_some() || results.seek().is_some() {
-        return None;
-    }
-    operations(page, feed);
+    let is_part = results.mix().is_some() || results.seek().is_some();
+    results.feed().filter(|_| !is_part)
+}
+
+fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
+    operations(page, alone(record)?);
     Some(Below::Books)
+}
+
+/// Returns the number of accepted operations.
+fn headline(record: &RunRecord) -> Option<String> {
+    Some(format!("{} accepted", counted(alone(record)?.accepted, "operation")))
 }
 
 /// Writes how much was accepted and how fast, what was not, and how long the answers took.

@@ -27,8 +27,8 @@ pub enum ArrivalsFlag {
 pub struct RunFlags {
     /// Length of the measured part [default: 10s]
     ///
-    /// Length of the measured part, such as 500ms or 5m [default: 10s, the length of a rate profile, or until --requests have
-    /// ended]. A bare number is seconds.
+    /// Such as 500ms or 5m; a bare number is seconds. With a rate profile the default is its length; with --requests the run
+    /// ends when they have ended.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub duration: Option<Span>,
     /// Warm-up time; requests are sent but not counted
@@ -36,12 +36,13 @@ pub struct RunFlags {
     pub warmup: Span,
     /// Number of requests after which the run ends
     ///
-    /// Number of requests after which the run ends, warm-up included; with --duration, the run ends at the earlier of the two.
+    /// Warm-up is included. With --duration, the run ends at the earlier of the two.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub requests: Option<u64>,
-    /// Number of connections
+    /// Number of connections [default: as needed]
     ///
-    /// Number of connections [default: one for each client; in other models 64 at the start, and more as needed].
+    /// By default, each client has a connection. In other load models, plimsoll starts with 64 connections and opens more as
+    /// needed.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub connections: Option<u32>,
     /// Timeouts.
@@ -52,34 +53,32 @@ pub struct RunFlags {
     pub generator: GeneratorFlags,
     /// Seed of all random choices
     ///
-    /// Seed of all random choices. The same seed sends the same requests at the same intended starts.
+    /// The same seed sends the same requests at the same intended starts.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub seed: u64,
     /// Handle each reply as it comes, not in batches
     ///
-    /// Handle each reply as it comes. Without this flag, replies are collected in batches of up to 50 us when clients send at full
-    /// speed.
+    /// Without this flag, plimsoll collects replies in batches of up to 50 us when clients send at full speed.
     #[arg(long, help_heading = "Run")]
     pub no_batching: bool,
     /// Limit on the result; exit code 2 if missed: p95=500ms
     ///
-    /// Limit on the result; exit code 2 if it is missed: p95=500ms, mean=50ms, max=2s, errors=0.1%, rate=1000; of one class
+    /// A limit is p95=500ms, mean=50ms, max=2s, errors=0.1% or rate=1000. A limit on one class is written
     /// 'p95{class=fuzzy}=50ms'. May be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Limits")]
     pub slo: Vec<ClassSlo>,
     /// Assertion on the result; exit code 2 if it fails
     ///
-    /// Assertion on the result; exit code 2 if it fails: 'global p95 < 500ms', 'each failed.percent <= 1%', 'class search rate
-    /// between 90/s and 110/s'. May be repeated.
+    /// Such as 'global p95 < 500ms', 'each failed.percent <= 1%' or 'class search rate between 90/s and 110/s'. May be
+    /// repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Limits")]
     pub assertions: Vec<Assertion>,
     /// Largest share of failed requests; exit code 4 above it
     ///
-    /// Largest share of requests that may fail. Above it the result does not describe the target: verdict target-failed, exit code
-    /// 4.
+    /// Above it, the result does not describe the target, and the verdict is target-failed.
     #[arg(long, value_name = "SHARE", default_value = "50%", help_heading = "Limits")]
     pub max_failed: Share,
-    /// Where results go.
+    /// Destinations of the results.
     #[command(flatten)]
     pub output: OutputFlags,
 }
@@ -100,12 +99,12 @@ pub struct WaitFlags {
 pub struct GeneratorFlags {
     /// Number of generator threads
     ///
-    /// Number of generator threads. Each has its share of the connections, the clients and the schedule.
+    /// Each has its share of the connections, the clients and the schedule.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub threads: u32,
     /// Time to poll before each intended start
     ///
-    /// Time to poll before each intended start, instead of sleeping: less lag, more CPU time (60us is enough).
+    /// Polling instead of sleeping causes less lag and more CPU time; 60us is enough.
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Run")]
     pub spin: Span,
 }
@@ -115,7 +114,7 @@ pub struct GeneratorFlags {
 pub struct UserFlags {
     /// Requests of each user [default: all of the source]
     ///
-    /// Requests of each user, one after the other [default: all of the source, --passes times].
+    /// A user sends them one after the other. By default, a user sends all requests of the source, --passes times.
     #[arg(long, value_name = "N", help_heading = "Users")]
     pub user_requests: Option<u32>,
     /// Times that each user sends each request [default: 1]
@@ -131,13 +130,13 @@ pub struct UserFlags {
 pub struct PauseFlags {
     /// Think time between a reply and the next request
     ///
-    /// Think time between a reply and the next request: 2s, 'uniform 1s 3s', 'exponential 2s' or 'normal 2s 500ms'. Random
-    /// times follow from the seed.
+    /// A constant (2s) or a random time: 'uniform 1s 3s', 'exponential 2s' or 'normal 2s 500ms'. Random times follow from the
+    /// seed.
     #[arg(long, value_name = "TIME", help_heading = "Users")]
     pub think: Option<Pause>,
     /// Time between the intended starts of a user's requests
     ///
-    /// Time from one intended start of a user to the next; a user whose reply is late sends at once and catches up.
+    /// A user whose reply is late sends at once and catches up.
     #[arg(long, value_name = "TIME", help_heading = "Users")]
     pub pace: Option<Span>,
 }
@@ -166,31 +165,37 @@ impl UserFlags {
     }
 }
 
-/// Where results go.
+/// Destinations of the results.
 #[derive(Args, Debug)]
 pub struct OutputFlags {
-    /// Write the run record as JSON to FILE; '-' is stdout, instead of the text.
+    /// Write the run record as JSON to FILE
+    ///
+    /// - is stdout; the record is then printed instead of the text.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
-    /// Write the result as JUnit XML to FILE, for a build server.
+    /// Write the result as JUnit XML to FILE
+    ///
+    /// For a build server.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub junit: Option<PathBuf>,
-    /// Write the result as CSV to FILE.
+    /// Write the result as CSV to FILE
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
-    /// Name of the run, kept in its record and in the name of its folder.
+    /// Name of the run, in its record and its folder
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     pub name: Option<RunName>,
-    /// Label of the run, such as commit=3f2a9c1, kept in its record; may be repeated.
+    /// Label of the run, such as commit=3f2a9c1
+    ///
+    /// It is kept in the record. May be repeated.
     #[arg(long = "label", value_name = "KEY=VALUE", help_heading = "Output")]
     pub labels: Vec<Label>,
-    /// Folder of run records.
+    /// Folder of run records
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]
     pub runs: PathBuf,
-    /// Keep no run record.
+    /// Keep no run record
     #[arg(long, help_heading = "Output")]
     pub no_record: bool,
-    /// No progress on stderr.
+    /// No progress on stderr
     #[arg(long, help_heading = "Output")]
     pub quiet: bool,
 }

@@ -21,15 +21,18 @@ pub struct SearchFlags {
     pub budget: Span,
     /// Half-width of the interval at which the search ends
     ///
-    /// Half-width of the interval at which the search ends, as a share of the rate.
+    /// As a share of the rate.
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Search")]
     pub width: String,
-    /// Method of the search: plimsoll's, or another tool's
+    /// Method: plimsoll's own, or that of another tool
     ///
-    /// Method of the search: plimsoll's own, or that of another tool, for comparison.
+    /// plimsoll finds an interval and a certified rate. For comparison: feedsim (FeedSim's script, about half an hour),
+    /// mutilate (mutilate --search, under a minute), nighthawk (Nighthawk's adaptive load, about twenty minutes) or mlperf
+    /// (the early-stopping rule of MLPerf's LoadGen, hours).
     #[arg(
         long,
         value_enum,
+        hide_possible_values = true,
         value_name = "METHOD",
         default_value = "plimsoll",
         help_heading = "Search"

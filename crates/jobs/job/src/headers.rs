@@ -3,10 +3,17 @@
 //! A scenario keeps the lines as they were written, and a record too: what a file or the environment holds is put in only
 //! when requests are made, so it never reaches a record.
 
+use crate::toml_text;
 use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_core::secrets::remember;
 use plimsoll_core::system_error::words;
 use plimsoll_workloads::header::{is_token, parse_header};
+use std::fs::File;
+use std::io::Read;
+
+/// Longest file of headers, bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads headers: `Name: value`, where `${NAME}` in the value is a variable of the environment, or `@FILE` with one such
 /// header a line, which is taken as it is. Empty lines of a file, and lines that begin with `#`, are skipped.
@@ -36,10 +43,21 @@ fn header_of(name: &str, value: &str) -> Result<(String, String), String> {
 }
 
 fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let why = words(&error);
-        usage(format!("--header @{path}: {why}; give a text file of lines 'Name: value'"))
-    })?;
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(|error| {
+            usage(format!(
+                "--header @{path}: {}; give a text file of lines 'Name: value'",
+                words(&error)
+            ))
+        })?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(usage(format!(
+            "--header @{path}: over {} MiB; give a text file of lines 'Name: value'",
+            FILE_BYTES_MAX >> 20
+        )));
+    }
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -51,26 +69,38 @@ fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
             true => parse_header(line),
             false => Err("not a header; write 'Name: value'".to_owned()),
         };
-        headers.push(read.map_err(|problem| usage(format!("{path}:{}: {problem}", index + 1)))?);
+        let (name, value) =
+            read.map_err(|problem| usage(format!("{path}:{}: {problem}", index + 1)))?;
+        remember(&value);
+        headers.push((name, value));
     }
     Ok(())
 }
 
 /// Puts variables of the environment into a value.
 fn filled(name: &str, value: &str) -> Result<String> {
-    let (mut out, mut rest) = (String::new(), value);
-    while let Some((front, behind)) = rest.split_once("${") {
-        let Some((variable, behind)) = behind.split_once('}') else { break };
-        let own = std::env::var(variable).map_err(|_| {
-            usage(format!(
-                "--header '{name}': the environment variable '{variable}' is not set; set it, or use --header @FILE"
-            ))
-        })?;
-        out.push_str(front);
-        out.push_str(&own);
-        rest = behind;
+    let own = |variable: &str| {
+        let own = std::env::var(variable).ok();
+        own.iter().for_each(|value| remember(value));
+        own
+    };
+    toml_text::filled(value, &own).map_err(|variable| {
+        usage(format!(
+            "--header '{name}': the environment variable '{variable}' is not set; set it, or use --header @FILE"
+        ))
+    })
+}
+
+/// A line `Name: value` as a request has it, with variables of the environment in the value. A line that is not a
+/// header is returned as it is; the reader of headers rejects it.
+///
+/// # Errors
+/// A variable that is not set.
+pub fn filled_line(line: &str) -> Result<String> {
+    match line.split_once(':') {
+        Some((name, value)) => Ok(format!("{name}:{}", filled(name, value)?)),
+        None => Ok(line.to_owned()),
     }
-    Ok(out + rest)
 }
 
 #[cfg(test)]
@@ -90,14 +120,15 @@ mod tests {
         let file = format!("@{}", path.display());
         // A variable that every process of the tests has.
         let home = std::env::var("PATH").unwrap();
-        let headers = read(&["X-Kind: a", &file, "X-Path: at ${PATH};", "X-Kind: $b {c}"]).unwrap();
+        let headers =
+            read(&["X-Kind: a", &file, "X-Path: at ${PATH};", "X-Kind: $b {c} $${D}"]).unwrap();
         let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let expected = [
             own("X-Kind", "a"),
             own("Authorization", "Bearer a${B}c"),
             own("X-Id", "7"),
             own("X-Path", &format!("at {home};")),
-            own("X-Kind", "$b {c}"),
+            own("X-Kind", "$b {c} ${D}"),
         ];
         assert_eq!(headers, expected);
     }

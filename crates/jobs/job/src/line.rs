@@ -1,4 +1,5 @@
-//! A load line as it is shown: the sections of the page for every job that searches, and the CSV of a line over time.
+//! A load line as it is shown: the sections of the page for every job that searches, the CSV of a line over time, and the
+//! line in a few words.
 
 mod over_time;
 mod rows;
@@ -18,6 +19,17 @@ const CURVE_MAX: usize = 16;
 #[must_use]
 pub fn csv(record: &RunRecord) -> Option<Vec<Vec<String>>> {
     record.job_results.seek()?.finding.watch.as_deref().map(rows::rows)
+}
+
+/// Returns the line in a few words.
+#[must_use]
+pub fn headline(record: &RunRecord) -> Option<String> {
+    let finding = &record.job_results.seek()?.finding;
+    Some(match (&finding.certified, finding.estimate_per_s) {
+        (Some(run), _) => format!("{}/s hold the limits", significant(run.rate_per_s)),
+        (None, Some(estimate)) => format!("line near {}/s, none certified", significant(estimate)),
+        (None, None) => "no load line".to_owned(),
+    })
 }
 
 /// Writes the line, how sure it is, and the curve that it was read from.

@@ -32,7 +32,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// No bar: nobody knows how long it takes.
+    /// No bar: the duration is not known.
     pub const NONE: Self = Self { steps: None, message: MESSAGE };
 
     /// A bar of this many steps.

@@ -8,6 +8,8 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::scenario::{RowOrder, RowsPer, RowsScenario, Scenario};
 use plimsoll_core::system_error::words;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 /// Addresses, requests and what makes a reply a success.
@@ -15,15 +17,15 @@ use std::path::PathBuf;
 pub struct RequestFlags {
     /// http://, https://, postgres:// or volt:// addresses
     ///
-    /// http://, https://, postgres:// or volt:// addresses. Connections are distributed over them in turn.
+    /// Connections are distributed over them in turn.
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
     /// File of requests; - is stdin
     ///
-    /// File of requests; - is stdin, and a pipe such as <(command) is read to its end first. URLs, one a line; with --post, URLs
-    /// and bodies; or NDJSON of {"method","path","headers","body","class"}. May be gzip. For postgres:// and volt://: SQL, one
-    /// statement a line; for volt:// also exec PROCEDURE VALUE ...
+    /// Each line is a URL; with --post, a URL is followed by its body; NDJSON has {"method","path","headers","body","class"}.
+    /// For postgres:// and volt://, each line is a SQL statement; for volt:// also exec PROCEDURE VALUE ... The file may be
+    /// gzip. A pipe such as <(command) is read to its end before the run.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     queries: Option<PathBuf>,
     /// Read URLs that are followed by the lines of their bodies
@@ -31,19 +33,18 @@ pub struct RequestFlags {
     post: bool,
     /// Order of the requests: file, shuffle or random
     ///
-    /// Order of the requests: file, shuffle (each once, in a seeded order) or random (with replacement); with --users also block
-    /// and interleaved. seek draws another order for each part of the search.
+    /// shuffle sends each request once, in a seeded order; random draws with replacement. With --users also block and
+    /// interleaved. seek draws another order for each part of the search.
     #[arg(long, value_name = "ORDER", default_value = "file", help_heading = "Requests")]
     order: String,
     /// HTTP method [default: POST with a body, else GET]
     ///
-    /// HTTP method of requests whose source does not specify one [default: POST with a body, else GET].
+    /// It applies to requests whose source does not specify one.
     #[arg(long, value_name = "METHOD", help_heading = "Requests")]
     method: Option<String>,
-    /// PostgreSQL: prepare statements, or not [default: simple]
+    /// PostgreSQL: simple or prepared [default: simple]
     ///
-    /// PostgreSQL: simple (each statement is parsed and planned each time), or prepared (once for each connection) [default:
-    /// simple].
+    /// simple: the server parses and plans each statement each time; prepared: once for each connection.
     #[arg(
         long,
         value_enum,
@@ -54,13 +55,13 @@ pub struct RequestFlags {
     sql_mode: Option<SqlModeFlag>,
     /// Body of every request; @FILE reads it from a file
     ///
-    /// Body of every request; @FILE reads it from a file, as bytes.
+    /// The bytes of the file are sent as they are.
     #[arg(long, value_name = "TEXT|@FILE", help_heading = "Requests")]
     body: Option<String>,
     /// Header of every request, 'Name: value' or @FILE
     ///
-    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
-    /// header a line. Values from files and variables are not recorded. May be repeated; all are sent.
+    /// ${VARIABLE} in the value is taken from the environment; @FILE has one header a line. The value of the variable and the
+    /// contents of the file are not recorded. May be repeated; all are sent.
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Requests")]
     header: Vec<String>,
     #[command(flatten)]
@@ -70,24 +71,24 @@ pub struct RequestFlags {
     no_keepalive: bool,
     /// Use HTTP/2
     ///
-    /// Use HTTP/2: with prior knowledge on http://, by ALPN on https://. A connection carries up to 100 requests at a time.
+    /// With prior knowledge on http://, by ALPN on https://. A connection carries up to 100 requests at a time.
     #[arg(long, help_heading = "Requests")]
     http2: bool,
 
     /// Class of requests whose URL or body matches a regex
     ///
-    /// Class of requests, by a regular expression on URL and body; the first match wins. May be repeated.
+    /// The first match wins. May be repeated.
     #[arg(long, value_name = "NAME=REGEX", help_heading = "Replies")]
     class: Vec<String>,
-    /// Condition for a successful reply: status=2xx, body~TEXT
+    /// Condition for a successful reply, such as time<500ms
     ///
-    /// Condition for a successful reply: status=2xx, '/json/pointer>=1', '!/json/pointer', body~TEXT, hits>=1, time<500ms,
-    /// vespa, elasticsearch. May be repeated; all must hold.
+    /// A condition is status=2xx, '/json/pointer>=1', '!/json/pointer', body~TEXT, body=~REGEX, hits>=1, time<500ms, vespa or
+    /// elasticsearch. May be repeated; all must hold.
     #[arg(long, value_name = "CHECK", help_heading = "Replies")]
     check: Vec<String>,
-    /// Source of the number of hits: auto, off or a JSON pointer
+    /// Number of hits: auto, off or a JSON pointer
     ///
-    /// Source of the number of hits: auto (replies of search APIs), off, or a JSON pointer such as /hits/total.
+    /// auto reads it from replies of search APIs; a JSON pointer is such as /hits/total.
     #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "Replies")]
     hits: String,
 
@@ -95,7 +96,7 @@ pub struct RequestFlags {
     tls: TlsFlags,
 }
 
-/// How PostgreSQL runs a statement.
+/// Execution of a statement by PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SqlModeFlag {
     /// Parsed and planned each time.
@@ -104,7 +105,7 @@ pub enum SqlModeFlag {
     Prepared,
 }
 
-/// Which row comes next.
+/// Order in which rows are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RowsOrderFlag {
     /// Each once, in the order of the file; then the run ends.
@@ -117,7 +118,7 @@ pub enum RowsOrderFlag {
     Random,
 }
 
-/// What has a row of its own.
+/// Unit that gets its own row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RowsPerFlag {
     /// Every request.
@@ -131,17 +132,32 @@ pub enum RowsPerFlag {
 pub struct RowsFlags {
     /// CSV or NDJSON file of values for {{name}} in requests
     ///
-    /// CSV or NDJSON file of rows. {{name}} in a URL, header or body is replaced with the value of that column.
+    /// {{name}} in a URL, header or body is replaced with the value of that column.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     rows: Option<PathBuf>,
-    /// Order of the rows [default: circular]
+    /// Order of rows: queue, circular, shuffle, random [default: circular]
     ///
-    /// Order of the rows [default: circular]. In seek, circular and random both draw rows with replacement, and the others are
-    /// rejected.
-    #[arg(long, value_enum, value_name = "ORDER", help_heading = "Requests")]
+    /// queue: each once, in the order of the file, then the run ends; circular: again and again in the order of the file;
+    /// shuffle: each once, in a seeded order, then the run ends; random: drawn with replacement. In seek, circular and random
+    /// both draw rows with replacement, and the others are rejected.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "ORDER",
+        help_heading = "Requests"
+    )]
     rows_order: Option<RowsOrderFlag>,
     /// Unit that gets its own row [default: request]
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Requests")]
+    ///
+    /// request: each request has a row; user: each user has one row for all of its requests.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "UNIT",
+        help_heading = "Requests"
+    )]
     rows_per: Option<RowsPerFlag>,
 }
 
@@ -227,11 +243,22 @@ impl RequestFlags {
     }
 }
 
+/// Longest file of `--body`, bytes: each request carries all of it.
+const BODY_BYTES_MAX: u64 = 64 << 20;
+
 /// Reads a body: text, or a file that is read now if it is text and when requests are made if it is not.
 fn read_body(text: &str) -> Result<(Option<String>, Option<PathBuf>)> {
     let Some(path) = text.strip_prefix('@') else { return Ok((Some(text.to_owned()), None)) };
-    let bytes = std::fs::read(path)
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(|error| usage(format!("--body @{path}: {}; check the path", words(&error))))?;
+    if bytes.len() as u64 > BODY_BYTES_MAX {
+        return Err(usage(format!(
+            "--body @{path}: over {} MiB, which is too long for the body of each request; use a smaller file",
+            BODY_BYTES_MAX >> 20
+        )));
+    }
     match String::from_utf8(bytes) {
         Ok(text) => Ok((Some(text), None)),
         Err(_) if std::path::Path::new(path).is_file() => Ok((None, Some(path.into()))),
@@ -256,5 +283,7 @@ mod tests {
         assert_eq!(file(&text), (Some("{\"a\":1}".to_owned()), None));
         assert_eq!(file(&bytes), (None, Some(bytes)));
         assert!(read_body("@no/such").unwrap_err().to_string().contains("--body @no/such"));
+        let endless = read_body("@/dev/zero").unwrap_err().to_string();
+        assert!(endless.contains("--body @/dev/zero: over 64 MiB"), "{endless}");
     }
 }

@@ -3,10 +3,12 @@
 use plimsoll_workloads::edit_distance::near_miss;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 /// Most names that an error lists; a longer list is cut.
 const LISTED_MAX: usize = 12;
+/// Fields of headers, in the words of flags, of records, and of `fbench`.
+const HEADER_FIELDS: [&str; 3] = ["header", "headers", "H"];
 
 /// Reads a file's text; `shown` is its name for messages.
 ///
@@ -164,8 +166,43 @@ fn within(table: &DeTable<'_>, at: usize) -> Option<String> {
     })
 }
 
+/// The line of a field, from 1: `["job", "hooks", "0", "name"]` is the name of the first hook. A field that is missing has the
+/// line of the table or list around it, if there is one.
+#[must_use]
+pub fn line_of_field(text: &str, path: &[&str]) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    Some(line_of(text, place_in(table.get_ref(), path)?))
+}
+
+fn place_in(table: &DeTable<'_>, path: &[&str]) -> Option<usize> {
+    let (first, rest) = path.split_first()?;
+    let (key, value) = table.iter().find(|(key, _)| key.get_ref() == first)?;
+    let within = match value.get_ref() {
+        DeValue::Table(inner) => place_in(inner, rest),
+        DeValue::Array(list) => rest.split_first().and_then(|(index, rest)| {
+            let one = index.parse().ok().and_then(|index: usize| list.get(index))?;
+            let inner = one.get_ref().as_table().and_then(|inner| place_in(inner, rest));
+            Some(inner.unwrap_or(one.span().start))
+        }),
+        _ => None,
+    };
+    Some(within.unwrap_or(key.span().start))
+}
+
+/// Returns a hint for each field at the top of a file that has an old name; `names` are pairs of old and new.
+#[must_use]
+pub fn renamed(text: &str, shown: &str, names: &[(&str, &str)]) -> Vec<String> {
+    let Ok(table) = DeTable::parse(text) else { return Vec::new() };
+    let hint = |key: &toml::Spanned<DeString<'_>>| {
+        let (old, new) = names.iter().find(|(old, _)| key.get_ref() == old)?;
+        let line = line_of(text, key.span().start);
+        Some(format!("{shown}:{line}: field `{old}` is now `{new}`"))
+    };
+    table.get_ref().keys().filter_map(hint).collect()
+}
+
 /// Puts the values of environment variables into the texts of a file, where `${NAME}` stands; `$${` is `${` itself. Lines stay
-/// where they are.
+/// where they are. Headers stay as they are written: they are filled when requests are made, so that no record has the values.
 ///
 /// # Errors
 /// The line about a variable that is not set.
@@ -181,15 +218,18 @@ fn expanded_by(
     // Wrong TOML is reported when the text is read.
     let Ok(table) = DeTable::parse(text) else { return Ok(text.to_owned()) };
     let mut found = Vec::new();
-    table.get_ref().values().for_each(|value| texts(value.get_ref(), value.span(), &mut found));
-    found.sort_by_key(|(span, _)| span.start);
+    within_table(table.get_ref(), &mut found);
+    found.sort_by_key(|place| place.span.start);
     let (mut out, mut done) = (String::new(), 0);
-    for (span, own) in found {
+    for Place { span, own, is_header } in found {
         let filled = filled(&own, value_of).map_err(|name| {
             let field = field_at(text, span.start).unwrap_or_default();
             let line = line_of(text, span.start);
             format!("{shown}:{line}: field `{field}`: the environment variable {name} is not set")
         })?;
+        if is_header {
+            continue;
+        }
         out.push_str(&text[done..span.start]);
         out.push_str(&quoted(&filled));
         done = span.end;
@@ -198,21 +238,38 @@ fn expanded_by(
     Ok(out)
 }
 
-fn texts(value: &DeValue<'_>, span: Range<usize>, found: &mut Vec<(Range<usize>, String)>) {
+/// A text of a file that names a variable.
+struct Place {
+    span: Range<usize>,
+    own: String,
+    is_header: bool,
+}
+
+fn within_table(table: &DeTable<'_>, found: &mut Vec<Place>) {
+    for (key, value) in table {
+        let is_header = HEADER_FIELDS.contains(&key.get_ref().as_ref());
+        texts(value.get_ref(), value.span(), is_header, found);
+    }
+}
+
+fn texts(value: &DeValue<'_>, span: Range<usize>, is_header: bool, found: &mut Vec<Place>) {
     match value {
-        DeValue::String(own) if own.contains("${") => found.push((span, own.to_string())),
+        DeValue::String(own) if own.contains("${") => {
+            found.push(Place { span, own: own.to_string(), is_header });
+        }
         DeValue::Array(list) => {
-            list.iter().for_each(|one| texts(one.get_ref(), one.span(), found));
+            list.iter().for_each(|one| texts(one.get_ref(), one.span(), is_header, found));
         }
-        DeValue::Table(table) => {
-            table.values().for_each(|one| texts(one.get_ref(), one.span(), found));
-        }
+        DeValue::Table(table) => within_table(table, found),
         _ => {}
     }
 }
 
-/// The text with the values in it, or the name that has none.
-fn filled(text: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+/// The text with values in the place of `${NAME}`, or the name that has none; `$${` is `${` itself.
+///
+/// # Errors
+/// The name of a variable without a value.
+pub fn filled(text: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find("${") {
         if let Some(before) = rest[..at].strip_suffix('$') {
@@ -308,12 +365,45 @@ mod tests {
             _ => None,
         };
         let expanded = |text: &str| expanded_by(text, "s.toml", &value_of);
-        let text = "headers = [\"A: ${TOKEN}\", 'B: $${TOKEN} ${} ${1}'] # ${NOT}\nseed = 2\n";
+        let text = "checks = [\"body~${TOKEN}\", 'body~$${TOKEN} ${} ${1}'] # ${NOT}\nseed = 2\n";
         let scenario: Scenario = read(&expanded(text).unwrap(), "s.toml").unwrap();
-        assert_eq!(scenario.headers, ["A: a\"b\n\\", "B: ${TOKEN} ${} ${1}"]);
+        assert_eq!(scenario.checks, ["body~a\"b\n\\", "body~${TOKEN} ${} ${1}"]);
+        for name in ["headers", "header", "H"] {
+            let text = format!("{name} = [\"A: ${{TOKEN}}\"]");
+            assert_eq!(expanded(&text).unwrap(), text, "the value would be in the record");
+            assert_eq!(
+                expanded(&format!("{name} = 'A: ${{NONE}}'")).unwrap_err(),
+                format!("s.toml:1: field `{name}`: the environment variable NONE is not set")
+            );
+        }
         assert_eq!(
             expanded("seed = 1\nbody = \"x${NONE}\"").unwrap_err(),
             "s.toml:2: field `body`: the environment variable NONE is not set"
         );
+    }
+
+    #[test]
+    fn a_field_has_its_line_and_a_missing_one_that_of_its_table() {
+        let text = "[job]\nname = \"x\"\n[[job.hooks]]\nname = \"a\"\n[[job.hooks]]\nname = \"b\"\n\
+                    [job.roles.r]\ncommand = []\n";
+        for (path, line) in [
+            (&["job", "name"][..], 2),
+            (&["job", "hooks", "1", "name"], 6),
+            (&["job", "hooks", "1", "options"], 5),
+            (&["job", "roles", "r", "command"], 8),
+            (&["job", "command"], 1),
+        ] {
+            assert_eq!(line_of_field(text, path), Some(line), "{path:?}");
+        }
+        assert_eq!(line_of_field(text, &["jobs", "name"]), None);
+    }
+
+    #[test]
+    fn an_old_name_of_a_field_is_hinted_at_with_its_line() {
+        let names = [("profile", "users_profile"), ("hits", "query_hits")];
+        let text = "seed = 1\nprofile = \"a\" # hits\n";
+        let hint = "m.toml:2: field `profile` is now `users_profile`";
+        assert_eq!(renamed(text, "m.toml", &names), [hint]);
+        assert!(renamed("users_profile = 1", "m.toml", &names).is_empty());
     }
 }

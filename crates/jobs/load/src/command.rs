@@ -50,10 +50,10 @@ Examples:
 
 Exit codes: 0 fine, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Put load on any HTTP service, or on PostgreSQL or VoltDB.
+/// Put load on any HTTP service, or on PostgreSQL or VoltDB
 ///
-/// Put load on any HTTP service, or on PostgreSQL or VoltDB: a number of clients, an arrival rate, bursts, a rate profile or
-/// virtual users; one URL, or a file of requests.
+/// The load model is a number of clients, an arrival rate, bursts, a rate profile or virtual users. The requests are one
+/// URL, or a file of requests.
 #[derive(Args, Debug)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct LoadArgs {
@@ -62,22 +62,22 @@ pub struct LoadArgs {
 
     /// Closed model: clients that wait for each reply [default: 10]
     ///
-    /// Closed model: number of clients. Each waits for its reply before it sends again [default: 10].
+    /// Each client waits for its reply before it sends again.
     #[arg(long, value_name = "N", help_heading = "Load model (one of them)")]
     clients: Option<u32>,
     /// Closed model: time between a client's intended starts
     ///
-    /// Closed model: time from one intended start of a client to the next; a client whose reply is late sends at once and catches
-    /// up.
+    /// A client whose reply is late sends at once and catches up.
     #[arg(long, value_name = "TIME", help_heading = "Load model (one of them)")]
     cycle: Option<Span>,
     /// Open model: requests per second, such as 1000 or 1k
     ///
-    /// Open model: requests per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered (no coordinated
-    /// omission).
+    /// Requests arrive at their own time, even if earlier ones were not answered (no coordinated omission).
     #[arg(long, value_name = "PER_S", help_heading = "Load model (one of them)")]
     rate: Option<Rate>,
-    /// Bursts: requests sent at once, every --every
+    /// Bursts: number of requests sent at once
+    ///
+    /// Also give --every.
     #[arg(long, value_name = "SIZE", help_heading = "Load model (one of them)")]
     burst: Option<u32>,
     /// Bursts: time from one to the next
@@ -85,8 +85,7 @@ pub struct LoadArgs {
     every: Option<Span>,
     /// Rate profile: RATE:TIME or FROM-TO:TIME, comma-separated
     ///
-    /// Rate profile: steps RATE:TIME or FROM-TO:TIME in requests per second, separated by commas, such as
-    /// 0-500:10s,500:60s,500-0:10s.
+    /// Rates are in requests per second, such as 0-500:10s,500:60s,500-0:10s.
     #[arg(
         long,
         alias = "profile",
@@ -96,21 +95,28 @@ pub struct LoadArgs {
     rate_profile: Option<String>,
     /// Virtual users: 'ramp 100 during 10s' (docs/users.md)
     ///
-    /// Virtual users who arrive, send requests and leave: 'at once 10', 'ramp 100 during 10s', 'constant 20/s during 1m
-    /// randomized', 'concurrent 50 during 1m'; several steps, separated by commas (docs/users.md).
+    /// Virtual users arrive, send requests and leave: 'at once 10', 'ramp 100 during 10s', 'constant 20/s during 1m
+    /// randomized', 'concurrent 50 during 1m'. Several steps are separated by commas.
     #[arg(long, value_name = "STEPS", help_heading = "Load model (one of them)")]
     users: Option<String>,
-    /// Gaps between requests of --rate and --rate-profile
+    /// Gaps between requests, uniform or poisson [default: uniform]
     ///
-    /// Gaps between requests of --rate and --rate-profile [default: uniform].
-    #[arg(long, value_enum, value_name = "GAPS", help_heading = "Load model (one of them)")]
+    /// For --rate and --rate-profile. uniform: equal gaps; poisson: independent exponential gaps, as of many independent
+    /// users.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "GAPS",
+        help_heading = "Load model (one of them)"
+    )]
     arrivals: Option<ArrivalsFlag>,
     #[command(flatten)]
     own: UserFlags,
 
     /// Largest number of requests in flight; others wait
     ///
-    /// Largest number of requests in flight. Other requests wait in a bounded queue (--queue) or are refused.
+    /// Other requests wait in a bounded queue (--queue). Beyond that, they are rejected and counted.
     #[arg(long, value_name = "N", help_heading = "Admission")]
     slots: Option<u32>,
     /// Largest number of requests that wait [default: 1000]
@@ -125,7 +131,11 @@ pub struct LoadArgs {
 }
 
 impl LoadArgs {
-    fn scenario(&self) -> Result<Scenario> {
+    /// The flags as a scenario.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub fn scenario(&self) -> Result<Scenario> {
         let mut scenario = self.requests.scenario()?;
         scenario.admission = self.admission()?;
         scenario.load = self.model()?;
@@ -189,7 +199,8 @@ impl LoadArgs {
                 cycle_ns: self.cycle.unwrap_or_default().ns,
             },
         };
-        model.validate()?;
+        let flag = named.first().copied().unwrap_or("--clients");
+        model.validate().map_err(|problem| usage(format!("{flag}: {problem}")))?;
         Ok(model)
     }
 

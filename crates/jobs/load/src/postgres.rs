@@ -29,9 +29,9 @@ use std::sync::Arc;
 pub struct Sql {
     /// The scenario as it is recorded: addresses without passwords, and how many requests each user has.
     pub scenario: Scenario,
-    /// What the engine does.
+    /// The plan of the generator.
     pub plan: ShardPlan,
-    /// How the servers are spoken to.
+    /// The protocol, with its login.
     pub protocol: Postgres,
     /// The statements.
     pub set: Arc<SqlSet>,
@@ -170,7 +170,7 @@ pub fn read(path: &Path) -> Result<String, String> {
 }
 
 impl Sql {
-    /// What a record says of the statements.
+    /// Description of the statements for the record.
     pub fn about(&self) -> About<'_> {
         About {
             plan: &self.plan,
@@ -206,7 +206,7 @@ fn sessions(
     Ok(ways(scenario, set.len())?.into_iter().map(one).collect())
 }
 
-/// The way of every shard through so many requests in memory, without an end.
+/// The endless order in which every shard sends the `length` requests in memory.
 ///
 /// # Errors
 /// An order that is none.

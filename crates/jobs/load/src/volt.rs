@@ -96,7 +96,7 @@ fn check(scenario: &Scenario) -> Result<()> {
     } else if scenario.rows.is_some() {
         "--rows fills HTTP requests: for volt:// write the values into the statements"
     } else if tls || server_name.is_some() || *insecure {
-        "flags of TLS are HTTP's: VoltDB is spoken to without"
+        "TLS is not supported for volt://; leave out the flags of TLS"
     } else if scenario.body_file.is_some() {
         "--body @FILE: a call is UTF-8 text, and this file is not"
     } else if scenario.queries.is_some() && scenario.body.is_some() {

@@ -29,6 +29,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::{FeedResult, MixPart, MixResult};
 use plimsoll_wire::http::Http;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -50,13 +51,56 @@ enum Until {
 /// A mix, as its file holds it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mix {
+struct Mix<F = FeedScenario, Q = Scenario> {
     #[serde(default = "name")]
     job: String,
     #[serde(default)]
     until: Until,
-    feed: FeedScenario,
-    queries: Scenario,
+    feed: F,
+    queries: Q,
+}
+
+/// Tables of a mix that were read elsewhere, since they have the form of flags; the others have that of records.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// `[feed]`.
+    pub feed: Option<FeedScenario>,
+    /// `[queries]`.
+    pub queries: Option<Scenario>,
+}
+
+impl Tables {
+    /// The whole mix; relative paths of what is read here begin at the file's folder.
+    fn read(self, text: &str, path: &Path) -> Result<Mix, String> {
+        let shown = path.display().to_string();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let feed = |feed: FeedScenario| feed.with_paths_from(folder);
+        let queries = |queries: Scenario| queries.with_paths_from(folder);
+        Ok(match (self.feed, self.queries) {
+            (None, None) => toml_text::read::<Mix>(text, &shown)?.with(feed, queries),
+            (Some(own), None) => {
+                toml_text::read::<Mix<IgnoredAny, Scenario>>(text, &shown)?.with(|_| own, queries)
+            }
+            (None, Some(own)) => {
+                toml_text::read::<Mix<FeedScenario, IgnoredAny>>(text, &shown)?.with(feed, |_| own)
+            }
+            (Some(feed), Some(queries)) => {
+                toml_text::read::<Mix<IgnoredAny, IgnoredAny>>(text, &shown)?
+                    .with(|_| feed, |_| queries)
+            }
+        })
+    }
+}
+
+impl<F, Q> Mix<F, Q> {
+    fn with(
+        self,
+        feed: impl FnOnce(F) -> FeedScenario,
+        queries: impl FnOnce(Q) -> Scenario,
+    ) -> Mix {
+        let (feed, queries) = (feed(self.feed), queries(self.queries));
+        Mix { job: self.job, until: self.until, feed, queries }
+    }
 }
 
 fn name() -> String {
@@ -72,14 +116,9 @@ pub fn is_mix(text: &str) -> bool {
 ///
 /// # Errors
 /// Wrong usage, or a program failure.
-pub fn run(path: &Path, text: &str, output: &Output, dry_run: bool) -> Result<u8> {
+pub fn run(path: &Path, text: &str, tables: Tables, output: &Output, dry_run: bool) -> Result<u8> {
     let shown = path.display();
-    let name = shown.to_string();
-    let text = toml_text::expanded(text, &name).map_err(usage)?;
-    let mut mix: Mix = toml_text::read(&text, &name).map_err(usage)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    mix.queries = mix.queries.with_paths_from(folder);
-    mix.feed = mix.feed.with_paths_from(folder);
+    let mut mix = tables.read(text, path).map_err(usage)?;
     mix.queries.job.clone_from(&mix.job);
     if dry_run {
         let mut shown = mix.clone();
@@ -239,9 +278,16 @@ mod tests {
         let text = "[feed]\ntargets = [\"http://h:1\"]\nfiles = [\"a\"]\nload = { model = \"open\", \
                     rate_per_s = 5 }\n[queries]\ntargets = [\"http://h:1/x\"]\nduration = \"3s\"\n";
         assert!(is_mix(text));
-        let mix: Mix = toml::from_str(text).unwrap();
+        let mix = Tables::default().read(text, Path::new("in/m.toml")).unwrap();
+        assert_eq!(mix.feed.files, [Path::new("in/a")]);
         assert_eq!((mix.job.as_str(), mix.until), ("mix", Until::Both));
         assert_eq!(mix.feed.retries, 10);
+        let (feed, queries) = (FeedScenario::default(), Scenario::default());
+        let tables = Tables { feed: Some(feed), queries: Some(queries.clone()) };
+        let text = "[feed]\nurl = 'http://h:1'\n[queries]\nrate = 5\n";
+        assert_eq!(tables.read(text, Path::new("m.toml")).unwrap().queries, queries);
+        let told = Tables::default().read(text, Path::new("m.toml")).unwrap_err();
+        assert!(told.starts_with("m.toml:2: unknown field `url`"), "{told}");
         assert!(!is_mix("targets = [\"http://h:1/x\"]"));
         assert!(toml::from_str::<Mix>(&format!("untill = \"feed\"\n{text}")).is_err());
     }

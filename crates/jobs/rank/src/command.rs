@@ -56,26 +56,37 @@ enum Preset {
     Feedsim,
 }
 
-/// Run FeedSim's ranking benchmark: start the server, find the highest rate that meets the limit, verify it.
+/// Run FeedSim's ranking benchmark against a ranking server
+///
+/// plimsoll starts the server, finds the highest rate that meets the limit, and checks it.
 #[derive(Args, Debug)]
 // As in FeedSim's script the last one given counts: a job's extra_args can override its flags.
 #[command(after_help = EXAMPLES, allow_negative_numbers = true, args_override_self = true)]
 #[command(mut_arg("strategy", |flag| flag.alias("method")))]
 pub struct RankArgs {
-    /// Threads of each server that take requests through their stages (FeedSim's thrift threads).
+    /// Threads that take requests through their stages
+    ///
+    /// Of each server (FeedSim's thrift threads).
     #[arg(short = 't', long, value_name = "N", help_heading = "FeedSim's flags")]
     threads: Option<usize>,
-    /// Threads of each server for PageRank.
+    /// Threads, and tasks of a request, for PageRank
+    ///
+    /// Of each server.
     #[arg(short = 'c', long, value_name = "N", help_heading = "FeedSim's flags")]
     cpu_threads: Option<usize>,
-    /// Threads of each server that build and serialise stories.
+    /// Threads, and tasks of a request, that build stories
+    ///
+    /// Of each server.
     #[arg(short = 's', long, value_name = "N", help_heading = "FeedSim's flags")]
     srv_io_threads: Option<usize>,
-    /// Set the generator's threads by the rate: one per 4 requests per second, and at most a fifth of
-    /// the processors.
+    /// Set the generator's threads by the rate
+    ///
+    /// One per 4 requests per second, and at most a fifth of the processors.
     #[arg(short = 'a', long, help_heading = "FeedSim's flags")]
     auto_driver_threads: bool,
-    /// Fixed rates instead of a search, in requests per second to each instance, such as 20,40,60.
+    /// Fixed rates instead of a search, such as 20,40,60
+    ///
+    /// In requests per second to each instance.
     #[arg(
         short = 'q',
         long,
@@ -84,7 +95,10 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     qps: Vec<f64>,
-    /// Duration of each fixed rate, and of the final run of a search, seconds; the final run lasts at least 32 times the limit, and 2 to 8 s depending on the budget.
+    /// Duration of each fixed rate, seconds
+    ///
+    /// Also of the final run of a search; the final run lasts at least 32 times the limit, and 2 to 8 s depending on the
+    /// budget.
     #[arg(
         short = 'd',
         long,
@@ -93,7 +107,9 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     seconds: u32,
-    /// Warm-up before the first fixed rate, seconds; requests are sent but not counted.
+    /// Warm-up before the first fixed rate, seconds
+    ///
+    /// Requests are sent but not counted.
     #[arg(
         short = 'w',
         long,
@@ -102,7 +118,9 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     warmup: u32,
-    /// Port of the first server, followed by those of the others; 0 takes any free ones.
+    /// Port of the first server; 0: any free ones
+    ///
+    /// The other servers have the following ports.
     #[arg(
         short = 'p',
         long,
@@ -111,34 +129,53 @@ pub struct RankArgs {
         help_heading = "FeedSim's flags"
     )]
     port: u16,
-    /// File for FeedSim's table of 15 columns [default: feedsim_results.txt; none with --no-record].
+    /// File for FeedSim's table of 15 columns [default: feedsim_results.txt]
+    ///
+    /// With --no-record, plimsoll writes the file only if you name it.
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "FeedSim's flags")]
     out: Option<PathBuf>,
-    /// Functions called in the instruction walk of each request.
+    /// Functions in the instruction walk of a request
     #[arg(short = 'i', long, value_name = "N", help_heading = "FeedSim's flags")]
     icache: Option<u64>,
-    /// Servers, each on separate processors [default: one per 100 logical processors].
+    /// Number of servers [default: one per 100 processors]
+    ///
+    /// Each server has its own processors. Logical processors count.
     #[arg(short = 'n', long, value_name = "N", help_heading = "FeedSim's flags")]
     instances: Option<usize>,
 
-    /// Sizes of the server.
-    #[arg(long, value_enum, default_value = "mini", help_heading = "Server")]
+    /// Set of defaults: mini or feedsim
+    ///
+    /// mini: two processors, about 60 MB, about 13 ms of CPU per request; feedsim: FeedSim's own sizes.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        default_value = "mini",
+        help_heading = "Server"
+    )]
     preset: Preset,
-    /// Size of the graph: 2^N nodes.
+    /// Size of the graph: 2^N nodes
     #[arg(long, value_name = "N", help_heading = "Server")]
     scale: Option<u32>,
-    /// Running server, rank://HOST:PORT, instead of one that plimsoll starts; may be repeated.
+    /// Running server, rank://HOST:PORT
+    ///
+    /// plimsoll uses it instead of starting one. May be repeated.
     #[arg(long, value_name = "URL", help_heading = "Server")]
     target: Vec<String>,
 
     /// Limit that must hold, such as p95=500ms
     ///
-    /// Limit that must hold [default: p95=500ms; p95=150ms with --preset mini]. May be repeated.
+    /// The default is p95=500ms; p95=150ms with --preset mini. May be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Search")]
     slo: Vec<Slo>,
     #[command(flatten)]
     search: SearchFlags,
+    /// Longest time from sending a request to its last byte
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Search")]
+    timeout: Span,
     /// Seed of all random choices
+    ///
+    /// The same seed sends the same requests at the same intended starts.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Search")]
     seed: u64,
     #[command(flatten)]
@@ -160,6 +197,9 @@ impl RankArgs {
         }
         if self.seconds == 0 || self.seconds > 86_400 || self.warmup > 86_400 {
             return Err(usage("-d: use 1 to 86400 seconds; -w: 0 to 86400"));
+        }
+        if self.timeout.ns == 0 {
+            return Err(usage("--timeout: must be more than 0; every wait has a limit"));
         }
         if self.target.is_empty() {
             (program.check_ranker)(&instances::arguments(self, 0)[1..])?;
@@ -203,7 +243,7 @@ impl RankArgs {
             } else {
                 1
             },
-            timeout: Span::seconds(10),
+            timeout: self.timeout,
             seed: self.seed,
             slo: self.slo(),
             ..Scenario::default()

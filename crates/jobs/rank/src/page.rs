@@ -8,7 +8,7 @@ use plimsoll_report::number::{counted, percent, significant};
 use plimsoll_report::page::{Column, Page, Tone};
 
 /// The forms in which a ranking benchmark is shown.
-pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+pub const FORMS: Forms = Forms { page: sections, headline: in_brief, ..Forms::LOAD };
 
 /// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
 const SPREAD_MAX: f64 = 0.1;
@@ -25,6 +25,15 @@ fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
     page.blank();
     table(page, rank);
     Some(Below::Books)
+}
+
+/// Returns the load line, or else the measured rate, in a few words.
+fn in_brief(record: &RunRecord) -> Option<String> {
+    line::headline(record).or_else(|| {
+        let run = record.job_results.rank()?.overall.as_ref()?;
+        let (rate, p95) = (significant(run.achieved_per_s), significant(run.p95_ms));
+        Some(format!("{rate}/s, p95 {p95} ms"))
+    })
 }
 
 /// Writes the last run as the headline: times of several rates together would describe none of them.

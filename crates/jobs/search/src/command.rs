@@ -20,7 +20,7 @@ mod text;
 use crate::builtin::{Words, ten_as_toml};
 use crate::forms::FORMS;
 use crate::sessions::Order;
-use crate::spec::{MatrixFile, MatrixSpec, OnRefused, read};
+use crate::spec::{MatrixFile, MatrixSpec, read, wrong_in};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
@@ -41,7 +41,8 @@ Examples:
   Your own engine, ten queries, 1 to 20 users, two sizes of text:
     plimsoll search --engine mine=http://127.0.0.1:9200 --sizes 10MB,50MB
   The embedded engines and OpenSearch (plimsoll install opensearch), with a table for each:
-    plimsoll search --engine index --engine automaton --engine opensearch --sizes 64MB --groups 2x5,4x1
+    plimsoll search --engine index --engine automaton --engine opensearch --sizes 64MB \\
+      --groups 2x5,4x1
   Everything in a file; after an interruption the same command resumes the matrix:
     plimsoll search matrix.toml
   Print the requests in the language of each engine, without sending them:
@@ -58,114 +59,147 @@ Exit codes: 0 measured, 2 an assertion was missed, 3 stopped before its end, 4 n
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct SearchArgs {
-    /// Matrix file (TOML); flags override it.
+    /// Matrix file (TOML); flags override it
     #[arg(value_name = "FILE.toml")]
     file: Option<PathBuf>,
 
-    /// Engine: index, automaton, scan, vespa-api, opensearch, elasticsearch, postgresql, NAME=KIND, NAME=URL, or NAME=URL,DIALECT; may be repeated.
+    /// Engine: index, scan, opensearch, ..., or NAME=URL
+    ///
+    /// index, automaton, scan and vespa-api are in plimsoll; opensearch, elasticsearch and postgresql are started if they are
+    /// installed; NAME=KIND names one of them. NAME=URL is a running server, NAME=URL,DIALECT if its query language must be
+    /// named. May be repeated.
     #[arg(long, value_name = "ENGINE", help_heading = "Matrix")]
     engine: Vec<String>,
-    /// Text to search: synthetic (with known answers), bundled, debian, or ndjson:FILE.
+    /// Text: synthetic, bundled, debian or ndjson:FILE [default: synthetic]
+    ///
+    /// synthetic is generated, with known answers; ndjson:FILE is your own.
     #[arg(long, value_name = "SOURCE", help_heading = "Matrix")]
     corpus: Option<String>,
-    /// Sizes of the text, such as 64MB,320MB; 'all' for a whole text that is not synthetic.
+    /// Sizes of the text, such as 64MB,320MB; or 'all'
+    ///
+    /// 'all' is the whole text, for a text that is not synthetic. The default is 64MB for synthetic, otherwise 'all'.
     #[arg(long, value_name = "SIZES", value_delimiter = ',', help_heading = "Matrix")]
     sizes: Vec<String>,
-    /// Numbers of shards of the index.
+    /// Numbers of shards of the index [default: 1]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     shards: Vec<u32>,
-    /// Edit distances.
+    /// Edit distances [default: 2]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     distance: Vec<u8>,
-    /// Pairs of distance and shards, such as 2x5,4x5,4x1, instead of every combination.
+    /// Pairs of distance and shards, such as 2x5,4x1
+    ///
+    /// They replace --distance and --shards, which make every combination.
     #[arg(long, value_name = "DxS", value_delimiter = ',', help_heading = "Matrix")]
     groups: Vec<String>,
-    /// Numbers of concurrent users (closed model) [default: 1,5,10,20].
+    /// Numbers of concurrent users [default: 1,5,10,20]
+    ///
+    /// Closed model: each user waits for its reply before it sends again.
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     users: Vec<u32>,
-    /// File of queries [default: ten queries that fit the text]
+    /// File of queries [default: ten that fit the text]
+    ///
+    /// --print-queries prints the ten, to edit.
     #[arg(long, value_name = "FILE", help_heading = "Matrix")]
     queries: Option<PathBuf>,
-    /// Hits that each query asks for, instead of its own number (1000).
+    /// Hits that each query asks for [default: its own number]
+    ///
+    /// The built-in queries ask for 1000.
     #[arg(long = "query-hits", alias = "hits", value_name = "N", help_heading = "Matrix")]
     hits: Option<u32>,
 
-    /// Order of each user's queries [default: interleaved].
-    #[arg(long, value_enum, help_heading = "Cells")]
+    /// Order of queries: block, interleaved, shuffle [default: interleaved]
+    ///
+    /// block: each query its number of times, then the next, so that all users send the same query at the same time;
+    /// interleaved: one query after the other in a circle, from another position of the list for each user; shuffle: a random
+    /// order for each user and each pass.
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Cells")]
     order: Option<OrderFlag>,
-    /// Duration of the steady window [default: 10s].
+    /// Length of the measured part [default: 10s]
+    ///
+    /// plimsoll measures in a steady window, in which all users of the cell are at work.
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     duration: Option<Span>,
     /// Warm-up time; requests are sent but not counted [default: 2s]
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     warmup: Option<Span>,
-    /// Times that each user sends the whole list, instead of --duration; the window ends when the first user has finished.
+    /// Times that each user sends the list
+    ///
+    /// Instead of --duration. The window ends when the first user has finished.
     #[arg(long, value_name = "N", help_heading = "Cells")]
     passes: Option<u32>,
-    /// Repeats of each cell, for an interval [default: 1].
+    /// Repeats of each cell, for an interval [default: 1]
     #[arg(long, value_name = "N", help_heading = "Cells")]
     repeat: Option<u32>,
     /// Longest time from sending a request to its last byte [default: 60s]
     ///
-    /// Longest time from sending a request to its last byte; a cell with a slower one is withheld [default: 60s].
+    /// A cell with a slower request is withheld.
     #[arg(long, value_name = "TIME", help_heading = "Cells")]
     timeout: Option<Span>,
     #[command(flatten)]
     pauses: PauseFlags,
-    /// How users come, instead of all at once, with {users} for the cell's number: 'ramp {users} during 10s', 'constant
-    /// {users}/s during 1m randomized' ... (docs/users.md). Each asks the list --passes times and leaves.
+    /// Arrival of the users, such as 'ramp {users} during 10s'
+    ///
+    /// By default all users come at once. {users} is the number of the cell; 'constant {users}/s during 1m randomized' and
+    /// other steps are described in docs/users.md. Each user sends the list --passes times and leaves.
     #[arg(long = "users-profile", alias = "profile", value_name = "STEPS", help_heading = "Cells")]
     profile: Option<String>,
     #[command(flatten)]
     rows: RowsFlags,
-    /// Check of each reply, besides that of the engine's language: hits>=1, time<500ms, '/json/pointer>=1'; may be
-    /// repeated.
+    /// Condition for a successful reply, such as time<500ms
+    ///
+    /// It must hold in addition to the conditions of the engine's query language: hits>=1, time<500ms, '/json/pointer>=1'.
+    /// May be repeated.
     #[arg(long, value_name = "CHECK", help_heading = "Cells")]
     check: Vec<String>,
     /// Assertion on the result; exit code 2 if it fails
     ///
-    /// Assertion on every cell; exit code 2 if it fails: 'global p95 < 500ms', 'each failed.count is 0', 'class "one word" rate >
-    /// 10/s'. May be repeated.
+    /// It must hold in every cell: 'global p95 < 500ms', 'each failed.count is 0', 'class "one word" rate > 10/s'. May be
+    /// repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Cells")]
     assertions: Vec<Assertion>,
-    /// If an engine rejects some queries, report the rate of the others, marked, instead of withholding the cell.
+    /// Report a cell whose engine rejects some queries
+    ///
+    /// The cell has the rate of the other queries, marked, instead of being withheld.
     #[arg(long, help_heading = "Cells")]
     skip_refused: bool,
     /// Header of every request, 'Name: value' or @FILE
     ///
-    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
-    /// header a line. Values from files and variables are not recorded. May be repeated; all are sent.
+    /// ${VARIABLE} in the value is taken from the environment; @FILE has one header a line. The value of the variable and the
+    /// contents of the file are not recorded. May be repeated; all are sent.
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Cells")]
     header: Vec<String>,
     /// Seed of all random choices [default: 1]
     #[arg(long, value_name = "N", help_heading = "Cells")]
     seed: Option<u64>,
-    /// Connections that ingest the text.
+    /// Number of connections that ingest the text
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Cells",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     loaders: u32,
-    /// Keep the indexes in engines given by URL, and reuse existing ones.
+    /// Keep the indexes in engines given by URL
+    ///
+    /// Existing indexes of the same text are used again.
     #[arg(long, help_heading = "Cells")]
     keep_indexes: bool,
 
-    /// Unfinished matrix to resume [default: an unfinished matrix under --runs with the same
-    /// settings].
+    /// Unfinished matrix to resume
+    ///
+    /// By default, plimsoll resumes an unfinished matrix under --runs that has the same settings.
     #[arg(long, value_name = "DIR", help_heading = "Resume")]
     resume: Option<PathBuf>,
-    /// Start a new matrix even if an unfinished one could be resumed.
+    /// Start a new matrix even if one could be resumed
     #[arg(long, conflicts_with = "resume", help_heading = "Resume")]
     fresh: bool,
-    /// Folder of generated texts, reused by later runs.
+    /// Folder of generated texts, for later runs too
     #[arg(long, value_name = "DIR", default_value = ".plimsoll/search", help_heading = "Resume")]
     data: PathBuf,
 
-    /// Print the requests for each engine without sending them.
+    /// Print the requests for each engine, send nothing
     #[arg(long, help_heading = "Instead of measuring")]
     show: bool,
-    /// Print the list of queries as TOML.
+    /// Print the list of queries as TOML
     #[arg(long, help_heading = "Instead of measuring")]
     print_queries: bool,
-    /// Import a printed table (Markdown) as a run record.
+    /// Import a printed table (Markdown) as a run record
     #[arg(long, value_name = "FILE.md", help_heading = "Instead of measuring")]
     import: Option<PathBuf>,
 
@@ -234,22 +268,23 @@ fn wrong(error: crate::SearchError) -> anyhow::Error {
 impl SearchArgs {
     /// The matrix of the file and the flags.
     fn spec(&self) -> Result<MatrixSpec> {
-        let mut file = match &self.file {
-            None => MatrixFile::default(),
-            Some(path) => {
-                let shown = path.display().to_string();
-                let text = reading::read_text(path, &shown, "a matrix file")?;
-                read(&text, &shown).map_err(wrong)?
-            }
-        };
+        let (mut file, mut written) = (MatrixFile::default(), String::new());
+        if let Some(path) = &self.file {
+            written = reading::read_text(path, &path.display().to_string(), "a matrix file")?;
+            let (own, hints) = read(&written, path).map_err(wrong)?;
+            hints.iter().for_each(|hint| note(&format!("plimsoll: {hint}")));
+            file = own;
+        }
         self.put_into(&mut file);
-        file.rows = self.rows.scenario()?.or(file.rows.take());
+        if let Some(rows) = self.rows.scenario()? {
+            file.put_rows(rows);
+        }
         if file.engines.is_empty() && file.engine.is_empty() && self.print_queries {
             file.engines.push("index".to_owned());
         }
         let queries = queries(&file)?;
         file.resolve(&queries).map_err(|error| match &self.file {
-            Some(path) => usage(format!("{}: {error}", path.display())),
+            Some(path) => usage(wrong_in(&written, path, &error)),
             None => wrong(error),
         })
     }
@@ -284,7 +319,7 @@ impl SearchArgs {
             file.groups.clear();
         }
         one(&self.corpus, &mut file.corpus);
-        one(&self.hits, &mut file.hits);
+        one(&self.hits, &mut file.query_hits);
         one(&self.duration, &mut file.duration);
         one(&self.warmup, &mut file.warmup);
         one(&self.passes, &mut file.passes);
@@ -292,7 +327,7 @@ impl SearchArgs {
         one(&self.timeout, &mut file.timeout);
         one(&self.pauses.think, &mut file.think);
         one(&self.pauses.pace, &mut file.pace);
-        one(&self.profile, &mut file.profile);
+        one(&self.profile, &mut file.users_profile);
         one(&self.seed, &mut file.seed);
         one(&self.queries.as_ref().map(|path| path.display().to_string()), &mut file.queries);
         let order = self.order.map(|order| match order {
@@ -302,7 +337,7 @@ impl SearchArgs {
         });
         one(&order, &mut file.order);
         if self.skip_refused {
-            file.refused = Some(OnRefused::Skip);
+            file.skip_refused = true;
         }
     }
 }

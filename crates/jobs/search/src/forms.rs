@@ -7,5 +7,6 @@ use plimsoll_report::forms::Forms;
 pub const FORMS: Forms = Forms {
     page: page::sections,
     csv: |record| record.job_results.search().map(csv::rows),
+    headline: page::headline,
     compare: compare::records,
 };

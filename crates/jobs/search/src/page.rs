@@ -14,6 +14,13 @@ use plimsoll_report::plain::printable;
 /// With more cells than this, their details are left to CSV and JSON.
 const DETAILED_MAX: usize = 60;
 
+/// Returns the number of cells with a rate.
+pub fn headline(record: &RunRecord) -> Option<String> {
+    let search = record.job_results.search()?;
+    let with_rate = search.cells.iter().filter(|cell| cell.ok_per_s.is_some()).count();
+    Some(format!("{with_rate} of {}", counted(search.cells_planned() as u64, "cell")))
+}
+
 /// Writes the tables, why cells have no number, and what engines answered.
 pub fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
     let search = record.job_results.search()?;
@@ -33,7 +40,7 @@ fn whole(page: &mut Page<'_>, search: &SearchResult) {
         details(page, search);
     } else {
         page.note(
-            "Response times, N/X, intervals and CPU of each of so many cells: plimsoll report --format csv (or json)",
+            "Response times, N/X, intervals and CPU of each cell: plimsoll report --format csv (or json)",
         );
         page.blank();
     }
@@ -148,7 +155,7 @@ fn shown_cell(cell: &Cell, shared: Option<&str>, notes: &mut Vec<String>) -> Str
     format!("{} [{}]", rate(value), at + 1)
 }
 
-/// Why cells have no number; cells with the same reason together.
+/// Reasons of cells without a number; cells with the same reason together.
 fn reasons(cells: &[&Cell]) -> Vec<String> {
     let mut grouped: Vec<(&str, Vec<String>)> = Vec::new();
     for cell in cells {
@@ -166,7 +173,7 @@ fn reasons(cells: &[&Cell]) -> Vec<String> {
     grouped.iter().map(shown).collect()
 }
 
-/// How a column's rate grows with users.
+/// Growth of a column's rate with the number of users.
 fn growth(column: &[&Cell]) -> Option<String> {
     let scaling = scaling(column);
     if scaling.speedups.len() < 2 {

@@ -1,5 +1,7 @@
 //! The matrix: which engines, texts, shards, users and queries; from a TOML file, from flags, or from both.
 
+mod file;
+
 use super::SearchError;
 use super::dialect::Dialect;
 use super::query::{DISTANCE_MAX, Query, parse};
@@ -8,10 +10,11 @@ use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_core::scenario::RowsScenario;
 use plimsoll_core::schedule::{Pause, ProfileError, UserProfile};
 use plimsoll_core::units::{Size, Span};
-use plimsoll_job::toml_text;
 use plimsoll_record::search::{Group, size_label};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+pub use file::{EngineFile, MatrixFile, RowsFile, parse_engine, read, wrong_in};
 
 /// Most engines, sizes, groups, or numbers of users.
 const LIST_MAX: usize = 64;
@@ -111,234 +114,6 @@ pub struct MatrixSpec {
     pub files: Vec<String>,
 }
 
-/// A matrix as it is written; what is missing has a usual value.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub struct MatrixFile {
-    pub engines: Vec<String>,
-    pub engine: Vec<EngineFile>,
-    pub corpus: Option<String>,
-    pub sizes: Vec<String>,
-    pub shards: Vec<u32>,
-    pub distances: Vec<u8>,
-    pub groups: Vec<String>,
-    pub users: Vec<u32>,
-    pub order: Option<Order>,
-    pub duration: Option<Span>,
-    pub warmup: Option<Span>,
-    pub passes: Option<u32>,
-    pub repeat: Option<u32>,
-    pub timeout: Option<Span>,
-    pub think: Option<Pause>,
-    pub pace: Option<Span>,
-    pub profile: Option<String>,
-    pub rows: Option<RowsScenario>,
-    pub checks: Vec<String>,
-    pub assertions: Vec<Assertion>,
-    pub refused: Option<OnRefused>,
-    pub hits: Option<u32>,
-    pub headers: Vec<String>,
-    pub seed: Option<u64>,
-    /// A file of queries, relative to where the program runs.
-    pub queries: Option<String>,
-    /// Queries in the file itself.
-    pub query: Vec<toml::Table>,
-}
-
-/// An engine as it is written.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub struct EngineFile {
-    pub name: String,
-    pub url: Option<String>,
-    pub kind: Option<String>,
-    pub serve: Vec<String>,
-    pub dialect: Option<String>,
-}
-
-/// The engines that `plimsoll serve` starts, by the word for them.
-const KINDS: [(&str, &[&str], Dialect); 7] = [
-    ("index", &["search", "--fuzzy", "index"], Dialect::Elasticsearch),
-    ("automaton", &["search", "--fuzzy", "automaton"], Dialect::Elasticsearch),
-    ("scan", &["search", "--fuzzy", "scan"], Dialect::Elasticsearch),
-    ("vespa-api", &["search"], Dialect::Vespa),
-    ("opensearch", &["opensearch"], Dialect::Elasticsearch),
-    ("elasticsearch", &["elasticsearch"], Dialect::Elasticsearch),
-    ("postgresql", &["postgresql"], Dialect::Postgresql),
-];
-
-/// Reads a matrix file; `shown` is its name for messages.
-///
-/// # Errors
-/// Wrong TOML or an unknown field, with its line.
-pub fn read(text: &str, shown: &str) -> Result<MatrixFile, SearchError> {
-    let text = toml_text::expanded(text, shown).map_err(SearchError)?;
-    toml_text::read(&text, shown).map_err(SearchError)
-}
-
-/// Reads an engine as flags have it: `index`, `NAME=KIND`, `NAME=URL` or `NAME=URL,DIALECT`.
-///
-/// # Errors
-/// When it is none of these.
-pub fn parse_engine(text: &str) -> Result<EngineSpec, SearchError> {
-    let (name, rest) = text.split_once('=').unwrap_or((text, text));
-    let file = if rest.contains("://") {
-        let (url, dialect) = match rest.rsplit_once(',') {
-            Some((url, dialect)) => (url, Some(dialect.to_owned())),
-            None => (rest, None),
-        };
-        EngineFile {
-            name: name.to_owned(),
-            url: Some(url.to_owned()),
-            dialect,
-            ..EngineFile::default()
-        }
-    } else {
-        EngineFile { name: name.to_owned(), kind: Some(rest.to_owned()), ..EngineFile::default() }
-    };
-    file.engine()
-        .map_err(|SearchError(problem)| SearchError::new(format!("engine '{text}': {problem}")))
-}
-
-impl EngineFile {
-    fn engine(&self) -> Result<EngineSpec, SearchError> {
-        let name = if self.name.is_empty() {
-            self.kind.clone().unwrap_or_default()
-        } else {
-            self.name.clone()
-        };
-        let plain = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
-        if name.is_empty() || name.contains("://") || !name.chars().all(plain) || name.len() > 40 {
-            return Err(SearchError::new(
-                "give it a name of at most 40 letters, digits, '-', '_', '.': NAME=http://HOST:PORT,DIALECT",
-            ));
-        }
-        let own = self.dialect.as_deref().map(Dialect::parse).transpose()?;
-        let (place, dialect) = match (&self.url, &self.kind, self.serve.as_slice()) {
-            (Some(url), None, []) => {
-                let is_sql = url.starts_with("postgres://") || url.starts_with("postgresql://");
-                let usual = if is_sql { Dialect::Postgresql } else { Dialect::Elasticsearch };
-                let dialect = own.unwrap_or(usual);
-                (Place::Address(url.trim_end_matches('/').to_owned()), dialect)
-            }
-            (None, Some(kind), []) => {
-                let known = KINDS.iter().find(|(known, _, _)| known == kind).ok_or_else(|| {
-                    SearchError::new(format!(
-                        "unknown engine; write {}, or NAME=http://HOST:PORT,DIALECT",
-                        KINDS.map(|(kind, _, _)| kind).join(", ")
-                    ))
-                })?;
-                let arguments = known.1.iter().map(|argument| (*argument).to_owned()).collect();
-                (Place::Serve(arguments), own.unwrap_or(known.2))
-            }
-            (None, None, [_, ..]) => {
-                let dialect =
-                    own.ok_or_else(|| SearchError::new("serve needs a dialect beside it"))?;
-                (Place::Serve(self.serve.clone()), dialect)
-            }
-            _ => return Err(SearchError::new("name one of url, kind and serve")),
-        };
-        Ok(EngineSpec { name, dialect, place })
-    }
-}
-
-fn parse_group(text: &str) -> Result<Group, SearchError> {
-    let parts = text.split_once(['x', 'X']);
-    let group = parts.and_then(|(distance, shards)| {
-        Some(Group { distance: distance.trim().parse().ok()?, shards: shards.trim().parse().ok()? })
-    });
-    group.ok_or_else(|| {
-        SearchError::new(format!(
-            "groups: '{text}' is not a distance and a number of shards; write DISTANCExSHARDS, such as 2x5"
-        ))
-    })
-}
-
-fn parse_size(text: &str) -> Result<u64, SearchError> {
-    if text.trim() == "all" {
-        return Ok(0);
-    }
-    let size: Size = text
-        .trim()
-        .parse()
-        .map_err(|error| SearchError::new(format!("sizes: {error}, or 'all'")))?;
-    if size.bytes == 0 {
-        return Err(SearchError::new("sizes: 0 is not a size; write 64MB, or 'all'"));
-    }
-    Ok(size.bytes)
-}
-
-impl MatrixFile {
-    /// Fills in what is missing and checks everything. `queries` is the list of queries as TOML, which a file or
-    /// the corpus gave.
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
-    pub fn resolve(&self, queries: &str) -> Result<MatrixSpec, SearchError> {
-        let mut engines =
-            self.engines.iter().map(|text| parse_engine(text)).collect::<Result<Vec<_>, _>>()?;
-        for file in &self.engine {
-            engines.push(file.engine().map_err(|SearchError(problem)| {
-                SearchError::new(format!("[[engine]] '{}': {problem}", file.name))
-            })?);
-        }
-        let mut sizes =
-            self.sizes.iter().map(|text| parse_size(text)).collect::<Result<Vec<_>, _>>()?;
-        let corpus = self.corpus.clone().unwrap_or_else(|| "synthetic".to_owned());
-        if sizes.is_empty() {
-            sizes.push(if corpus == "synthetic" { 64_000_000 } else { 0 });
-        }
-        // All of a text is the largest of its sizes.
-        sizes.sort_unstable_by_key(|bytes| if *bytes == 0 { u64::MAX } else { *bytes });
-        let spec = MatrixSpec {
-            engines,
-            corpus,
-            sizes,
-            groups: self.all_groups()?,
-            users: if self.users.is_empty() { vec![1, 5, 10, 20] } else { self.users.clone() },
-            order: self.order.unwrap_or_default(),
-            duration: self.duration.unwrap_or(Span::seconds(10)),
-            warmup: self.warmup.unwrap_or(Span::seconds(2)),
-            passes: self.passes,
-            repeat: self.repeat.unwrap_or(1),
-            timeout: self.timeout.unwrap_or(Span::seconds(60)),
-            think: self.think.unwrap_or_default(),
-            pace: self.pace.unwrap_or_default(),
-            profile: self.profile.clone(),
-            rows: self.rows.clone(),
-            checks: self.checks.clone(),
-            assertions: self.assertions.clone(),
-            refused: self.refused.unwrap_or_default(),
-            hits: self.hits,
-            headers: self.headers.clone(),
-            seed: self.seed.unwrap_or(1),
-            queries: queries.to_owned(),
-            files: Vec::new(),
-        };
-        spec.check()?;
-        Ok(spec)
-    }
-
-    fn all_groups(&self) -> Result<Vec<Group>, SearchError> {
-        if !self.groups.is_empty() {
-            if !self.shards.is_empty() || !self.distances.is_empty() {
-                return Err(SearchError::new(
-                    "groups name distances and shards together; leave out one or the other",
-                ));
-            }
-            return self.groups.iter().map(|text| parse_group(text)).collect();
-        }
-        let shards = if self.shards.is_empty() { &[1][..] } else { &self.shards };
-        let distances = if self.distances.is_empty() { &[2][..] } else { &self.distances };
-        Ok(distances
-            .iter()
-            .flat_map(|&distance| shards.iter().map(move |&shards| Group { distance, shards }))
-            .collect())
-    }
-}
-
 fn differ<T: Ord>(items: impl IntoIterator<Item = T>) -> bool {
     let mut seen = BTreeSet::new();
     items.into_iter().all(|item| seen.insert(item))
@@ -382,8 +157,10 @@ impl MatrixSpec {
             "shards: use numbers from 1 to 1,024"
         } else if self.groups.iter().any(|group| group.distance > DISTANCE_MAX) {
             "distance: use numbers from 0 to 8"
-        } else if self.duration.ns == 0 || self.timeout.ns == 0 {
-            "duration and timeout must be more than 0; every wait has a limit"
+        } else if self.duration.ns == 0 {
+            "duration: must be more than 0; every wait has a limit"
+        } else if self.timeout.ns == 0 {
+            "timeout: must be more than 0; every wait has a limit"
         } else if self.passes == Some(0) {
             "passes: use at least 1"
         } else if !(1..=100).contains(&self.repeat) {

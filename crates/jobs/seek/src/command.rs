@@ -55,9 +55,10 @@ Examples:
 
 Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
 
-/// Find the highest rate at which limits hold, with an interval.
+/// Find the highest rate at which limits hold, with an interval
 ///
-/// Find the load line: the highest rate at which limits on latency and errors hold, with a confidence interval.
+/// This rate is the load line (maximum sustainable throughput, saturation rate under an SLO): the highest rate at which
+/// limits on latency and errors hold. plimsoll reports it with a confidence interval.
 #[derive(Args, Debug)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES, allow_negative_numbers = true)]
 pub struct SeekArgs {
@@ -65,18 +66,18 @@ pub struct SeekArgs {
     requests: RequestFlags,
     /// Send votes, as plimsoll voter does
     ///
-    /// Send votes, as plimsoll voter does: the default for volt:// without --body and --queries; also for postgres://.
+    /// This is the default for volt:// without --body and --queries. It also works with postgres://.
     #[arg(long, help_heading = "Requests")]
     votes: bool,
     /// File of document operations to send again and again
     ///
-    /// File of plimsoll feed, at most 256 MiB unpacked: operations on documents (put, update, remove) for /document/v1. They are
-    /// sent in their order, again and again.
+    /// A file of plimsoll feed, at most 256 MiB unpacked: operations on documents (put, update, remove) for /document/v1.
+    /// They are sent in their order.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     feed: Option<PathBuf>,
-    /// Feed: statuses that count as accepted beside 2xx: 404, 412
+    /// Statuses that count as accepted besides 2xx: 404, 412
     ///
-    /// Feed: statuses that count as accepted beside 2xx: 404 (no such document or type), 412 (condition not met).
+    /// For --feed: 404 (no such document or type), 412 (condition not met).
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status, help_heading = "Replies")]
     accept: Vec<u16>,
     #[command(flatten)]
@@ -84,7 +85,8 @@ pub struct SeekArgs {
 
     /// Limit that must hold, such as p95=500ms
     ///
-    /// Limit that must hold: p95=500ms, p99=2s, mean=50ms or errors=0.1%; of one class 'p95{class=fuzzy}=50ms'. May be repeated.
+    /// A limit is p95=500ms, p99=2s, mean=50ms or errors=0.1%. A limit on one class is written 'p95{class=fuzzy}=50ms'. May
+    /// be repeated.
     #[arg(long, value_name = "LIMIT", required = true, help_heading = "Search")]
     slo: Vec<ClassSlo>,
     #[command(flatten)]
@@ -98,10 +100,13 @@ pub struct SeekArgs {
     /// Highest rate to offer, requests per second
     #[arg(long, value_name = "PER_S", default_value = "1000000", help_heading = "Search")]
     max_rate: Rate,
-    /// Gaps between requests
+    /// Gaps between requests, uniform or poisson
+    ///
+    /// uniform: equal gaps; poisson: independent exponential gaps, as of many independent users.
     #[arg(
         long,
         value_enum,
+        hide_possible_values = true,
         value_name = "GAPS",
         default_value = "poisson",
         help_heading = "Search"
@@ -109,19 +114,19 @@ pub struct SeekArgs {
     arrivals: ArrivalsFlag,
     /// Report the load line over time, until --budget is over
     ///
-    /// Follow the load line: offer load around it until the budget is over, and report it over time.
+    /// plimsoll offers load around the line until the budget is over.
     #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
     watch: bool,
 
-    /// Number of connections
+    /// Number of connections [default: as needed]
     ///
-    /// Number of connections; for votes on volt:// the number to each host [default: 1.5 times the requests that can be in
-    /// flight in time; 64 for postgres://; one for each host and thread for volt://].
+    /// For votes on volt:// it is the number to each host. The default is 1.5 times the requests that can be in flight within
+    /// the limits; 64 for postgres://; one for each host and thread for volt://.
     #[arg(long, value_name = "N", help_heading = "Run")]
     connections: Option<u32>,
     /// Longest time from sending a request to its last byte
     ///
-    /// Longest time from sending a request to its last byte [default: twice the longest limit, and 1s].
+    /// The default is twice the longest limit, and 1 s.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     timeout: Option<Span>,
     /// Longest time to open a connection, TLS included
@@ -130,6 +135,8 @@ pub struct SeekArgs {
     #[command(flatten)]
     generator: GeneratorFlags,
     /// Seed of all random choices
+    ///
+    /// The same seed sends the same requests at the same intended starts.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     seed: u64,
     #[command(flatten)]
@@ -141,7 +148,7 @@ struct Task {
     scenario: Scenario,
     goal: Goal,
     method: Method,
-    /// Whether the line is followed.
+    /// True if the line is followed over time.
     watches: bool,
     arrivals: Arrivals,
     limits_ns: Vec<u64>,

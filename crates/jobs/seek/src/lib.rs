@@ -1,6 +1,6 @@
 //! The job `seek`: the load line of requests, votes or operations on documents, under limits.
 //!
-//! How a line is sought is in `plimsoll_core::seek`; here is what can be asked while it is sought.
+//! The method of the search is in `plimsoll_core::seek`; the requests that can be sent during a search are here.
 //!
 //! ```
 //! let command = plimsoll_job::job::Command::of::<plimsoll_seek::SeekArgs>();

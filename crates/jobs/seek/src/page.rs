@@ -8,7 +8,8 @@ use plimsoll_report::number::significant;
 use plimsoll_report::page::{Page, Tone};
 
 /// The forms in which a load line is shown.
-pub const FORMS: Forms = Forms { page: sections, csv: line::csv, ..Forms::LOAD };
+pub const FORMS: Forms =
+    Forms { page: sections, csv: line::csv, headline: line::headline, ..Forms::LOAD };
 
 fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
     let results = &record.job_results;

@@ -4,6 +4,7 @@ use super::form::VisitForm;
 use super::item::Item;
 use super::reply::{ReplyForm, ReplyReader};
 use super::slice::{NOT_A_VISIT, Verdict, refused};
+use plimsoll_core::secrets::without_remembered;
 use plimsoll_wire::http1::{Reply, decode_body};
 
 /// Meaning of a reply for the visit that is to come.
@@ -50,6 +51,7 @@ pub fn read_answer(form: &VisitForm, reply: &Reply<'_>) -> Answered {
     }
     let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = without_remembered(shown);
     let path = &form.path;
     Answered::Stranger(format!(
         "{NOT_A_VISIT} (an object with the 'pathId' {path} and 'documents'): {shown}"

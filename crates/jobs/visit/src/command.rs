@@ -37,7 +37,8 @@ use task::{ROOT, Task, path_of, pins_buckets, time_us};
 const EXAMPLES: &str = "\
 Examples:
   Everything, over two containers, into one packed file:
-    plimsoll visit http://127.0.0.1:8080 http://127.0.0.1:8081 --cluster music --out music.ndjson.zst
+    plimsoll visit http://127.0.0.1:8080 http://127.0.0.1:8081 --cluster music \\
+      --out music.ndjson.zst
   A selection, in the form that `vespa feed` reads; the same command resumes it after an interruption:
     plimsoll visit http://127.0.0.1:8080 --cluster music --selection 'music.year > 2000' \\
       --format vespa-feed --out music.json --resume music.state
@@ -78,91 +79,143 @@ enum CompressFlag {
     Zstd,
 }
 
-/// Read a whole corpus from Vespa or `plimsoll serve search`, in parallel slices over all containers.
+/// Read a whole corpus from Vespa, in parallel slices
+///
+/// From Vespa or plimsoll serve search, in parallel slices over all containers. plimsoll counts each document, and an
+/// interrupted visit can be resumed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct VisitArgs {
-    /// http:// or https:// addresses of the containers; a path such as /document/v1/ns/type/docid restricts the visit.
+    /// http:// or https:// addresses of the containers
+    ///
+    /// A path such as /document/v1/ns/type/docid restricts the visit.
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
-    /// Content cluster [default: the only one of the target; if it has several, they are listed].
+    /// Content cluster [default: the only one of the target]
+    ///
+    /// If the target has several, plimsoll lists them.
     #[arg(long, value_name = "NAME", help_heading = "Selection")]
     cluster: Option<String>,
-    /// Selection of documents, in Vespa's document selection language [default: all].
+    /// Selection of documents [default: all]
+    ///
+    /// In Vespa's document selection language.
     #[arg(long, value_name = "EXPRESSION", help_heading = "Selection")]
     selection: Option<String>,
-    /// Fields to read: `type:field,field`, `[all]`, `[document]` or `[id]`.
+    /// Fields to read, such as music:title,year
+    ///
+    /// type:field,field, [all], [document] or [id].
     #[arg(long, value_name = "FIELDS", help_heading = "Selection")]
     field_set: Option<String>,
-    /// Only documents written at this time or later: seconds since 1970, or 2026-11-22T12:00:00+02:00.
+    /// Only documents written at this time or later
+    ///
+    /// Seconds since 1970, or 2026-11-22T12:00:00+02:00.
     #[arg(long, value_name = "TIME", help_heading = "Selection")]
     from: Option<String>,
-    /// Only documents written before this time.
+    /// Only documents written before this time
+    ///
+    /// Seconds since 1970, or 2026-11-22T12:00:00+02:00.
     #[arg(long, value_name = "TIME", help_heading = "Selection")]
     to: Option<String>,
-    /// Include the ids of removed documents.
+    /// Include the ids of removed documents
     #[arg(long, help_heading = "Selection")]
     include_removes: bool,
-    /// Bucket space: default or global [default: both, one after the other, unless the path names a document type].
+    /// Bucket space: default or global [default: both]
+    ///
+    /// Both are read one after the other, unless the path names a document type.
     #[arg(long, value_name = "SPACE", help_heading = "Selection")]
     bucket_space: Vec<String>,
 
-    /// Slices, each with its own chain of requests; auto: 32 per container, of which as many run at once as increase throughput.
+    /// Slices, each with its own chain of requests
+    ///
+    /// auto makes 32 per container, of which as many run at once as increase throughput.
     #[arg(long, value_name = "N|auto", default_value = "auto", help_heading = "Requests")]
     slices: String,
-    /// Read only this slice of --slices N, counted from 0, to divide a visit among processes or machines.
+    /// Read only this slice of --slices N, counted from 0
+    ///
+    /// To divide a visit among processes or machines.
     #[arg(long, value_name = "I", help_heading = "Requests")]
     slice_id: Option<u32>,
-    /// Request replies compressed with gzip: fewer bytes on the network, more CPU time on both sides.
+    /// Request replies compressed with gzip
+    ///
+    /// Fewer bytes on the network, more CPU time on both sides.
     #[arg(long, help_heading = "Requests")]
     gzip: bool,
-    /// Request one chunk after the other instead of a stream.
+    /// Request one chunk after the other, not a stream
     #[arg(long, help_heading = "Requests")]
     chunked: bool,
-    /// Buckets that the server visits at once for each request [default: the server's choice].
+    /// Buckets visited at once [default: the server's choice]
+    ///
+    /// For each request.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     concurrency: Option<u32>,
-    /// Documents after which a reply ends [default: 1024 with --chunked, otherwise 100,000].
+    /// Documents after which a reply ends
+    ///
+    /// The default is 1024 with --chunked, otherwise 100,000.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     wanted: Option<u32>,
-    /// Longest time that the server may work on one reply.
+    /// Longest time of the server for one reply
     #[arg(long, value_name = "TIME", default_value = "20s", help_heading = "Requests")]
     request_timeout: Span,
-    /// Consecutive failures after which a slice is given up; the backoff between them grows from 0.2 s to 10 s.
+    /// Failures in a row after which a slice is given up
+    ///
+    /// The backoff between them grows from 0.2 s to 10 s.
     #[arg(long, value_name = "N", default_value_t = 15, help_heading = "Requests")]
     retries: u32,
     /// Number of generator threads
     ///
-    /// Number of generator threads. Each has its share of the slices.
+    /// Each has its share of the slices.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
     threads: u32,
     /// Header of every request, 'Name: value' or @FILE
     ///
-    /// Header of every request: 'Name: value', where ${VARIABLE} in the value is taken from the environment, or @FILE with one
-    /// header a line. Values from files and variables are not recorded. May be repeated; all are sent.
+    /// ${VARIABLE} in the value is taken from the environment; @FILE has one header a line. The value of the variable and the
+    /// contents of the file are not recorded. May be repeated; all are sent.
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Requests")]
     header: Vec<String>,
 
-    /// Output file of the documents; '-' is stdout; compressed if it ends in .gz or .zst.
+    /// Output file; - is stdout
+    ///
+    /// The file is compressed if its name ends in .gz or .zst.
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Documents")]
     out: PathBuf,
-    /// Output folder with one file per slice, instead of --out.
+    /// Output folder with one file per slice, instead of --out
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Documents")]
     out_dir: Option<PathBuf>,
-    /// Compression of output files [default: by the ending of the name].
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Documents")]
+    /// Compression: none, gzip or zstd [default: by the name]
+    ///
+    /// By default, a file is compressed if its name ends in .gz or .zst.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "HOW",
+        help_heading = "Documents"
+    )]
     compress: Option<CompressFlag>,
-    /// Form of each line.
-    #[arg(long, value_enum, default_value = "documents", help_heading = "Documents")]
+    /// Form of each line: documents or vespa-feed
+    ///
+    /// documents: {"id":...,"fields":...}, as vespa visit prints them; vespa-feed: {"put":...,"fields":...}, as vespa feed
+    /// reads them.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        default_value = "documents",
+        help_heading = "Documents"
+    )]
     format: FormatFlag,
-    /// File that records the progress of the visit; if it exists, the visit resumes from it.
+    /// File with the progress of the visit, to resume it
+    ///
+    /// If the file exists, the visit resumes from it.
     #[arg(long, value_name = "FILE", help_heading = "Documents")]
     resume: Option<PathBuf>,
-    /// Measure combinations of slices, streaming and concurrency for some seconds each; write no documents.
+    /// Measure the speed of several settings, write nothing
+    ///
+    /// plimsoll measures combinations of slices, streaming and concurrency for some seconds each.
     #[arg(long, conflicts_with_all = ["out", "out_dir", "resume"], help_heading = "Documents")]
     measure: bool,
-    /// Time for each combination of --measure.
+    /// Time for each combination of --measure
     #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "Documents")]
     measure_for: Span,
 

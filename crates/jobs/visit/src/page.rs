@@ -3,12 +3,16 @@
 use plimsoll_record::RunRecord;
 use plimsoll_record::visit::{TimeShares, VisitResult};
 use plimsoll_report::forms::{Below, Forms};
-use plimsoll_report::number::{bytes, count, millis, percent, significant};
+use plimsoll_report::number::{bytes, count, counted, millis, percent, significant};
 use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::plain::printable;
 
 /// The forms in which a visit is shown.
-pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+pub const FORMS: Forms = Forms {
+    page: sections,
+    headline: |record| Some(counted(record.job_results.visit()?.documents, "document")),
+    ..Forms::LOAD
+};
 
 /// Unfinished slices on the page; the record holds all.
 const UNFINISHED_MAX: usize = 8;

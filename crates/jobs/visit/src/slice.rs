@@ -11,6 +11,7 @@ use super::unpacked::Unpacked;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
+use plimsoll_core::secrets::without_remembered;
 use plimsoll_workloads::id_digest::IdDigest;
 use plimsoll_workloads::output::Waits;
 use serde::{Deserialize, Serialize};
@@ -378,6 +379,7 @@ pub(super) fn refused(status: u16, body: &[u8]) -> Verdict {
         .ok()
         .and_then(|body| body.get("message")?.as_str().map(str::to_owned))
         .unwrap_or_else(|| String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned());
+    let said = without_remembered(said);
     let mut reason = format!("HTTP {status}: {}", said.trim_end());
     if said.contains("'cluster' parameter") || said.contains("one of the content clusters") {
         reason += "; use --cluster NAME";

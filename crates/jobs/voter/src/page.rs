@@ -12,7 +12,7 @@ use plimsoll_report::page::{Page, Tone};
 use plimsoll_report::plain::printable;
 
 /// The forms in which the voter benchmark is shown.
-pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+pub const FORMS: Forms = Forms { page: sections, headline: line::headline, ..Forms::LOAD };
 
 /// Columns that a contestant's name has, dots included.
 const NAME_WIDTH: usize = 18;
@@ -160,7 +160,7 @@ fn range_of(voter: &VoterResult) -> String {
     }
 }
 
-/// What a check says, with the numbers that it was made from.
+/// The result of a check, with the numbers that it was made from.
 fn told(check: WriteCheck, of: &VoterResult) -> String {
     let must = match of.unknown {
         0 => count(of.accepted),
@@ -169,7 +169,7 @@ fn told(check: WriteCheck, of: &VoterResult) -> String {
     let grown = of.rows_before.zip(of.rows_after);
     let Some((before, after)) = grown else {
         let why = match of.check_reason.as_str() {
-            "" => "nobody counted the rows",
+            "" => "the rows were not counted",
             why => why,
         };
         if of.accepted == 0 && of.unknown == 0 {
@@ -284,7 +284,7 @@ fn together(page: &mut Page<'_>, voter: &VoterResult) {
     );
 }
 
-/// What became of the calls, and what the server says of its time.
+/// The outcomes of the calls, and the server's own times.
 fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     let is_voter = voter.shape.as_ref().is_none_or(|shape: &Shape| shape.bench == Bench::Voter);
     if is_voter {
@@ -321,7 +321,7 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     }
 }
 
-/// True if the limit held in every window, so that nobody knows how far the load could have gone.
+/// True if the limit held in every window, so that the limit of the load is not known.
 fn grew_to_the_end(tuned: &TuneResult) -> bool {
     let missed = |point: &TunePoint| !point.held && point.rate_per_s > 0.0;
     tuned.windows_held == tuned.windows && !tuned.trace.iter().any(missed)

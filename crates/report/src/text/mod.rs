@@ -1,7 +1,7 @@
 //! The result as a person reads it.
 //!
-//! The page answers in the order in which people ask: how fast, may I believe it, where did the time go,
-//! what failed, what was slow, where is the rest. It is plain ASCII unless a request's text is not.
+//! The page has the order in which people read it: speed, credibility, parts of the response time, failures,
+//! the slowest requests, and the place of the record. It is plain ASCII unless a request's text is not.
 
 pub(crate) mod tables;
 mod verdict;
@@ -75,7 +75,7 @@ pub fn headline(page: &mut Page<'_>, record: &RunRecord) {
     page.blank();
 }
 
-/// The end of a page whose job has shown its own results: the books of all requests without their times.
+/// The end of a page whose job has shown its own results: the ledger of all requests, without their times.
 fn books(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let mut page = Page::new(style);
     ledger(&mut page, &record.ledger);
@@ -130,7 +130,7 @@ pub fn figures(record: &RunRecord, folder: Option<&Path>, style: &Style) -> Stri
     page.finish()
 }
 
-/// What is left of a page where nothing was measured.
+/// The rest of a page if nothing was measured.
 fn remarks(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     let mut page = Page::new(style);
     asserted(&mut page, record);
@@ -139,7 +139,7 @@ fn remarks(record: &RunRecord, folder: Option<&Path>, style: &Style) -> String {
     page.finish()
 }
 
-/// What a reader should know before the figures are used, and where the rest is.
+/// Warnings and the verdict, which a reader should know before using the figures, and the place of the record.
 fn ending(page: &mut Page<'_>, record: &RunRecord, folder: Option<&Path>) {
     warnings(page, record);
     verdict::verdict(page, record);

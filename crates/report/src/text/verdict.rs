@@ -15,7 +15,7 @@ const FELL_SHORT_BELOW: f64 = 0.95;
 /// A stop cuts off what is in flight; more than this share of the requests is worth a word.
 const MANY_UNFINISHED: f64 = 0.01;
 
-/// Whether requests came at times of their own.
+/// True if requests arrived at their own time (open model).
 pub fn is_open(record: &RunRecord) -> bool {
     let model = record.scenario.get("load").and_then(|load| load.get("model"));
     matches!(model.and_then(serde_json::Value::as_str), Some("open" | "burst" | "profile"))
@@ -101,7 +101,7 @@ pub(super) fn headline_points(response: &LatencySummary) -> Vec<(&'static str, f
     points
 }
 
-/// How many samples a percentile needs before it says more than the maximum does.
+/// Number of samples from which a percentile says more than the maximum.
 pub fn samples_needed(percentile: &str) -> u64 {
     match percentile {
         "p50" => 2,
@@ -135,7 +135,7 @@ fn limit(name: &str, slo: &SloResult) -> String {
     text
 }
 
-/// What the verdict means, and its reasons.
+/// The meaning of the verdict, and its reasons.
 pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
     let verdict = &record.verdict;
     let (meaning, tone) = match verdict.kind {

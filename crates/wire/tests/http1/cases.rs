@@ -232,7 +232,7 @@ fn how_a_refusal_begins_is_kept_unasked() {
 fn what_is_no_reply_is_a_fault() {
     for bytes in BAD {
         in_every_way(bytes, get, |log, _| {
-            let protocol = matches!(log.fault, Some(Fault::Protocol(_)));
+            let protocol = matches!(log.fault, Some(Fault::Protocol(_) | Fault::NotHttp1));
             assert!(protocol && log.replies.is_empty(), "{}: {log:?}", show(bytes));
         });
     }
@@ -267,7 +267,7 @@ fn bytes_that_nobody_asked_for_are_a_fault() {
     let extra = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi\r\nHTTP/1.1 204 No\r\n\r\n";
     in_every_way(extra, get, |log, _| {
         assert_eq!(log.replies.len(), 1);
-        assert!(matches!(log.fault, Some(Fault::Protocol(_))), "{log:?}");
+        assert!(matches!(log.fault, Some(Fault::Protocol(_) | Fault::NotHttp1)), "{log:?}");
     });
     // The empty line alone is forgiven.
     in_every_way(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi\r\n", get, |log, _| {

@@ -51,10 +51,13 @@ fn as_kept(expected: &[Seen], keep: Keep) -> Vec<Seen> {
 fn agrees(log: &Log, read: &(Vec<Seen>, End)) -> bool {
     let end = match (read.1, log.fault) {
         (End::Clean, fault) => fault.is_none(),
-        (End::Protocol, fault) => matches!(fault, Some(Fault::Protocol(_))),
+        (End::Protocol, fault) => matches!(fault, Some(Fault::Protocol(_) | Fault::NotHttp1)),
         (End::Closed { began }, fault) => fault == Some(Fault::Closed { began }),
         (End::InsideLine, fault) => {
-            matches!(fault, Some(Fault::Protocol(_) | Fault::Closed { began: true }))
+            matches!(
+                fault,
+                Some(Fault::Protocol(_) | Fault::NotHttp1 | Fault::Closed { began: true })
+            )
         }
     };
     end && log.replies == read.0

@@ -68,7 +68,10 @@ pub fn converse(codec: &Http1, requests: &[Request], pieces: &[&[u8]]) -> Log {
                     submit_next(codec, &mut conn, requests, &mut sent);
                 }
                 Err(fault) => {
-                    assert!(matches!(fault, Fault::Protocol(_)), "{fault:?} before the end");
+                    assert!(
+                        matches!(fault, Fault::Protocol(_) | Fault::NotHttp1),
+                        "{fault:?} before the end"
+                    );
                     assert_eq!(codec.capacity(&conn), 0);
                     log.fault = Some(fault);
                     return log;

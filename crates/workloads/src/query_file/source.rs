@@ -14,6 +14,9 @@ use crate::error::InputError;
 /// The two bytes every gzip member begins with (RFC 1952, 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
+/// Most bytes that are taken from a pipe or a device; the folder for temporary files may be in memory.
+const SPOOLED_MAX_BYTES: u64 = 512 << 20;
+
 /// The bytes of a file, unpacked if it is gzip.
 pub(crate) type Bytes = Box<dyn Read + Send>;
 
@@ -62,10 +65,20 @@ impl SourceFile {
         Self::spool(path, file)
     }
 
-    fn spool(path: &Path, mut input: impl Read) -> Result<Self, InputError> {
+    fn spool(path: &Path, input: impl Read) -> Result<Self, InputError> {
+        Self::spool_at_most(path, input, SPOOLED_MAX_BYTES)
+    }
+
+    fn spool_at_most(path: &Path, input: impl Read, most: u64) -> Result<Self, InputError> {
         let fail = |error| InputError::io(path, error);
         let mut spooled = nameless_file().map_err(fail)?;
-        io::copy(&mut input, &mut spooled).map_err(fail)?;
+        if io::copy(&mut input.take(most + 1), &mut spooled).map_err(fail)? > most {
+            let text = format!(
+                "over {} MiB of a pipe or device, and it has not ended; write the requests to a file, which may be of any size",
+                most >> 20
+            );
+            return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, text)));
+        }
         spooled.rewind().map_err(fail)?;
         let kept = spooled.try_clone().map_err(fail)?;
         Self::look(path, spooled, Some(Arc::new(kept)))
@@ -163,4 +176,18 @@ pub fn unpack_stream(mut stream: impl Read + Send + 'static) -> io::Result<Bytes
     } else {
         Box::new(whole)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_without_an_end_is_refused_after_a_limit() {
+        let path = Path::new("endless");
+        let told = SourceFile::spool_at_most(path, io::repeat(b'a'), 1 << 20).unwrap_err();
+        assert!(told.to_string().contains("over 1 MiB of a pipe or device"), "{told}");
+        let short = SourceFile::spool_at_most(path, io::repeat(b'a').take(1 << 20), 1 << 20);
+        assert_eq!(short.unwrap().size_bytes().unwrap(), 1 << 20);
+    }
 }

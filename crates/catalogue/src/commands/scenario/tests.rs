@@ -8,7 +8,7 @@ fn parser() -> clap::Command {
 }
 
 fn of(text: &str) -> Result<Vec<String>, String> {
-    words(text, Path::new("s.toml"), &[], &parser())
+    command_line(text, Path::new("s.toml"), &[], &parser()).map(|line| line.words)
 }
 
 /// The flags as the command reads them.
@@ -108,8 +108,8 @@ fn paths_begin_at_the_files_folder_and_flags_take_the_place_of_fields() {
     let text =
         "urls = [\"http://h:1/\"]\nrate = 5\nqueries = \"q.txt\"\nbody = \"@b\"\nkeepalive = false";
     let more = ["--rate".to_owned(), "7".to_owned()];
-    let words = words(text, Path::new("in/s.toml"), &more, &parser()).unwrap();
-    let joined = words.join(" ");
+    let line = command_line(text, Path::new("in/s.toml"), &more, &parser()).unwrap();
+    let joined = line.words.join(" ");
     for word in
         ["--queries=in/q.txt", "--body=@in/b", "--no-keepalive", "--rate 7", "-- http://h:1/"]
     {

@@ -1,40 +1,16 @@
 //! The result of a run in a few words, for a list of runs.
 
 use plimsoll_record::RunRecord;
+use plimsoll_report::forms::Forms;
 use plimsoll_report::number::{counted, significant, time};
 
 /// Samples that a 95th percentile needs.
 const P95_FROM: u64 = 100;
 
-/// Returns the figure that a reader looks for first.
-pub fn headline(record: &RunRecord) -> String {
-    let results = &record.job_results;
-    if let Some(search) = results.search() {
-        let with_rate = search.cells.iter().filter(|cell| cell.ok_per_s.is_some()).count();
-        return format!("{with_rate} of {}", counted(search.cells_planned() as u64, "cell"));
-    }
-    if let Some(found) = results.seek() {
-        let finding = &found.finding;
-        return match (&finding.certified, finding.estimate_per_s) {
-            (Some(run), _) => format!("{}/s hold the limits", significant(run.rate_per_s)),
-            (None, Some(estimate)) => {
-                format!("line near {}/s, none certified", significant(estimate))
-            }
-            (None, None) => "no load line".to_owned(),
-        };
-    }
-    if let Some(run) = results.rank().and_then(|rank| rank.overall.as_ref()) {
-        return format!(
-            "{}/s, p95 {} ms",
-            significant(run.achieved_per_s),
-            significant(run.p95_ms)
-        );
-    }
-    if let Some(visit) = results.visit() {
-        return counted(visit.documents, "document");
-    }
-    if let (Some(feed), None) = (results.feed(), results.mix()) {
-        return format!("{} accepted", counted(feed.accepted, "operation"));
+/// Returns the figure that a reader looks for first: that of the first job with one, or else that of a load.
+pub fn headline(record: &RunRecord, jobs: &[Forms]) -> String {
+    if let Some(text) = jobs.iter().find_map(|job| (job.headline)(record)) {
+        return text;
     }
     if record.ledger.ok == 0 {
         return match record.ledger.sent {
@@ -61,7 +37,7 @@ mod tests {
         for file in std::fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
             let record = plimsoll_record::read(&std::fs::read(&path).unwrap()).unwrap();
-            let text = headline(&record);
+            let text = headline(&record, &crate::forms());
             let has_figure = text.contains(|c: char| c.is_ascii_digit());
             assert!(has_figure || text == "no load line", "{}: {text}", path.display());
             assert!(text.chars().count() <= 40, "{}: {text}", path.display());

@@ -12,16 +12,22 @@ use std::path::PathBuf;
 /// Flags of all real engines. They listen on 127.0.0.1 only.
 #[derive(Args, Debug)]
 struct EngineFlags {
-    /// Port on 127.0.0.1; 0 takes any free one and prints it.
+    /// Port; 0: any free one, printed
+    ///
+    /// On 127.0.0.1.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// Folder of its data, kept across restarts [default: a temporary one].
+    /// Folder of the data [default: a temporary one]
+    ///
+    /// The data is kept across restarts.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Also write the ready line to this file.
+    /// Also write the ready line to this file
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// File for the engine's output, up to 16 MiB [default: engine.log in the folder of its data].
+    /// File for the engine's output [default: engine.log]
+    ///
+    /// Up to 16 MiB. The default is in the folder of the data.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }
@@ -30,10 +36,14 @@ struct EngineFlags {
 pub struct NodeArgs {
     #[command(flatten)]
     engine: EngineFlags,
-    /// A setting of the engine's own; may be repeated.
+    /// Setting of the engine's own
+    ///
+    /// May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     setting: Vec<String>,
-    /// Java's heap; the process takes about 100 MB more.
+    /// Size of Java's heap
+    ///
+    /// The process takes about 100 MB more.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     heap: Size,
 }
@@ -42,18 +52,38 @@ pub struct NodeArgs {
 pub struct ClusterArgs {
     #[command(flatten)]
     engine: EngineFlags,
-    /// A setting of the engine's own; may be repeated.
+    /// Setting of the engine's own
+    ///
+    /// May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     setting: Vec<String>,
-    /// Time of acknowledgement: once on the disk (sync), on the disk some tenths of a second later (async), or whenever
-    /// the system writes it; then a crash of the machine may damage it (none).
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
+    /// Acknowledgement of a write: sync, async or none
+    ///
+    /// sync: once on the disk; async: on the disk some tenths of a second later; none: whenever the system writes it, and a
+    /// crash of the machine may damage it.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "WHEN",
+        default_value = "sync"
+    )]
     durability: Durability,
-    /// Login of role 'plimsoll'; except with trust, its password comes from PGPASSWORD.
-    #[arg(long, value_enum, value_name = "HOW", default_value = "trust")]
+    /// Login: trust, scram-sha-256, md5 or password
+    ///
+    /// Method of the login of role plimsoll. trust: everyone on this machine who reaches the port; password: sent as it is.
+    /// Except with trust, the password comes from PGPASSWORD.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "HOW",
+        default_value = "trust"
+    )]
     auth: Method,
-    /// Also accept TLS, with a certificate for localhost and 127.0.0.1; its authority is created for it and named on
-    /// stderr.
+    /// Also accept TLS
+    ///
+    /// With a certificate for localhost and 127.0.0.1. Its authority is created for it and named on stderr.
     #[arg(long)]
     tls: bool,
 }
@@ -62,16 +92,22 @@ pub struct ClusterArgs {
 pub struct DatabaseArgs {
     #[command(flatten)]
     engine: EngineFlags,
-    /// Port of its HTTP JSON API on 127.0.0.1; 0 takes any free one and writes it to engine.log.
+    /// Port of the HTTP JSON API; 0: any free one
+    ///
+    /// On 127.0.0.1. The port is written to engine.log.
     #[arg(long, value_name = "N", default_value_t = 0)]
     http_port: u16,
-    /// Java's heap; tables are outside it, and the process takes about 600 MB more.
+    /// Size of Java's heap
+    ///
+    /// Tables are outside it, and the process takes about 600 MB more.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     heap: Size,
-    /// Partitions, one thread each.
+    /// Partitions, one thread each
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=24))]
     partitions: u16,
-    /// Only this user may log in, with the password in VOLTDB_PASSWORD [default: every user of this machine].
+    /// Only user who may log in [default: all users]
+    ///
+    /// The password comes from VOLTDB_PASSWORD.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }

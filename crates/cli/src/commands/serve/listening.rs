@@ -11,13 +11,15 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct ListenArgs {
-    /// Port; 0 takes any free one and prints it.
+    /// Port; 0: any free one, printed
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub port: u16,
-    /// Address to listen on; anything but loopback opens the target to the network.
+    /// Address to listen on
+    ///
+    /// An address other than loopback opens the target to the network.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: String,
-    /// Also write the ready line to this file.
+    /// Also write the ready line to this file
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
 }

@@ -25,51 +25,82 @@ use std::time::Duration;
 pub struct SearchArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Folder of documents and index, kept across restarts [default: a temporary one].
+    /// Folder of the data [default: a temporary one]
+    ///
+    /// Documents and index; they are kept across restarts.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[cfg(feature = "vespa")]
-    /// Pause between two commits of the index; a write can be found after the next commit.
+    /// Pause between two commits of the index
+    ///
+    /// A write can be found after the next commit.
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     refresh: Span,
-    /// Threads that run queries; 0 is one per processor.
+    /// Threads that run queries; 0: one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     query_threads: usize,
     #[cfg(feature = "vespa")]
-    /// Vespa schema of a document type; may be repeated [default: the built-in type 'doc'].
+    /// Vespa schema of a document type [default: the type doc]
+    ///
+    /// May be repeated. The type doc is built in.
     #[arg(long, value_name = "FILE")]
     schema: Vec<PathBuf>,
     #[cfg(feature = "vespa")]
-    /// Name of the content cluster.
+    /// Name of the content cluster
     #[arg(long, value_name = "NAME", default_value = "plimsoll")]
     cluster: String,
-    /// Ports over the same documents, --port and the following ones, each with its own limits, as the containers of a
-    /// Vespa application.
+    /// Number of ports over the same documents
+    ///
+    /// --port and the following ones, each with its own limits, as the containers of a Vespa application.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     containers: u16,
-    /// Time of acknowledgement of a write: once on the disk (sync), once readable and on the disk 100 ms later (async),
-    /// or once readable and on the disk when the server stops (none).
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "sync")]
+    /// Acknowledgement of a write: sync, async or none
+    ///
+    /// sync: once on the disk; async: once readable, and on the disk 100 ms later; none: once readable, and on the disk when
+    /// the server stops.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "WHEN",
+        default_value = "sync"
+    )]
     durability: DurabilityFlag,
     #[cfg(feature = "vespa")]
-    /// Bits of the location that name a bucket: 8 are 256 buckets to visit, 16 are 65,536.
+    /// Bits of the location that name a bucket
+    ///
+    /// 8 are 256 buckets to visit, 16 are 65,536.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
     distribution_bits: u8,
     #[cfg(feature = "vespa")]
-    /// Document operations in flight per container; further ones wait.
+    /// Document operations in flight per container
+    ///
+    /// Further operations wait.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     operations: u32,
     #[cfg(feature = "vespa")]
-    /// Waiting document operations per container; further ones get 429 at once.
+    /// Document operations that wait, per container
+    ///
+    /// Further operations get 429 at once.
     #[arg(long, value_name = "N", default_value_t = 256)]
     throttled: u32,
     #[cfg(feature = "elastic")]
-    /// Fuzzy search of Elasticsearch's queries: as in Lucene, up to 2 edits and the 50 nearest words (index); up to 4
-    /// edits and every word within the distance (automaton); or by reading the text itself, any number of edits (scan).
-    #[arg(long, value_enum, value_name = "MODE", default_value = "index")]
+    /// Fuzzy search: index, automaton or scan
+    ///
+    /// Of Elasticsearch's queries. index: as in Lucene, up to 2 edits and the 50 nearest words; automaton: up to 4 edits and
+    /// every word within the distance; scan: reads the text itself, any number of edits.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "MODE",
+        default_value = "index"
+    )]
     fuzzy: FuzzyFlag,
     #[cfg(feature = "elastic")]
-    /// Threads that share one scan of the text, with --fuzzy scan.
+    /// Threads that share one scan of the text
+    ///
+    /// With --fuzzy scan.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     scan_threads: u16,
 }

@@ -17,13 +17,13 @@ use plimsoll_stations::queue::{
 pub struct NullArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Bytes of body in each reply.
+    /// Bytes of body in each reply
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     body_bytes: usize,
-    /// Threads.
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Never sleep: takes a whole core per thread.
+    /// Never sleep; takes a whole core per thread
     #[arg(long)]
     busy_poll: bool,
 }
@@ -32,45 +32,67 @@ pub struct NullArgs {
 pub struct QueueArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Servers; 0: unlimited, no request waits.
+    /// Number of servers; 0: unlimited, no request waits
     #[arg(long, value_name = "N", default_value_t = 1)]
     servers: u32,
-    /// Service time: fixed:5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, gamma:SHAPE,MEAN, bimodal:SHARE,A,B.
+    /// Service time, such as exponential:5ms
+    ///
+    /// fixed:5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, gamma:SHAPE,MEAN or bimodal:SHARE,A,B.
     #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential:5ms")]
     service: ServiceTime,
-    /// Fixed delay added to each reply; it occupies no server.
+    /// Fixed delay added to each reply
+    ///
+    /// It occupies no server.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     delay: Span,
-    /// Length of regular stalls; goes with --stall-every.
+    /// Length of regular stalls; needs --stall-every
     #[arg(long, value_name = "TIME")]
     stall: Option<Span>,
-    /// From the end of one stall to the end of the next; the first begins this minus --stall after the first
-    /// request.
+    /// Time from the end of one stall to that of the next
+    ///
+    /// The first stall begins this time minus --stall after the first request.
     #[arg(long, value_name = "TIME")]
     stall_every: Option<Span>,
-    /// Every N-th request ends in status 503, after its normal service time; 0: none.
+    /// Answer every N-th request with 503; 0: none
+    ///
+    /// After its normal service time.
     #[arg(long, value_name = "N", default_value_t = 0)]
     error_every: u64,
-    /// Requests in the station above which an arrival is rejected at once.
+    /// Largest number of requests in the station
+    ///
+    /// A further arrival is rejected at once.
     #[arg(long, value_name = "N")]
     cap: Option<u64>,
-    /// Status of a rejected request: 429 or 503.
+    /// Status of a rejected request, 429 or 503
     #[arg(long, value_name = "CODE", default_value_t = 503)]
     reject_status: u16,
-    /// Bytes of body in each reply.
+    /// Bytes of body in each reply
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     body_bytes: usize,
-    /// Seed of the service times.
+    /// Seed of all random choices
+    ///
+    /// Of the service times.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Print the response times that queueing theory predicts at this rate, requests per second.
+    /// Rate for which to print predicted response times
+    ///
+    /// In requests per second. Queueing theory predicts them.
     #[arg(long, value_name = "PER_S")]
     rate: Option<f64>,
-    /// Arrivals for --rate: poisson or uniform.
-    #[arg(long, value_enum, value_name = "KIND", default_value = "poisson")]
+    /// Arrivals for --rate, uniform or poisson
+    ///
+    /// uniform: equal gaps; poisson: independent exponential gaps.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "KIND",
+        default_value = "poisson"
+    )]
     arrivals: ArrivalsFlag,
-    /// Polling time before a reply is due, instead of sleeping, so that the wake-up does not add to the service time; 0s
-    /// saves CPU.
+    /// Time to poll before a reply is due
+    ///
+    /// Polling instead of sleeping keeps the wake-up out of the service time; 0s saves CPU.
     #[arg(long, value_name = "TIME", default_value = "100us")]
     spin: Span,
 }

@@ -21,35 +21,53 @@ const USERS_BYTES_MAX: u64 = 16 << 20;
 pub struct VoterArgs {
     #[command(flatten)]
     listen: ListenArgs,
-    /// Folder of the command log and the snapshots, kept across restarts [default: no data is kept].
+    /// Folder of command log and snapshots [default: no data is kept]
+    ///
+    /// They are kept across restarts.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Partitions, one thread each [default: one per processor].
+    /// Partitions, one thread each [default: one per processor]
     #[arg(long, value_name = "N")]
     partitions: Option<usize>,
-    /// Time of acknowledgement of a vote: once it is in memory (none), the same and in the command log some
-    /// milliseconds later (async), or once it is in the command log on the disk (sync). The last two need --data.
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "none")]
+    /// Acknowledgement of a vote: none, async or sync
+    ///
+    /// none: once it is in memory; async: the same, and in the command log some milliseconds later; sync: once it is in the
+    /// command log on the disk. async and sync need --data.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "WHEN",
+        default_value = "none"
+    )]
     durability: DurabilityFlag,
-    /// A user who may log in; may be repeated [default: every user].
+    /// User who may log in [default: every user]
+    ///
+    /// May be repeated.
     #[arg(long, value_name = "NAME:PASSWORD")]
     user: Vec<String>,
-    /// File with further users, one NAME:PASSWORD per line.
+    /// File of users, one NAME:PASSWORD per line
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
-    /// Threads that read and write sockets.
+    /// Threads that read and write sockets
     #[arg(long, value_name = "N", default_value_t = 1)]
     network_threads: usize,
-    /// Port of the HTTP JSON API, on the same address; 0 takes any free one and prints it [default: no API].
+    /// Port of the HTTP JSON API [default: no API]
+    ///
+    /// On the same address; 0 takes any free one and prints it.
     #[arg(long, value_name = "N")]
     http_port: Option<u16>,
-    /// Calls in flight per network thread; above it no socket is read until 80 % are left.
+    /// Calls in flight per network thread
+    ///
+    /// Above it, the thread reads no socket until 80 % are left.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pending_calls: usize,
-    /// Bytes of the calls in flight, with the same effect.
+    /// Bytes of the calls in flight, with the same effect
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pending_bytes: Size,
-    /// Length of the command log above which a snapshot replaces it.
+    /// Length of the command log before a snapshot
+    ///
+    /// Above it, a snapshot replaces the log.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     log_max: Size,
 }

@@ -69,7 +69,7 @@ fn table(page: &mut Page<'_>, watched: &[Watched]) {
     }
 }
 
-/// What changed, and why a stretch has no interval.
+/// The changes of the line, and the reasons of stretches without an interval.
 fn notes(page: &mut Page<'_>, watched: &[Watched]) {
     let noted: Vec<(&Watched, &String)> =
         watched.iter().filter_map(|one| Some((one, one.note.as_ref()?))).collect();

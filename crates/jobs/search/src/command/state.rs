@@ -214,7 +214,8 @@ mod tests {
     use plimsoll_record::search::CellKey;
 
     fn spec(users: &str) -> MatrixSpec {
-        let file = read(&format!("engines = [\"index\"]\nusers = {users}"), "m").unwrap();
+        let file =
+            read(&format!("engines = [\"index\"]\nusers = {users}"), Path::new("m")).unwrap().0;
         file.resolve("[[query]]\nname = \"all\"\nkind = \"all\"").unwrap()
     }
 

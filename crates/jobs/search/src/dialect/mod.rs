@@ -6,6 +6,7 @@ mod vespa;
 
 use super::SearchError;
 use super::query::Query;
+use plimsoll_core::secrets::without_remembered;
 use plimsoll_workloads::checks::HitCounter;
 use plimsoll_workloads::rows::Rows;
 use serde::{Deserialize, Serialize};
@@ -370,6 +371,7 @@ impl Dialect {
             .find_map(|key| string_after(&text, key))
             .unwrap_or_else(|| text.chars().take(MESSAGE_MAX).collect());
         let said: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let said = without_remembered(said);
         let said = said.trim();
         if said.is_empty() { format!("status {status}") } else { format!("{status}: {said}") }
     }

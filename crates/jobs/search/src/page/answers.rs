@@ -1,4 +1,4 @@
-//! What engines answered: whether they gave the same, and how much they found of what is known to be there.
+//! Answers of the engines: agreement between engines, and recall of the documents that are known to match.
 
 use plimsoll_record::search::SearchResult;
 use plimsoll_report::number::{count, counted, percent};
@@ -16,7 +16,7 @@ fn place_of(distance: u8, shards: u32, size: &str) -> String {
     format!("distance {distance}, {}, {size}", counted(shards.into(), "shard"))
 }
 
-/// How many of the queries, each with its distance, shards and text, were answered by two engines or more.
+/// Number of queries (each with its distance, shards and text) that two engines or more answered.
 struct Compared {
     by_two: usize,
     by_all: usize,
@@ -39,7 +39,7 @@ impl Compared {
     }
 }
 
-/// Whether engines gave the same answers, as far as there are answers to compare.
+/// Agreement between the answers of engines, if there are answers to compare.
 pub(super) fn disagreements(page: &mut Page<'_>, search: &SearchResult) {
     let compared = Compared::of(search);
     if compared.asked == 0 || search.engines.len() < 2 {

@@ -1,9 +1,11 @@
 use super::*;
+use crate::spec::file::wrong_in;
+use std::path::Path;
 
 const LIST: &str = "[[query]]\nname = \"all\"\nkind = \"all\"";
 
 fn resolved(text: &str) -> Result<MatrixSpec, SearchError> {
-    read(text, "m.toml")?.resolve(LIST)
+    read(text, Path::new("m.toml"))?.0.resolve(LIST)
 }
 
 #[test]
@@ -105,4 +107,65 @@ fn a_changed_matrix_says_what_changed() {
     let other =
         MatrixSpec { queries: "[[query]]\nname=\"b\"\nkind=\"all\"".to_owned(), ..before.clone() };
     assert_eq!(other.differences(&before), ["the queries differ"]);
+}
+
+#[test]
+fn a_file_has_the_words_of_the_flags_and_old_ones_with_a_hint() {
+    let of = |text: &str| {
+        let text = format!("engines = [\"index\"]\nusers = [2]\n{text}");
+        read(&text, Path::new("in/m.toml")).unwrap()
+    };
+    let (file, hints) = of("profile = \"at once 2\"\nhits = 7");
+    let told = [
+        "in/m.toml:3: field `profile` is now `users_profile`",
+        "in/m.toml:4: field `hits` is now `query_hits`",
+    ];
+    assert_eq!(hints, told);
+    let (now, none) = of("users-profile = \"at once 2\"\nquery_hits = 7");
+    assert!(none.is_empty() && now == file, "{none:?}");
+    let (flags, _) = of(
+        "header = [\"A: b\"]\ncheck = [\"hits>=1\"]\nassert = [\"global p95 < 1s\"]\n\
+                         distance = [4]\nskip_refused = true\nrows = \"t.csv\"\nrows_per = \"user\"",
+    );
+    let (own, _) = of(
+        "headers = [\"A: b\"]\nchecks = [\"hits>=1\"]\nassertions = [\"global p95 < 1s\"]\n\
+                       distances = [4]\nrefused = \"skip\"\n[rows]\nfile = \"t.csv\"\nper = \"user\"",
+    );
+    assert_eq!(flags.resolve(LIST).unwrap(), own.resolve(LIST).unwrap());
+}
+
+#[test]
+fn paths_begin_at_the_folder_of_the_file() {
+    let text = "engines = [\"index\"]\ncorpus = \"ndjson:t.ndjson\"\nqueries = \"q.toml\"\n\
+                rows = \"r.csv\"\nheaders = [\"@h\", \"A: @b\"]";
+    let (file, _) = read(text, Path::new("in/m.toml")).unwrap();
+    assert_eq!(file.queries.as_deref(), Some("in/q.toml"));
+    let spec = file.resolve(LIST).unwrap();
+    assert_eq!(spec.corpus, "ndjson:in/t.ndjson");
+    assert_eq!(spec.headers, ["@in/h", "A: @b"]);
+    assert_eq!(spec.rows.unwrap().file, Path::new("in/r.csv"));
+}
+
+#[test]
+fn a_wrong_value_is_told_with_file_line_and_field() {
+    for (text, told) in [
+        ("sizes = [\"1MB\", \"1MB\"]", "m.toml:2: field `sizes`: one comes twice"),
+        (
+            "groups = [\"2by5\"]",
+            "m.toml:2: field `groups`: '2by5' is not a pair; write DISTANCExSHARDS, such as 2x5",
+        ),
+        (
+            "timeout = \"0s\"",
+            "m.toml:2: field `timeout`: must be more than 0; every wait has a limit",
+        ),
+        ("distance = [9]", "m.toml:2: field `distance`: use 0 to 8"),
+    ] {
+        let text = format!("engines = [\"index\"]\n{text}");
+        let (file, _) = read(&text, Path::new("m.toml")).unwrap();
+        let error = file.resolve(LIST).unwrap_err();
+        assert_eq!(wrong_in(&text, Path::new("m.toml"), &error), told);
+    }
+    let (file, _) = read("", Path::new("m.toml")).unwrap();
+    let told = wrong_in("", Path::new("m.toml"), &file.resolve(LIST).unwrap_err());
+    assert!(told.starts_with("m.toml: no engine"), "{told}");
 }

@@ -18,7 +18,8 @@ const STEP: &str = "constant";
 pub struct SoughtUsers {
     /// Virtual users whose rate of arrival is sought: 'constant'
     ///
-    /// Virtual users who arrive, send requests and leave, at a rate that is sought: write 'constant', without a rate and a time.
+    /// Virtual users arrive, send requests and leave; seek finds how many can arrive per second. Write 'constant', without a
+    /// rate and a time.
     #[arg(long, value_name = "STEP", help_heading = "Users")]
     pub users: Option<String>,
     #[command(flatten)]

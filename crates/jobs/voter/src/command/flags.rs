@@ -73,115 +73,182 @@ pub enum IsolationFlag {
 /// Arguments of `plimsoll voter` and `plimsoll hello`.
 #[derive(Args, Debug)]
 pub struct BenchFlags {
-    /// Targets (volt://HOST:PORT or volt://USER@HOST:PORT, several hosts with commas;
-    /// postgres://USER@HOST:PORT/DATABASE), a preset (VSD), or Erlvolt's words: run CLIENT voter|hello CALLS steady|burst
-    /// SIZE DELAY direct|managed QUEUE SLOTS LIMIT VERBOSITY DUMP_MS. Without a target, plimsoll starts its own database
-    /// and stops it afterwards.
+    /// Targets, a preset such as VSD, or run WORDS
+    ///
+    /// A target is volt://HOST:PORT or volt://USER@HOST:PORT (several hosts with commas), or
+    /// postgres://USER@HOST:PORT/DATABASE. Without one, plimsoll starts its own database and stops it afterwards. run WORDS
+    /// are Erlvolt's: run CLIENT voter|hello CALLS steady|burst SIZE DELAY direct|managed QUEUE SLOTS LIMIT VERBOSITY
+    /// DUMP_MS.
     #[arg(value_name = "TARGET|PRESET|run WORDS")]
     pub words: Vec<String>,
-    /// The same as a positional TARGET; may be repeated. The password comes from VOLTDB_PASSWORD or PGPASSWORD.
+    /// The same as a positional TARGET
+    ///
+    /// The password comes from VOLTDB_PASSWORD or PGPASSWORD. May be repeated.
     #[arg(long, value_name = "URL", help_heading = "Target")]
     pub target: Vec<String>,
-    /// Connections to each host [default for PostgreSQL: one per worker, at most 32].
+    /// Number of connections to each host
+    ///
+    /// The default for PostgreSQL is one per worker, at most 32.
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub connections: Option<u32>,
-    /// VoltDB with several hosts: send each vote to the host that leads its partition.
-    #[arg(long, value_enum, default_value = "on", help_heading = "Target")]
+    /// Send each vote to the leader of its partition: on, off
+    ///
+    /// For VoltDB with several hosts.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        default_value = "on",
+        help_heading = "Target"
+    )]
     pub affinity: Switch,
-    /// PostgreSQL: call a function, or send separate statements.
-    #[arg(long, value_enum, help_heading = "Target")]
+    /// PostgreSQL: function or statements
+    ///
+    /// function: each vote is one call of a stored function; statements: four statements in one transaction.
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Target")]
     pub sql: Option<SqlFlag>,
-    /// PostgreSQL: isolation of a vote's transaction.
-    #[arg(long, value_enum, help_heading = "Target")]
+    /// PostgreSQL: isolation of the transaction of a vote
+    ///
+    /// read-committed, repeatable-read or serializable.
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Target")]
     pub isolation: Option<IsolationFlag>,
-    /// PostgreSQL: retries of a vote after a serialisation failure.
+    /// PostgreSQL: retries after a serialisation failure
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub retries: Option<u32>,
 
-    /// A preset of Erlvolt's Makefile: VSD, VSM, VBM, VBD or HSD. Other flags override it.
+    /// Preset of Erlvolt: VSD, VSM, VBM, VBD or HSD
+    ///
+    /// The presets are those of Erlvolt's Makefile. Other flags override it.
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     pub preset: Option<String>,
-    /// Name of the client in every line.
+    /// Name of the client in every line
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     pub client: Option<String>,
-    /// Number of calls, divided among the processes; not rounded down to whole bursts.
+    /// Number of calls, divided among the processes
+    ///
+    /// It is not rounded down to whole bursts.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub calls: Option<u64>,
-    /// Steady workers, or bursts.
-    #[arg(long, value_enum, help_heading = "Load")]
+    /// Rhythm of the calls: steady or burst
+    ///
+    /// steady: clients, each of which sends its next call after the reply; burst: a burst of calls, and a pause.
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Load")]
     pub rhythm: Option<RhythmFlag>,
-    /// Steady rhythm: clients that wait for each reply
+    /// Closed model: clients that wait for each reply
+    ///
+    /// For the steady rhythm.
     #[arg(long = "clients", alias = "workers", value_name = "N", help_heading = "Load")]
     pub workers: Option<u32>,
-    /// Calls in a burst.
+    /// Bursts: number of requests sent at once
+    ///
+    /// Each call is a request.
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     pub burst: Option<u32>,
-    /// Pause after a burst.
+    /// Bursts: pause after a burst
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub delay: Option<Span>,
-    /// Bursts: the next one waits while more calls than this are queued (managed) or in flight (direct).
+    /// Bursts: largest backlog at which the next may start
+    ///
+    /// The next burst waits while more calls than this are queued (managed) or in flight (direct).
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub limit: Option<u32>,
-    /// Direct calls, or slots with a bounded queue in front of them.
-    #[arg(long, value_enum, help_heading = "Load")]
+    /// Admission of the calls: direct or managed
+    ///
+    /// direct: no limit, a call is sent when it is due; managed: slots, and a bounded queue in front of them.
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Load")]
     pub mode: Option<ModeFlag>,
-    /// Managed: largest number of waiting calls; further ones are refused and counted.
+    /// Managed: largest number of calls that wait
+    ///
+    /// Further calls are rejected and counted.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub queue: Option<u32>,
-    /// Managed: largest number of calls in flight on each connection.
+    /// Managed: largest number in flight on a connection
+    ///
+    /// In calls.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub slots: Option<u32>,
-    /// Managed: longest wait in the queue.
+    /// Longest wait in the queue
+    ///
+    /// For the managed mode.
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Load")]
     pub queue_timeout: Span,
-    /// Open model: calls per second, such as 1000 or 1k
+    /// Open model: requests per second, such as 1000 or 1k
     ///
-    /// Open model: calls per second, such as 1000, 1000/s or 1k, whether or not earlier ones were answered.
+    /// Each call is a request. Requests arrive at their own time, even if earlier ones were not answered.
     #[arg(long, value_name = "PER_S", help_heading = "Load")]
     pub rate: Option<Rate>,
-    /// With --rate: gaps between calls, equal or random.
-    #[arg(long, value_enum, default_value = "uniform", help_heading = "Load")]
+    /// Gaps between requests, uniform or poisson
+    ///
+    /// For --rate. uniform: equal gaps; poisson: independent exponential gaps, as of many independent users.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        default_value = "uniform",
+        help_heading = "Load"
+    )]
     pub arrivals: ArrivalsFlag,
-    /// Length of the run; without --calls as many calls as fit.
+    /// Length of the run
+    ///
+    /// Without --calls, as many calls as fit are sent.
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub duration: Option<Span>,
-    /// Find the largest number of calls in flight at which a limit holds, such as p99=10ms, then check it.
+    /// Find the most calls in flight at which a limit holds
+    ///
+    /// A limit such as p99=10ms. plimsoll checks the load that it found.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub auto_tune: Option<Slo>,
-    /// Latency for --auto-tune: the client's, from the intended start, or the server's.
-    #[arg(long, value_enum, default_value = "client", help_heading = "Load")]
+    /// Latency for --auto-tune: client or server
+    ///
+    /// client: this client's, from the intended start; server: the server's own, in whole milliseconds. PostgreSQL reports
+    /// none.
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        default_value = "client",
+        help_heading = "Load"
+    )]
     pub tune_by: TuneByFlag,
-    /// Search for the highest rate at which a limit holds, with an interval and a certified rate; may be repeated.
+    /// Find the highest rate at which a limit holds
+    ///
+    /// With an interval and a certified rate. May be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub seek: Vec<Slo>,
     /// Time for the whole search
     #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Load")]
     pub budget: Span,
 
-    /// Contestants, 1 to 12, by their usual names.
+    /// Number of contestants, 1 to 12
+    ///
+    /// They have their usual names.
     #[arg(long, value_name = "N", help_heading = "Election")]
     pub contestants: Option<usize>,
-    /// Names of the contestants instead, separated by commas.
+    /// Names of the contestants, separated by commas
     #[arg(long, value_name = "LIST", help_heading = "Election")]
     pub names: Option<String>,
-    /// Largest number of votes per telephone.
+    /// Largest number of votes per telephone
     #[arg(long, value_name = "N", default_value_t = MAX_VOTES, help_heading = "Election")]
     pub max_votes: u32,
     /// Seed of all random choices
     ///
-    /// Seed of all random choices. The same seed gives the same votes.
+    /// The same seed gives the same votes.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Election")]
     pub seed: u64,
-    /// This client's share of the telephone numbers, 1/N to N/N: clients that share a database each count their own.
+    /// This client's share of the telephones, 1/N to N/N
+    ///
+    /// Clients that share a database each count their own votes.
     #[arg(long, value_name = "I/N", default_value = WHOLE, help_heading = "Election")]
     pub slice: String,
 
-    /// Client processes, each with its own connections and telephone numbers.
+    /// Number of client processes
+    ///
+    /// Each has its own connections and telephone numbers.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub processes: u32,
     /// Number of generator threads
     ///
-    /// Number of generator threads of each process.
+    /// In each process.
     #[arg(
         long = "threads",
         alias = "cores",
@@ -190,10 +257,12 @@ pub struct BenchFlags {
         help_heading = "Run"
     )]
     pub cores: u32,
-    /// Start time, UTC, such as 2026-01-31T12:00:00Z.
+    /// Start time, UTC, such as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub start_at: Option<String>,
-    /// Start at the first multiple of this time on the wall clock that is at least this far away.
+    /// Start at a multiple of this time on the wall clock
+    ///
+    /// The first multiple that is at least this far away.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub start_delay: Option<Span>,
     /// Longest time from sending a request to its last byte
@@ -201,26 +270,31 @@ pub struct BenchFlags {
     pub timeout: Span,
     /// Longest time to open a connection, TLS included
     ///
-    /// Longest time to open a connection, TLS and login included.
+    /// Login included.
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
     pub connect_timeout: Span,
-    /// End the run if connections fail and nothing was answered for this long.
+    /// End the run after this time without an answer
+    ///
+    /// Only if connections fail.
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
     pub give_up: Span,
-    /// Time between two rolling lines.
+    /// Time between two rolling lines
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub dump_interval: Option<Span>,
-    /// Amount of output: quiet, nonverbose, verbose or veryverbose.
+    /// Output: quiet, nonverbose, verbose or veryverbose
+    ///
+    /// quiet: the result in a few lines; nonverbose: the parameters too; verbose: phases, hosts and contestants too;
+    /// veryverbose: the rolling lines too.
     #[arg(long, value_name = "WORD", help_heading = "Run")]
     pub verbosity: Option<String>,
     /// Limit on the result; exit code 2 if missed: p95=500ms
     ///
-    /// Limit on the result; exit code 2 if it is missed: p99=10ms, errors=0.1%, rate=10000. May be repeated.
+    /// A limit is p99=10ms, errors=0.1% or rate=10000. May be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Run")]
     pub slo: Vec<Slo>,
     /// Assertion on the result; exit code 2 if it fails
     ///
-    /// Assertion on the result; exit code 2 if it fails: 'global p95 < 500ms'. May be repeated.
+    /// Such as 'global p95 < 500ms'. May be repeated.
     #[arg(long = "assert", value_name = "ASSERTION", help_heading = "Run")]
     pub assertions: Vec<Assertion>,
     #[command(flatten)]

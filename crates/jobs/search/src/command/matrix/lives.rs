@@ -6,10 +6,7 @@ use crate::command::loading::{self, Order};
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_job::signals::Stopped;
-use plimsoll_record::search::Load;
-
-/// Mark of cells that were measured while the engine still had work left from ingesting.
-const BUSY: &str = "busy ingesting";
+use plimsoll_record::search::{BUSY, Load};
 
 impl Matrix<'_> {
     fn load(&mut self, engine: &Engine, place: &Loaded<'_>) -> Result<Load> {
