@@ -290,7 +290,7 @@ mod tests {
             ),
             (
                 "command = [\"load\", \"{ur}\"]\nvars = { url = { required = true } }\n",
-                "my.toml:4: field `job.command`: there is no variable 'ur'; did you mean 'url'?",
+                "my.toml:4: field `job.command`: unknown variable 'ur'; did you mean 'url'?",
             ),
             (
                 "command = [\"load\", \"{x\"]\n",

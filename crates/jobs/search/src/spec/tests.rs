@@ -149,7 +149,10 @@ fn paths_begin_at_the_folder_of_the_file() {
 #[test]
 fn a_wrong_value_is_told_with_file_line_and_field() {
     for (text, told) in [
-        ("sizes = [\"1MB\", \"1MB\"]", "m.toml:2: field `sizes`: one comes twice"),
+        (
+            "sizes = [\"1MB\", \"1MB\"]",
+            "m.toml:2: field `sizes`: the same size twice; write it once",
+        ),
         (
             "groups = [\"2by5\"]",
             "m.toml:2: field `groups`: '2by5' is not a pair; write DISTANCExSHARDS, such as 2x5",
