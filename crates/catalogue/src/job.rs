@@ -322,7 +322,7 @@ mod tests {
             ),
             (
                 "[job.roles.a]\nvars = {}\ncommand = [\"load\", \"{b}\"]\n",
-                "my.toml:6: field `job.roles.a.command`: there is no variable 'b'; there are: data",
+                "my.toml:6: field `job.roles.a.command`: unknown variable 'b'; write one of data",
             ),
             (
                 "[job.target]\nserve = [\"null\"]\n",
@@ -330,7 +330,7 @@ mod tests {
             ),
             (
                 "command = [\"load\"]\n[[job.hooks]]\nname = \"perf\"\n[[job.hooks]]\nname = \"shel\"\n",
-                "my.toml:8: field `job.hooks.name`: there is no hook 'shel'; did you mean 'shell'?",
+                "my.toml:8: field `job.hooks.name`: unknown hook 'shel'; did you mean 'shell'?",
             ),
         ] {
             assert_eq!(told(&format!("{head}{more}")), line, "{more}");
@@ -341,7 +341,7 @@ mod tests {
             ("command = [\"load\"]\ntimeout = \"soon\"\n", "my.toml:5: field `job.timeout`: "),
             (
                 "default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n",
-                "my.toml:4: field `job.default_role`: there is no role of x 'b'",
+                "my.toml:4: field `job.default_role`: unknown role of x 'b'; write one of abc",
             ),
             (
                 "command = [\"load\"]\n[[job.hooks]]\nname = \"perf\"\noptions = { a = 1 }\n",
