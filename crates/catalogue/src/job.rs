@@ -279,9 +279,11 @@ mod tests {
         Job::parse(text, "my.toml").unwrap_err().to_string()
     }
 
+    /// The lines before those that a case is about.
+    const HEAD: &str = "[job]\nname = \"x\"\ndescription = \"d\"\n";
+
     #[test]
     fn wrong_jobs_are_told_in_one_line() {
-        let head = "[job]\nname = \"x\"\ndescription = \"d\"\n";
         for (more, line) in [
             ("comand = []\n", "my.toml:4: unknown field `comand`; did you mean `command`?"),
             (
@@ -333,8 +335,12 @@ mod tests {
                 "my.toml:8: field `job.hooks.name`: unknown hook 'shel'; did you mean 'shell'?",
             ),
         ] {
-            assert_eq!(told(&format!("{head}{more}")), line, "{more}");
+            assert_eq!(told(&format!("{HEAD}{more}")), line, "{more}");
         }
+    }
+
+    #[test]
+    fn wrong_values_are_told_with_their_line_and_field() {
         for (more, word) in [
             ("command = [\n", "my.toml:4"),
             ("command = [\"load\", \"{target_url}\"]\n", "my.toml:4: field `job.command`: "),
@@ -348,7 +354,7 @@ mod tests {
                 "my.toml:7: field `job.hooks.options`: ",
             ),
         ] {
-            let told = told(&format!("{head}{more}"));
+            let told = told(&format!("{HEAD}{more}"));
             assert!(told.starts_with(word) && !told.contains('\n'), "{more}: {told}");
         }
         assert!(
