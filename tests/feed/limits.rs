@@ -16,7 +16,7 @@ fn statistics_that_cannot_be_written_cost_no_page() {
     let ended = feed(&place, &server.url(), &["in", "--http1", "--vespa-statistics", "/dev/full"]);
     let ended = ended.expect(1);
     assert!(ended.stdout.contains("all 50 operations"), "{}", ended.stdout);
-    let told = "plimsoll: --vespa-statistics /dev/full: No space left on device";
+    let told = "plimsoll: --vespa-statistics /dev/full: no space left on device; check the path";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }
 

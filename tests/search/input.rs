@@ -45,10 +45,13 @@ fn wrong_input_is_told_in_one_line_before_anything_is_sent() {
     let with = |more: &[&str]| [&["--engine", &own], more].concat().join("\u{1f}");
     for (arguments, part) in [
         (String::new(), "no engine"),
-        ("--engine\u{1f}lucene".to_owned(), "'lucene' is not an engine"),
+        ("--engine\u{1f}lucene".to_owned(), "engine 'lucene': unknown engine; write index, "),
         (with(&["--sizes", "9000PB"]), "9000PB"),
-        (with(&["--sizes", "20GB"]), "out of range"),
-        (with(&["--sizes", "1kB"]), "out of range"),
+        (
+            with(&["--sizes", "20GB"]),
+            "--sizes 20GB: the size in bytes of a synthetic text cannot be",
+        ),
+        (with(&["--sizes", "1kB"]), "use 100000 to 10000000000"),
         (with(&["--corpus", "poems"]), "--corpus 'poems'"),
         (with(&["--corpus", "bundled", "--sizes", "2GB"]), "has only"),
         (with(&["--queries", "none.toml"]), "none.toml"),

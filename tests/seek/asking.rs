@@ -109,7 +109,7 @@ fn a_run_judges_limits_on_classes_as_a_search_does() {
     assert!(missed.0["slo"]["max{class=bad}"]["held"] == false, "{}", missed.0["slo"]);
     let unknown = place.run([&args[..], &["--slo", "p95{class=fuzzy}=5ms"]].concat()).expect(64);
     assert!(
-        unknown.stderr.contains("no class 'fuzzy'; the classes are good, bad"),
+        unknown.stderr.contains("unknown class 'fuzzy'; write one of good, bad"),
         "{}",
         unknown.stderr
     );
@@ -125,7 +125,7 @@ fn what_a_search_cannot_ask_is_refused_by_name() {
     for (flags, word) in [
         (
             &["--queries", "mix.ndjson", "--slo", "p95{class=fuzzy}=1s"][..],
-            "the classes are good, bad",
+            "unknown class 'fuzzy'; write one of good, bad",
         ),
         (&["--class", "none=zzz", "--slo", "p95{class=none}=1s"], "no request is of class 'none'"),
         (&["--slo", "p95{fuzzy}=1s"], "p95{class=fuzzy}=50ms"),
@@ -145,7 +145,10 @@ fn what_a_search_cannot_ask_is_refused_by_name() {
         (&["--slo", "p95=1s", "--feed", "mix.ndjson"], "mix.ndjson: line 1: key 'path'"),
         (&["--slo", "p95=1s", "--feed", "none.json"], "none.json"),
         (&["--slo", "p95=1s", "--feed", "ops.json", "--users", "constant"], "--users ask requests"),
-        (&["--slo", "p95{class=update}=1s", "--feed", "ops.json"], "the classes are put"),
+        (
+            &["--slo", "p95{class=update}=1s", "--feed", "ops.json"],
+            "unknown class 'update'; write one of put",
+        ),
         (&["--slo", "p95=1s", "--rows", "rows.csv", "--rows-order", "queue"], "rows without end"),
         (&["--slo", "p95=1s", "--rows", "rows.csv", "--rows-per", "user"], "--rows-per user"),
     ] {

@@ -22,7 +22,7 @@ fn votes_have_a_line_and_every_one_of_them_is_a_row() {
     let page = place.run(["report"]).expect(0).stdout;
     assert!(page.contains("check writes"), "{page}");
     for (flags, word) in [
-        (&["--slo", "p90{class=select}=1s"][..], "the classes are vote"),
+        (&["--slo", "p90{class=select}=1s"][..], "unknown class 'select'; write one of vote"),
         (&["--slo", "p90=1s", "--order", "random"], "--order"),
         (&["--slo", "p90=1s", "--check", "status=2xx"], "--check"),
         (&["--slo", "p90=1s", "--votes", "--body", "SELECT 1"], "different requests"),

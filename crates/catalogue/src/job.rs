@@ -279,9 +279,11 @@ mod tests {
         Job::parse(text, "my.toml").unwrap_err().to_string()
     }
 
+    /// The lines before those that a case is about.
+    const HEAD: &str = "[job]\nname = \"x\"\ndescription = \"d\"\n";
+
     #[test]
     fn wrong_jobs_are_told_in_one_line() {
-        let head = "[job]\nname = \"x\"\ndescription = \"d\"\n";
         for (more, line) in [
             ("comand = []\n", "my.toml:4: unknown field `comand`; did you mean `command`?"),
             (
@@ -290,7 +292,7 @@ mod tests {
             ),
             (
                 "command = [\"load\", \"{ur}\"]\nvars = { url = { required = true } }\n",
-                "my.toml:4: field `job.command`: there is no variable 'ur'; did you mean 'url'?",
+                "my.toml:4: field `job.command`: unknown variable 'ur'; did you mean 'url'?",
             ),
             (
                 "command = [\"load\", \"{x\"]\n",
@@ -322,7 +324,7 @@ mod tests {
             ),
             (
                 "[job.roles.a]\nvars = {}\ncommand = [\"load\", \"{b}\"]\n",
-                "my.toml:6: field `job.roles.a.command`: there is no variable 'b'; there are: data",
+                "my.toml:6: field `job.roles.a.command`: unknown variable 'b'; write one of data",
             ),
             (
                 "[job.target]\nserve = [\"null\"]\n",
@@ -330,25 +332,29 @@ mod tests {
             ),
             (
                 "command = [\"load\"]\n[[job.hooks]]\nname = \"perf\"\n[[job.hooks]]\nname = \"shel\"\n",
-                "my.toml:8: field `job.hooks.name`: there is no hook 'shel'; did you mean 'shell'?",
+                "my.toml:8: field `job.hooks.name`: unknown hook 'shel'; did you mean 'shell'?",
             ),
         ] {
-            assert_eq!(told(&format!("{head}{more}")), line, "{more}");
+            assert_eq!(told(&format!("{HEAD}{more}")), line, "{more}");
         }
+    }
+
+    #[test]
+    fn wrong_values_are_told_with_their_line_and_field() {
         for (more, word) in [
             ("command = [\n", "my.toml:4"),
             ("command = [\"load\", \"{target_url}\"]\n", "my.toml:4: field `job.command`: "),
             ("command = [\"load\"]\ntimeout = \"soon\"\n", "my.toml:5: field `job.timeout`: "),
             (
                 "default_role = \"b\"\n[job.roles.abc]\ncommand = [\"load\"]\n",
-                "my.toml:4: field `job.default_role`: there is no role of x 'b'",
+                "my.toml:4: field `job.default_role`: unknown role of x 'b'; write one of abc",
             ),
             (
                 "command = [\"load\"]\n[[job.hooks]]\nname = \"perf\"\noptions = { a = 1 }\n",
                 "my.toml:7: field `job.hooks.options`: ",
             ),
         ] {
-            let told = told(&format!("{head}{more}"));
+            let told = told(&format!("{HEAD}{more}"));
             assert!(told.starts_with(word) && !told.contains('\n'), "{more}: {told}");
         }
         assert!(

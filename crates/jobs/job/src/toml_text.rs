@@ -198,7 +198,10 @@ pub fn renamed(text: &str, shown: &str, names: &[(&str, &str)]) -> Vec<String> {
         let line = line_of(text, key.span().start);
         Some(format!("{shown}:{line}: field `{old}` is now `{new}`"))
     };
-    table.get_ref().keys().filter_map(hint).collect()
+    // A table has the order of the file only where a feature of another crate asks for it.
+    let mut keys: Vec<_> = table.get_ref().keys().collect();
+    keys.sort_by_key(|key| key.span().start);
+    keys.into_iter().filter_map(hint).collect()
 }
 
 /// Puts the values of environment variables into the texts of a file, where `${NAME}` stands; `$${` is `${` itself. Lines stay

@@ -186,7 +186,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
             MixResult { while_feeding: parts.while_feeding.told(), without: parts.without.told() };
         if parts.while_feeding.seconds < 1.0 {
             warnings.push(
-                "the feed took less than a second, too short to measure queries beside it"
+                "the feed took less than 1 s, which is too short to measure queries beside it; feed more operations"
                     .to_owned(),
             );
         }

@@ -52,7 +52,7 @@ fn beside(page: &mut Page<'_>, mix: &MixResult, feed: &FeedResult) {
         .map(|(name, part)| row(name, part))
         .collect();
     page.table(&columns, &rows);
-    page.note("p50 to max: response; whole seconds only");
+    page.note("p50 to max: response time; only whole seconds are counted");
     page.blank();
     page.line("The feed beside them", Tone::Strong);
     operations(page, feed);

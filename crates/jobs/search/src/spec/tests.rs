@@ -149,16 +149,20 @@ fn paths_begin_at_the_folder_of_the_file() {
 #[test]
 fn a_wrong_value_is_told_with_file_line_and_field() {
     for (text, told) in [
-        ("sizes = [\"1MB\", \"1MB\"]", "m.toml:2: field `sizes`: the same size twice; write it once"),
+        (
+            "sizes = [\"1MB\", \"1MB\"]",
+            "m.toml:2: field `sizes`: the same size twice; write it once",
+        ),
         (
             "groups = [\"2by5\"]",
-            "m.toml:2: field `groups`: '2by5' is not a pair; write DISTANCExSHARDS, such as 2x5",
+            "m.toml:2: field `groups`: '2by5' is not a distance and a number of shards; write \
+             DISTANCExSHARDS, such as 2x5",
         ),
         (
             "timeout = \"0s\"",
             "m.toml:2: field `timeout`: must be more than 0; every wait has a limit",
         ),
-        ("distance = [9]", "m.toml:2: field `distance`: use 0 to 8"),
+        ("distance = [9]", "m.toml:2: field `distance`: use numbers from 0 to 8"),
     ] {
         let text = format!("engines = [\"index\"]\n{text}");
         let (file, _) = read(&text, Path::new("m.toml")).unwrap();
