@@ -279,9 +279,11 @@ mod tests {
         Job::parse(text, "my.toml").unwrap_err().to_string()
     }
 
+    /// Lines 1 to 3 of a job file, which are right.
+    const HEAD: &str = "[job]\nname = \"x\"\ndescription = \"d\"\n";
+
     #[test]
-    fn wrong_jobs_are_told_in_one_line() {
-        let head = "[job]\nname = \"x\"\ndescription = \"d\"\n";
+    fn a_wrong_job_is_one_line_with_file_line_and_field() {
         for (more, line) in [
             ("comand = []\n", "my.toml:4: unknown field `comand`; did you mean `command`?"),
             (
@@ -333,8 +335,12 @@ mod tests {
                 "my.toml:8: field `job.hooks.name`: there is no hook 'shel'; did you mean 'shell'?",
             ),
         ] {
-            assert_eq!(told(&format!("{head}{more}")), line, "{more}");
+            assert_eq!(told(&format!("{HEAD}{more}")), line, "{more}");
         }
+    }
+
+    #[test]
+    fn a_wrong_value_of_a_job_names_its_line() {
         for (more, word) in [
             ("command = [\n", "my.toml:4"),
             ("command = [\"load\", \"{target_url}\"]\n", "my.toml:4: field `job.command`: "),
@@ -348,7 +354,7 @@ mod tests {
                 "my.toml:7: field `job.hooks.options`: ",
             ),
         ] {
-            let told = told(&format!("{head}{more}"));
+            let told = told(&format!("{HEAD}{more}"));
             assert!(told.starts_with(word) && !told.contains('\n'), "{more}: {told}");
         }
         assert!(
