@@ -279,11 +279,11 @@ mod tests {
         Job::parse(text, "my.toml").unwrap_err().to_string()
     }
 
-    /// The lines before those that a case is about.
+    /// Lines 1 to 3 of a job file, which are right.
     const HEAD: &str = "[job]\nname = \"x\"\ndescription = \"d\"\n";
 
     #[test]
-    fn wrong_jobs_are_told_in_one_line() {
+    fn a_wrong_job_is_one_line_with_file_line_and_field() {
         for (more, line) in [
             ("comand = []\n", "my.toml:4: unknown field `comand`; did you mean `command`?"),
             (
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_told_with_their_line_and_field() {
+    fn a_wrong_value_of_a_job_names_its_line() {
         for (more, word) in [
             ("command = [\n", "my.toml:4"),
             ("command = [\"load\", \"{target_url}\"]\n", "my.toml:4: field `job.command`: "),

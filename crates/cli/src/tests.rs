@@ -191,11 +191,18 @@ fn values_that_are_not_listed_are_named_in_the_text() {
 }
 
 #[test]
-fn examples_fit_100_columns() {
+fn the_text_below_the_options_fits_100_columns() {
+    let (mut lines, mut faults) = (0, Vec::new());
     for command in commands() {
-        let long = command.clone().render_long_help().to_string();
-        for line in long.lines().filter(|line| line.trim_start().starts_with("plimsoll ")) {
-            assert!(line.chars().count() <= 100, "{line}");
+        let below = [command.get_after_help(), command.get_after_long_help()];
+        let below: Vec<String> = below.into_iter().flatten().map(ToString::to_string).collect();
+        for line in below.iter().flat_map(|text| text.lines()) {
+            lines += 1;
+            if line.chars().count() > 100 {
+                faults.push(format!("{}: {line}", name(&command)));
+            }
         }
     }
+    assert!(lines > 200, "only {lines} lines");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -39,7 +39,8 @@ Examples:
   Repeat a load from its record:
     plimsoll run runs/20261121T203250.123Z-load-1a2b3c4d
 
-Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the target failed,
+64 wrong usage.";
 
 /// Run a job of the catalogue, or a job or scenario in a TOML file.
 #[derive(Args, Debug)]

@@ -33,10 +33,11 @@ Examples:
     plimsoll report feedsim_mini --all
     plimsoll report fbench feedsim_mini --all --format json
 
-Exit codes: 0 printed, 2 an assertion of --assert does not hold; with --exit-code that of the run itself.
+Exit codes: 0 printed, 2 an assertion failed; with --exit-code that of the run itself.
 'plimsoll runs' lists the ids.
 
-A killed run can be reported too: it has everything up to its last whole second, and is marked partial.";
+A killed run can be reported too. It has everything up to its last whole second, and is marked
+partial.";
 
 /// Print recorded runs, or the history of a job
 ///

@@ -53,8 +53,8 @@ Examples:
   Remove those older than 30 days:          plimsoll runs prune --older-than 30d
   Show what would be removed:               plimsoll runs prune --keep 20 --dry-run
 
-A folder is a run record if its run.json can be read as one. A run that has not ended, and whose folder was written
-to within the last hour, stays.";
+A folder is a run record if its run.json can be read as one. A run that has not ended stays, if its
+folder was written to within the last hour.";
 
 /// Flags that select the run records to remove.
 #[derive(Args, Debug)]

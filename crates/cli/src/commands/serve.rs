@@ -38,7 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   A minimal server, to find the generator's own limit:
     plimsoll serve null --port 8080
-  Four servers, exponential service of 5 ms, and the predicted response times at 600 requests per second:
+  Four servers, exponential service of 5 ms, and predicted response times at 600 requests/s:
     plimsoll serve queue --port 8080 --servers 4 --service exponential:5ms --rate 600
   A search engine that keeps its documents:
     plimsoll serve search --port 8080 --data /tmp/plimsoll-data

@@ -43,8 +43,8 @@ Examples:
   TLS with a client certificate:
     plimsoll fbench -T ca.pem -C cert.pem -K key.pem -n 4 -q queries.txt -s 10 example.org 443
 
-The summary is identical to the original's. The block after it is plimsoll's: response times from the
-intended start, separate failures, and the ledger. docs/fbench.md lists every difference.
+The summary is identical to the original's. The block after it is plimsoll's: response times from
+the intended start, separate failures, and the ledger. docs/fbench.md lists every difference.
 Exit codes: 0 measured, 3 not valid, 4 every request failed, 64 wrong usage.";
 
 /// Send the load of vespa-fbench to one or several hosts

@@ -15,9 +15,9 @@ Examples:
   From a pipe, into part00.txt to part63.txt:
     gunzip -c queries.gz | grep /search/ | plimsoll split-file -p part%02d.txt 64
 
-Records are distributed at random, not lines: a POST record keeps its body. Files differ by at most one
-record; the same --seed gives the same files. A summary goes to stderr, and for each record that was
-left out a line to stdout, as the original prints it.";
+Records are distributed at random, not lines: a POST record keeps its body. Files differ by at most
+one record. The same --seed gives the same files. A summary goes to stderr. For each record that was
+left out, a line goes to stdout, as in the original.";
 
 /// Split a query file into one for each client
 ///

@@ -36,7 +36,7 @@ pub use task::{Task, forms_of};
 
 const EXAMPLES: &str = "\
 Examples:
-  A dump, compressed or not, over two containers; rejected operations go to a file that can be fed again:
+  A dump, over two containers; rejected operations go to a file that can be fed again:
     plimsoll feed http://127.0.0.1:8080 http://127.0.0.1:8081 music.ndjson.zst --failed rest.ndjson
   From one cluster to another:
     plimsoll visit http://127.0.0.1:8080 --cluster music --format vespa-feed |
@@ -44,9 +44,10 @@ Examples:
   At a fixed rate (open model), with the statistics that `vespa feed` prints:
     plimsoll feed http://127.0.0.1:8080 music.json --rate 500 --vespa-statistics -
 
-Input: a JSON array of operations or one after the other; put (or id), update, remove, condition, create, fields.
-Exit codes: 0 every operation accepted, 3 some were not (they are named), or plimsoll limited the speed, 4 the target
-failed, 64 wrong usage.";
+Input: a JSON array of operations, or one operation after the other, compressed or not. An operation
+has put (or id), update or remove, and may have condition, create and fields.
+Exit codes: 0 every operation was accepted, 3 some were not (they are named) or plimsoll limited the
+speed, 4 the target failed, 64 wrong usage.";
 
 /// Compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -45,7 +45,8 @@ Examples:
   Two instances on separate processors, at the same rate:
     plimsoll rank -n 2
 
-Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 every limit was met, 2 a limit was missed, 3 not valid, 4 the target failed,
+64 wrong usage.";
 
 /// Sizes of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -52,8 +52,10 @@ Examples:
   Import a printed table (Markdown) as a record, and compare it with your own:
     plimsoll search --import table.md && plimsoll compare runs/OLD runs/NEW
 
-A cell shows the successful requests per second in the steady window, or '-' and the reason if any request failed.
-Exit codes: 0 measured, 2 an assertion was missed, 3 stopped before its end, 4 no cell has a number, 64 wrong usage.";
+A cell shows the successful requests per second in the steady window. If any request failed, it
+shows '-' and the reason.
+Exit codes: 0 measured, 2 an assertion was missed, 3 stopped before its end, 4 no cell has a number,
+64 wrong usage.";
 
 /// Compare search engines over users, corpus sizes, shards and queries.
 #[derive(Args, Debug)]

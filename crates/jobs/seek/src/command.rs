@@ -53,7 +53,8 @@ Examples:
   A target whose load line is known, to try it on (M/M/4, 163.04 per second at p95=100ms):
     plimsoll serve queue --servers 4 --service exponential:20ms --port 8080
 
-Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits, 3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits,
+3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Find the highest rate at which limits hold, with an interval
 ///

@@ -39,14 +39,14 @@ Examples:
   Everything, over two containers, into one packed file:
     plimsoll visit http://127.0.0.1:8080 http://127.0.0.1:8081 --cluster music \\
       --out music.ndjson.zst
-  A selection, in the form that `vespa feed` reads; the same command resumes it after an interruption:
+  A selection, in the form that `vespa feed` reads; the same command also resumes it:
     plimsoll visit http://127.0.0.1:8080 --cluster music --selection 'music.year > 2000' \\
       --format vespa-feed --out music.json --resume music.state
   Compare slices, streaming and concurrency on this target:
     plimsoll visit http://127.0.0.1:8080 --cluster music --measure
 
-Exit codes: 0 complete, 3 something is missing (it is named), or plimsoll limited the speed, 4 the target
-failed, 64 wrong usage.";
+Exit codes: 0 complete, 3 something is missing (it is named) or plimsoll limited the speed,
+4 the target failed, 64 wrong usage.";
 
 /// Numbers of slices per container that are tried, in this order, to find the best.
 const SLICES_EACH: [u32; 4] = [1, 4, 16, 32];

@@ -49,7 +49,8 @@ Examples:
     plimsoll voter --auto-tune p99=10ms
     plimsoll voter --seek p99=10ms --budget 2m
 
-Exit codes: 0 fine, 2 a limit was missed, 3 not valid (writes wrong, partial), 4 the target failed, 64 wrong usage.";
+Exit codes: 0 fine, 2 a limit was missed, 3 not valid (writes wrong, partial), 4 the target failed,
+64 wrong usage.";
 
 /// Run the voter benchmark: votes as transactions, every write verified.
 #[derive(Args, Debug)]
