@@ -224,9 +224,12 @@ impl File<'_> {
         let hint = |field: &Field| {
             let now = field.now.as_ref()?;
             let (prefix, name) = (self.prefix, &field.name);
-            Some(self.wrong(field.line, &format!("field `{prefix}{name}` is now `{prefix}{now}`")))
+            let hint = format!("field `{prefix}{name}` is now `{prefix}{now}`");
+            Some((field.line, self.wrong(field.line, &hint)))
         };
-        let hints = fields.iter().filter_map(hint).collect();
+        let mut hints: Vec<_> = fields.iter().filter_map(hint).collect();
+        hints.sort();
+        let hints = hints.into_iter().map(|(_, hint)| hint).collect();
         let flag = |field: &Field| {
             let flag =
                 field.words.first().filter(|_| field.index.is_none())?.0.split('=').next()?;

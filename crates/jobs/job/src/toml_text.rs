@@ -196,12 +196,11 @@ pub fn renamed(text: &str, shown: &str, names: &[(&str, &str)]) -> Vec<String> {
     let hint = |key: &toml::Spanned<DeString<'_>>| {
         let (old, new) = names.iter().find(|(old, _)| key.get_ref() == old)?;
         let line = line_of(text, key.span().start);
-        Some(format!("{shown}:{line}: field `{old}` is now `{new}`"))
+        Some((line, format!("{shown}:{line}: field `{old}` is now `{new}`")))
     };
-    // A table has the order of the file only where a feature of another crate asks for it.
-    let mut keys: Vec<_> = table.get_ref().keys().collect();
-    keys.sort_by_key(|key| key.span().start);
-    keys.into_iter().filter_map(hint).collect()
+    let mut hints: Vec<_> = table.get_ref().keys().filter_map(hint).collect();
+    hints.sort();
+    hints.into_iter().map(|(_, hint)| hint).collect()
 }
 
 /// Puts the values of environment variables into the texts of a file, where `${NAME}` stands; `$${` is `${` itself. Lines stay

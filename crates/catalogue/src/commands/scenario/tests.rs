@@ -1,5 +1,5 @@
 use super::*;
-use clap::{Args, FromArgMatches};
+use clap::Args;
 use plimsoll_load::LoadArgs;
 
 fn parser() -> clap::Command {
@@ -9,57 +9,6 @@ fn parser() -> clap::Command {
 
 fn of(text: &str) -> Result<Vec<String>, String> {
     command_line(text, Path::new("s.toml"), &[], &parser()).map(|line| line.words)
-}
-
-/// The flags as the command reads them.
-fn read(words: &[String]) -> Result<String, clap::Error> {
-    let matches = parser().try_get_matches_from(
-        std::iter::once("plimsoll".to_owned()).chain(words.iter().cloned()),
-    )?;
-    let (_, load) = matches.subcommand().unwrap();
-    Ok(format!("{:?}", LoadArgs::from_arg_matches(load)?))
-}
-
-#[test]
-fn every_flag_of_load_is_a_field_with_the_same_result() {
-    let samples = [
-        "5",
-        "simple",
-        "5s",
-        "5%",
-        "poisson",
-        "queue",
-        "user",
-        "p95=1s",
-        "global p95 < 1s",
-        "A: b",
-        "a",
-    ];
-    let mut command = parser().find_subcommand("load").unwrap().clone();
-    command.build();
-    let mut seen = 0;
-    for arg in
-        command.get_arguments().filter(|arg| arg.get_long().is_some_and(|long| long != "help"))
-    {
-        let long = arg.get_long().unwrap();
-        let url = "url = \"http://h:1/\"\n";
-        let line = |word: String| ["load".to_owned(), word, "http://h:1/".to_owned()];
-        let (text, by_flag) = if is_switch(arg) {
-            (format!("{url}{long} = true"), line(format!("--{long}")))
-        } else {
-            let is_good = |value: &&&str| read(&line(format!("--{long}={value}"))).is_ok();
-            let value =
-                samples.iter().find(is_good).unwrap_or_else(|| panic!("--{long}: add a sample"));
-            (
-                format!("{url}{} = \"{value}\"", long.replace('-', "_")),
-                line(format!("--{long}={value}")),
-            )
-        };
-        let by_file = of(&text).unwrap_or_else(|told| panic!("{told}"));
-        assert_eq!(read(&by_file).unwrap(), read(&by_flag).unwrap(), "{text}");
-        seen += 1;
-    }
-    assert!(seen > 40, "{seen}");
 }
 
 #[test]
