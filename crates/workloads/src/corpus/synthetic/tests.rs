@@ -164,7 +164,10 @@ fn options_out_of_range_are_told() {
         Synthetic::new(&options).unwrap_err().to_string()
     };
     let few = refuse(|o| o.size = Size::Documents(99));
-    assert_eq!(few, "synthetic corpus: documents 99 is out of range; use 100 to 100000000");
+    assert_eq!(
+        few,
+        "the number of documents of a synthetic text cannot be 99; use 100 to 100000000"
+    );
     assert!(refuse(|o| o.size = Size::Bytes(20_000_000_000)).contains("bytes"));
     assert!(refuse(|o| o.vocabulary = 10).contains("vocabulary"));
     assert!(refuse(|o| o.zipf_exponent = f64::NAN).contains("zipf exponent"));
