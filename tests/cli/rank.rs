@@ -151,7 +151,7 @@ fn rank_refuses_numbers_that_make_no_sense() {
     let place = Place::new();
     for (args, text) in [
         (&["--scale", "40"][..], "the scale of the graph is 40, but must be between 1 and 26"),
-        (&["--threads", "0"], "the number of workers is 0"),
+        (&["--threads", "0"], "--threads is 0"),
         (&["--reply", "cdf:0.5=1kB"], "point 1 does not"),
         (&["--scale", "26", "--degree", "256"], "MB are available; give a smaller --scale"),
         (&["--preset", "maxi"], "write mini or feedsim"),
@@ -368,7 +368,7 @@ fn wrong_words_for_the_benchmark_are_refused() {
         (&["-q", "0"][..], "-q"),
         (&["-q", "ten"], "ten"),
         (&["-d", "0"], "-d"),
-        (&["-t", "0"], "workers"),
+        (&["-t", "0"], "--threads is 0"),
         (&["--scale", "40"], "scale"),
         (&["-n", "0"], "-n"),
         (&["-n", "2", "--target", "rank://127.0.0.1:1"], "-n"),

@@ -69,7 +69,11 @@ fn a_result_is_printed_though_its_file_cannot_be_written() {
     let args = ["load", &server.url(), "--clients", "1", "--requests", "20", "--json", "/dev/full"];
     let ended = place.run(args).expect(1);
     assert!(ended.stdout.contains("Ledger"), "{}", ended.stdout);
-    assert!(ended.stderr.contains("--json /dev/full: No space left"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("--json /dev/full: no space left on device; free some space"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]

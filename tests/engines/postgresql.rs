@@ -217,7 +217,7 @@ fn users_ask_all_of_a_file_in_their_order() {
     for (own, word) in [
         (&["--rows", "rows.csv"][..], "--rows fills HTTP requests"),
         (&["--passes", "2"], "--users"),
-        (&["--assert", "class x failed.count is 0"], "no class 'x'"),
+        (&["--assert", "class x failed.count is 0"], "unknown class 'x'"),
     ] {
         refused(load(own), 64, &[word]);
     }

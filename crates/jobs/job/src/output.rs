@@ -9,7 +9,7 @@ use plimsoll_report::RecordError;
 use plimsoll_report::forms::Forms;
 use plimsoll_report::naming::{Label, Naming, RunName};
 use std::ffi::OsStr;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -125,7 +125,13 @@ fn can_be_written(folder: &Path) -> std::io::Result<()> {
 }
 
 fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("{flag} {}: {}; check the path", path.display(), words(error))
+    let advice = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free some space, or name another place"
+        }
+        _ => "check the path",
+    };
+    format!("{flag} {}: {}; {advice}", path.display(), words(error))
 }
 
 /// A line on stderr. No one has to read it: a run does not end because its reader is gone.
