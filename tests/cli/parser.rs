@@ -2,20 +2,7 @@
 
 use clap::Command;
 
-/// All commands, the program itself first, each with its whole name.
-pub fn commands() -> Vec<Command> {
-    let mut parser = plimsoll::parser().disable_help_subcommand(true);
-    parser.build();
-    let mut found = vec![parser];
-    let mut at = 0;
-    while at < found.len() {
-        let below: Vec<Command> = found[at].get_subcommands().cloned().collect();
-        found.extend(below);
-        at += 1;
-    }
-    assert!(found.len() > 30, "only {} commands", found.len());
-    found
-}
+pub use plimsoll::commands;
 
 /// The words that call a command, without the name of the program.
 pub fn path(command: &Command) -> Vec<String> {

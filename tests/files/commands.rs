@@ -53,7 +53,7 @@ fn load_from_a_file() {
 #[test]
 fn a_contradiction_is_told_in_the_words_of_the_file() {
     let place = Place::new();
-    let told = |text: &str, flags: &[&str]| {
+    let error_line = |text: &str, flags: &[&str]| {
         let ended = start(&place, text, flags).expect(64);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         ended.stderr.trim_end().to_owned()
@@ -82,9 +82,9 @@ fn a_contradiction_is_told_in_the_words_of_the_file() {
             "plimsoll: in/file.toml:2: `user_requests` belongs to users; give --users, or leave it out",
         ),
     ] {
-        assert_eq!(told(&text, &[]), line);
+        assert_eq!(error_line(&text, &[]), line);
     }
-    let line = told(&format!("{url}rate = 5\n"), &["--clients", "2"]);
+    let line = error_line(&format!("{url}rate = 5\n"), &["--clients", "2"]);
     assert!(
         line.contains("in/file.toml:2: --clients and `rate` are different load models"),
         "{line}"

@@ -109,21 +109,21 @@ fn each_option_of_each_command_is_a_field_with_the_same_result() {
                 let text = format!("{head}{field}\n");
                 let path = Path::new(folder).join("f.toml");
                 let line = command_line(&text, &path, &[], &parser);
-                let line = line.unwrap_or_else(|told| panic!("{told}\n{text}"));
+                let line = line.unwrap_or_else(|error| panic!("{error}\n{text}"));
                 assert!(line.hints.is_empty(), "{:?}", line.hints);
                 values(&parser, &line.words).unwrap()
             };
             if is_switch(&arg) {
-                let told = by_file(format!("{field} = true"), "");
-                assert_eq!(told, by_flags(&[&flag]), "{name} {flag}");
+                let parsed = by_file(format!("{field} = true"), "");
+                assert_eq!(parsed, by_flags(&[&flag]), "{name} {flag}");
                 let off = by_file(format!("{field} = false"), "");
                 assert_eq!(off, by_flags(&[]), "{name} {flag}");
                 continue;
             }
             let value = sample(&parser, name, &arg, &flag);
             let own = format!("{flag}={value}");
-            let told = by_file(format!("{field} = \"{value}\""), "");
-            assert_eq!(told, by_flags(&[&own]), "{name} {flag}");
+            let parsed = by_file(format!("{field} = \"{value}\""), "");
+            assert_eq!(parsed, by_flags(&[&own]), "{name} {flag}");
             if value.parse::<u32>().is_ok() {
                 let number = by_file(format!("{field} = {value}"), "");
                 assert_eq!(number, by_flags(&[&own]), "{name} {flag}");
@@ -164,7 +164,7 @@ fn each_option_that_may_come_several_times_is_a_list() {
             let text =
                 format!("command = \"{name}\"\n{fields}{field} = [\"{value}\", \"{value}\"]\n");
             let line = command_line(&text, Path::new("f.toml"), &[], &parser);
-            let line = line.unwrap_or_else(|told| panic!("{told}\n{text}"));
+            let line = line.unwrap_or_else(|error| panic!("{error}\n{text}"));
             assert_eq!(
                 values(&parser, &line.words).unwrap(),
                 values(&parser, &words).unwrap(),
@@ -221,7 +221,7 @@ fn an_old_name_is_accepted_with_a_hint_that_names_file_and_line() {
         ),
     ] {
         let line = command_line(text, Path::new("f.toml"), &[], &parser);
-        let line = line.unwrap_or_else(|told| panic!("{told}\n{text}"));
+        let line = line.unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(line.hints, [hint], "{text}");
         assert!(line.words.iter().any(|word| word == flag), "{:?}", line.words);
     }

@@ -178,13 +178,13 @@ fn circles(folder: &Path) -> Vec<(String, String)> {
         let depth = parent.len();
         let below = |module: &Module| module.len() > depth && module.starts_with(parent);
         let mut arrows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        let mut told = Vec::new();
+        let mut edges = Vec::new();
         for (from, to, path) in
             all.iter().flat_map(|(from, to)| to.iter().map(move |(to, path)| (from, to, path)))
         {
             if below(from) && below(to) && from[depth] != to[depth] {
                 arrows.entry(&from[depth]).or_default().insert(&to[depth]);
-                told.push((&from[depth], &to[depth], from.join("::"), path));
+                edges.push((&from[depth], &to[depth], from.join("::"), path));
             }
         }
         // Two modules are in one circle if each can be reached from the other.
@@ -198,7 +198,7 @@ fn circles(folder: &Path) -> Vec<(String, String)> {
             left.retain(|one| !members.contains(one));
             members.insert(first);
             let is_inside = |name: &str| members.contains(name);
-            let of_circle = told.iter().filter(|(from, to, ..)| is_inside(from) && is_inside(to));
+            let of_circle = edges.iter().filter(|(from, to, ..)| is_inside(from) && is_inside(to));
             let lines: Vec<String> = of_circle
                 .map(|(_, to, from, path)| format!("  {from} uses {to}: {path}"))
                 .collect();

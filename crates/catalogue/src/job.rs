@@ -275,7 +275,7 @@ fn named(field: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         Job::parse(text, "my.toml").unwrap_err().to_string()
     }
 
@@ -335,7 +335,7 @@ mod tests {
                 "my.toml:8: field `job.hooks.name`: unknown hook 'shel'; did you mean 'shell'?",
             ),
         ] {
-            assert_eq!(told(&format!("{HEAD}{more}")), line, "{more}");
+            assert_eq!(error_of(&format!("{HEAD}{more}")), line, "{more}");
         }
     }
 
@@ -354,11 +354,12 @@ mod tests {
                 "my.toml:7: field `job.hooks.options`: ",
             ),
         ] {
-            let told = told(&format!("{HEAD}{more}"));
-            assert!(told.starts_with(word) && !told.contains('\n'), "{more}: {told}");
+            let error = error_of(&format!("{HEAD}{more}"));
+            assert!(error.starts_with(word) && !error.contains('\n'), "{more}: {error}");
         }
         assert!(
-            told("[job]\nname = \"a b\"\ndescription = \"\"\ncommand = [\"x\"]\n").contains("a b")
+            error_of("[job]\nname = \"a b\"\ndescription = \"\"\ncommand = [\"x\"]\n")
+                .contains("a b")
         );
     }
 
@@ -367,9 +368,9 @@ mod tests {
         let text = "[job]\nname = \"x\"\ndescription = \"d\"\n\
                     [job.roles.client]\ncommand = [\"load\"]\n[job.roles.server]\ncommand = [\"serve\"]\n";
         let job = Job::parse(text, "f").unwrap();
-        let told = |role| job.role(role).unwrap_err().to_string();
-        assert_eq!(told(None), "x needs a role; give one with -r: client, server");
-        assert!(told(Some("clinet")).contains("did you mean 'client'?"));
+        let error_of = |role| job.role(role).unwrap_err().to_string();
+        assert_eq!(error_of(None), "x needs a role; give one with -r: client, server");
+        assert!(error_of(Some("clinet")).contains("did you mean 'client'?"));
         assert_eq!(job.role(Some("server")).unwrap().0.as_deref(), Some("server"));
     }
 }

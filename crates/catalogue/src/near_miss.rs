@@ -9,7 +9,7 @@ const LISTED_MAX: usize = 12;
 /// `unknown WHAT 'WORD'` with the one that was probably meant, or the ones there are.
 #[must_use]
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> anyhow::Error {
-    let told = match near_miss(word, known).or_else(|| begun(word, known)) {
+    let advice = match near_miss(word, known).or_else(|| begun(word, known)) {
         Some(near) => format!("did you mean '{near}'?"),
         None if known.is_empty() => format!("there are no {what}s here"),
         None => {
@@ -18,7 +18,7 @@ pub fn unknown(what: &str, word: &str, known: &[&str]) -> anyhow::Error {
             format!("write one of {}{more}", listed.join(", "))
         }
     };
-    usage(format!("unknown {what} '{word}'; {told}"))
+    usage(format!("unknown {what} '{word}'; {advice}"))
 }
 
 /// The only known word that begins with what was written, for those who stopped early.
@@ -34,13 +34,13 @@ mod tests {
     #[test]
     fn a_near_miss_is_named_and_otherwise_all_there_are() {
         let known = ["num_instances", "extra_args"];
-        let told = |word| unknown("variable", word, &known).to_string();
+        let message = |word| unknown("variable", word, &known).to_string();
         assert_eq!(
-            told("num_instance"),
+            message("num_instance"),
             "unknown variable 'num_instance'; did you mean 'num_instances'?"
         );
-        assert_eq!(told("extra"), "unknown variable 'extra'; did you mean 'extra_args'?");
-        assert!(told("qps").ends_with("write one of num_instances, extra_args"));
+        assert_eq!(message("extra"), "unknown variable 'extra'; did you mean 'extra_args'?");
+        assert!(message("qps").ends_with("write one of num_instances, extra_args"));
         assert!(unknown("variable", "x", &[]).to_string().contains("there are no variables"));
     }
 }

@@ -69,7 +69,7 @@ impl Plan {
             command: chosen.command,
             vars,
         };
-        // Words that cannot be cut are told now, not when the target runs already.
+        // Words that cannot be split are an error now, not when the target already runs.
         plan.command()?;
         Ok(plan)
     }
@@ -223,9 +223,9 @@ mod tests {
 
     #[test]
     fn a_dry_run_tells_every_step() {
-        let told = dry("fbench", &Choices::default());
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines.len(), 7, "{told}");
+        let printed = dry("fbench", &Choices::default());
+        let lines: Vec<&str> = printed.lines().collect();
+        assert_eq!(lines.len(), 7, "{printed}");
         assert!(
             lines[0].starts_with("plimsoll corpus write")
                 && lines[0].contains("'data dir/feed.ndjson'")

@@ -123,14 +123,14 @@ pub fn run(mut plan: Plan, data: &Path, output: &Output, forms: &[Forms]) -> Res
         let stopped = Stopped { during: "before its command began".to_owned() };
         record = keep_nothing(&plan, &stopped, output)?;
     }
-    let told = match &record {
+    let printed = match &record {
         Some(record) => {
             staging.keep_log(record);
             conclude(&plan, record, &mut hooks)
         }
         None => Ok(String::new()),
     };
-    finish(&plan, end, record.as_deref(), told, output, forms)
+    finish(&plan, end, record.as_deref(), printed, output, forms)
 }
 
 /// Everything from the job's files to the end of its command, the hooks' endings left out.
@@ -289,12 +289,12 @@ fn conclude(plan: &Plan, folder: &Path, hooks: &mut Hooks) -> Result<String> {
     let kept = hooks.keep(folder, &measured(&loaded.record, folder));
     let mut entry = plan.entry()?;
     entry.measure(&serde_json::to_value(&loaded.record)?, &plan.job.metrics);
-    let mut told = String::new();
+    let mut printed = String::new();
     // Writing to a text cannot fail.
     if let (Some(score), Some(value), Some(baseline)) = (entry.score, entry.value, entry.baseline) {
         let (score, value) = (significant(score), significant(value));
         let _ = writeln!(
-            told,
+            printed,
             "Score      {score}: {value} by the baseline {baseline} of {}",
             entry.name
         );
@@ -302,11 +302,13 @@ fn conclude(plan: &Plan, folder: &Path, hooks: &mut Hooks) -> Result<String> {
     let mpstat = kept.0.get("cpu-mpstat").and_then(|hook| hook.averages.get("cpu-mpstat.txt"));
     if let Some(idle) = mpstat.and_then(|columns| columns.get("%idle")) {
         let busy = significant(100.0 - idle);
-        let _ =
-            writeln!(told, "Hooks      cpu-mpstat: this machine was {busy} % busy while measuring");
+        let _ = writeln!(
+            printed,
+            "Hooks      cpu-mpstat: this machine was {busy} % busy while measuring"
+        );
     }
     amend(folder, JobResults::of(entry).with(kept))?;
-    Ok(told)
+    Ok(printed)
 }
 
 /// Prints what is left to say, and decides on the exit code.
@@ -314,12 +316,12 @@ fn finish(
     plan: &Plan,
     end: End,
     record: Option<&Path>,
-    told: Result<String>,
+    printed: Result<String>,
     output: &Output,
     forms: &[Forms],
 ) -> Result<u8> {
-    match told {
-        Ok(told) if !json_to_stdout(output) => print_out(&told)?,
+    match printed {
+        Ok(printed) if !json_to_stdout(output) => print_out(&printed)?,
         Ok(_) => {}
         Err(error) => note(&format!("plimsoll: the record could not be completed: {error:#}")),
     }

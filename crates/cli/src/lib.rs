@@ -117,6 +117,21 @@ pub fn parser() -> clap::Command {
         .subcommands(COMMANDS.iter().map(Command::parser))
 }
 
+/// Returns all commands with their whole names, the program itself first.
+#[must_use]
+pub fn commands() -> Vec<clap::Command> {
+    let mut program = parser().disable_help_subcommand(true);
+    program.build();
+    let mut found = vec![program];
+    let mut at = 0;
+    while let Some(command) = found.get(at) {
+        let below: Vec<clap::Command> = command.get_subcommands().cloned().collect();
+        found.extend(below);
+        at += 1;
+    }
+    found
+}
+
 /// The arguments, with the subcommand put in when the program was called by a link's name.
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();

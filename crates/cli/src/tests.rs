@@ -1,27 +1,12 @@
 //! Tests of all commands as the parser has them.
 
-use super::parser;
+use super::{commands, parser};
 use clap::{Arg, Command};
 use std::collections::BTreeMap;
 
 #[test]
 fn the_command_line_is_sound() {
     parser().debug_assert();
-}
-
-/// All commands, the program itself first, each with its whole name.
-fn commands() -> Vec<Command> {
-    let mut program = parser().disable_help_subcommand(true);
-    program.build();
-    let mut found = vec![program];
-    let mut at = 0;
-    while at < found.len() {
-        let below: Vec<Command> = found[at].get_subcommands().cloned().collect();
-        found.extend(below);
-        at += 1;
-    }
-    assert!(found.len() > 30, "only {} commands", found.len());
-    found
 }
 
 /// The name of a command, without that of the program.

@@ -59,7 +59,7 @@ impl Failure {
     }
 }
 
-/// Cause of a failure, where the generator knows it and it tells the user what to change.
+/// Cause of a failure, if the generator knows it and the user can act on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Nothing is known beyond the kind.

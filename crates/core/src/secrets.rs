@@ -27,7 +27,7 @@ const SECRET_PARAMETERS: [&str; 18] = [
 /// The replacement of a secret. It has no blank, so that an address stays one word.
 const LEFT_OUT: &str = "***";
 
-/// Shortest value that is left out; a shorter one is no secret, and would be found everywhere.
+/// Shortest value that is left out. A shorter one occurs by chance in many texts.
 const KEPT_BYTES_MIN: usize = 6;
 /// Shortest beginning of a value at the end of a text that was cut.
 const CUT_BYTES_MIN: usize = 4;

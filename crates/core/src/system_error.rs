@@ -18,9 +18,29 @@ pub fn words(error: &Error) -> String {
     }
 }
 
+/// Returns the words of an error at a file, and what to do about it.
+#[must_use]
+pub fn with_advice(error: &Error) -> String {
+    let advice = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free some space, or name another place"
+        }
+        _ => "check the path",
+    };
+    format!("{}; {advice}", words(error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn advice_depends_on_the_error() {
+        let full = "no space left on device; free some space, or name another place";
+        assert_eq!(with_advice(&Error::from_raw_os_error(28)), full);
+        let missing = "no such file or folder; check the path";
+        assert_eq!(with_advice(&Error::from_raw_os_error(2)), missing);
+    }
 
     #[test]
     fn the_number_is_left_out() {

@@ -58,6 +58,20 @@ pub struct Column {
     pub goes: u8,
 }
 
+impl Column {
+    /// A column of names; it stays on every page.
+    #[must_use]
+    pub const fn text(name: &'static str) -> Self {
+        Self { name, right: false, goes: 0 }
+    }
+
+    /// A column of numbers, with its place in the order in which columns are left out.
+    #[must_use]
+    pub const fn number(name: &'static str, goes: u8) -> Self {
+        Self { name, right: true, goes }
+    }
+}
+
 impl<'a> Page<'a> {
     /// An empty page.
     #[must_use]

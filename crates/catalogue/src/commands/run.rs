@@ -307,8 +307,8 @@ fn hint(line: &CommandLine) {
 /// An error of a file's command. One of usage names the fields of the file, not the flags that they stand for.
 fn in_words_of_file(line: &CommandLine, error: anyhow::Error, shown: &str) -> anyhow::Error {
     let is_usage = exit::of_error(&error) == exit::USAGE;
-    let told = line.told(&one_line(&error)).filter(|_| is_usage);
-    told.map_or_else(|| error.context(shown.to_owned()), usage)
+    let named = line.in_words_of_the_file(&one_line(&error)).filter(|_| is_usage);
+    named.map_or_else(|| error.context(shown.to_owned()), usage)
 }
 
 /// Runs a mix of a file, or shows it. Each of its tables has the form of flags, or that of records.

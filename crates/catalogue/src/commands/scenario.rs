@@ -28,7 +28,7 @@ pub struct CommandLine {
     pub words: Vec<String>,
     /// One line, with file and line, for each field that has an old name.
     pub hints: Vec<String>,
-    /// The flag that each field is in the place of, with the field's name and line.
+    /// The flag of each field, with the field's name and line.
     flags: Vec<(String, String, usize)>,
     /// The name and the line of each value.
     values: Vec<(String, usize, String)>,
@@ -36,10 +36,10 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// A message about flags in the words of the file, with the line of the first field in it; none if it is not about a field.
+    /// Returns a message about flags with the fields' names in place of the flags, and the line of the first; none if it names no field.
     #[must_use]
-    pub fn told(&self, message: &str) -> Option<String> {
-        let (mut told, mut first) = (message.to_owned(), None);
+    pub fn in_words_of_the_file(&self, message: &str) -> Option<String> {
+        let (mut text, mut first) = (message.to_owned(), None);
         for (flag, name, line) in &self.flags {
             let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '-';
             let at = |text: &str| {
@@ -51,18 +51,18 @@ impl CommandLine {
             if let Some(place) = at(message) {
                 first = first.filter(|(before, _)| *before < place).or(Some((place, *line)));
             }
-            while let Some(place) = at(&told) {
-                told.replace_range(place..place + flag.len(), &format!("`{name}`"));
+            while let Some(place) = at(&text) {
+                text.replace_range(place..place + flag.len(), &format!("`{name}`"));
             }
         }
         match first {
-            Some((_, line)) => Some(format!("{}:{line}: {told}", self.shown)),
-            None => self.told_by_value(message),
+            Some((_, line)) => Some(format!("{}:{line}: {text}", self.shown)),
+            None => self.with_field_of_value(message),
         }
     }
 
     /// The same for a message that names no flag, but the value of one: a file that is missing.
-    fn told_by_value(&self, message: &str) -> Option<String> {
+    fn with_field_of_value(&self, message: &str) -> Option<String> {
         let is_about = |value: &String| {
             let begins = message.strip_prefix(value.as_str());
             value.len() > 1 && begins.is_some_and(|rest| rest.starts_with(':'))
@@ -109,7 +109,7 @@ fn is_older_table(
     !table.keys().any(|key| is_newer(key.get_ref()))
 }
 
-/// Returns the command line of a file, and `more` in it: flags that come in the place of fields.
+/// Returns the command line of a file, with `more` in it: flags that override fields.
 ///
 /// # Errors
 /// One line with file, line and field.
@@ -219,7 +219,7 @@ impl File<'_> {
         }
         words.extend(bare);
         if let Err(error) = command.clone().try_get_matches_from(&words) {
-            return Err(self.told(&error, &fields, command));
+            return Err(self.complaint(&error, &fields, command));
         }
         let hint = |field: &Field| {
             let now = field.now.as_ref()?;
@@ -259,12 +259,16 @@ impl File<'_> {
         let mut found = found.ok_or_else(|| {
             let line = field.map_or(1, |value| line_of(self.text, value.span().start));
             let near = name.and_then(|name| near_miss(name, &COMMANDS));
-            let told = match near {
+            let advice = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("expected {}", COMMANDS.join(", ")),
             };
             let name = name.map_or("the value".to_owned(), |name| format!("'{name}'"));
-            self.wrong_field(line, "command", &format!("{name} is not a command of files; {told}"))
+            self.wrong_field(
+                line,
+                "command",
+                &format!("{name} is not a command of files; {advice}"),
+            )
         })?;
         found.build();
         Ok(found)
@@ -293,7 +297,7 @@ impl File<'_> {
         if !self.prefix.is_empty() && arg.get_help_heading() == Some("Output") {
             return Err(problem("output belongs to the whole run; give the flag to plimsoll run"));
         }
-        // The way of PostgreSQL was once said by the method of HTTP.
+        // Earlier files select the SQL mode of PostgreSQL with `method`.
         let is_mode = arg.get_long() == Some("method")
             && matches!(value.as_str(), Some("simple" | "prepared"));
         let mode = named(command, "sql_mode").filter(|_| is_mode);

@@ -1,6 +1,7 @@
 //! Output of an engine, kept up to a limit.
 
 use anyhow::Result;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_job::usage::usage;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -39,7 +40,7 @@ impl EngineLog {
     /// When the file cannot be made, or another process keeps its log in it.
     pub fn create(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let wrong = |error| usage(format!("--log {shown}: {error}; check the path"));
+        let wrong = |error| usage(format!("--log {shown}: {}", with_advice(&error)));
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(wrong)?;
         // The log of an engine that runs is not taken from it, nor its data, beside which the log lies.

@@ -3,6 +3,7 @@
 use super::log::EngineLog;
 use anyhow::{Result, anyhow};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_job::child::{LOOK_EVERY, stop, wait_within};
 use plimsoll_job::exit;
 use plimsoll_job::output::print_out;
@@ -91,7 +92,7 @@ fn accompany(
     let line = format!("ready {} {}://127.0.0.1:{port}\n", place.kind, place.scheme);
     if let Some(path) = place.ready_file {
         std::fs::write(path, &line).map_err(|error| {
-            usage(format!("--ready-file {}: {error}; check the path", path.display()))
+            usage(format!("--ready-file {}: {}", path.display(), with_advice(&error)))
         })?;
     }
     print_out(&line)?;

@@ -358,16 +358,16 @@ mod tests {
 
     #[test]
     fn what_no_hook_has_is_refused() {
-        let told = |names: &[&str], arguments: Option<&str>| {
+        let message = |names: &[&str], arguments: Option<&str>| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             super::chosen(&[], &names, arguments).unwrap_err().to_string()
         };
-        assert!(told(&["prf"], None).contains("unknown hook 'prf'; did you mean 'perf'?"));
-        assert!(told(&[], Some("{")).contains("-a '{'"));
-        assert!(told(&[], Some(r#"{"perf": {}}"#)).contains("add -k perf"));
-        assert!(told(&["shell"], Some(r#"{"shel": {}}"#)).contains("did you mean 'shell'?"));
-        assert!(told(&["shell"], Some(r#"{"shell": {"befor": []}}"#)).contains("befor"));
-        assert!(told(&["cpu-limit"], None).contains("cpu-limit"));
+        assert!(message(&["prf"], None).contains("unknown hook 'prf'; did you mean 'perf'?"));
+        assert!(message(&[], Some("{")).contains("-a '{'"));
+        assert!(message(&[], Some(r#"{"perf": {}}"#)).contains("add -k perf"));
+        assert!(message(&["shell"], Some(r#"{"shel": {}}"#)).contains("did you mean 'shell'?"));
+        assert!(message(&["shell"], Some(r#"{"shell": {"befor": []}}"#)).contains("befor"));
+        assert!(message(&["cpu-limit"], None).contains("cpu-limit"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use plimsoll_core::system_error::words;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Size;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
@@ -158,9 +158,8 @@ fn writer(path: &Path) -> Result<Box<dyn Write>> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
     }
-    let file = File::create(path).map_err(|error| {
-        usage(format!("--out {}: {}; check the path", path.display(), words(&error)))
-    })?;
+    let file = File::create(path)
+        .map_err(|error| usage(format!("--out {}: {}", path.display(), with_advice(&error))))?;
     Ok(Box::new(BufWriter::with_capacity(1 << 20, file)))
 }
 
@@ -207,7 +206,7 @@ fn write(args: &WriteArgs) -> Result<u8> {
         })?;
         let text = serde_json::to_string_pretty(&truth)?;
         std::fs::write(path, text + "\n").map_err(|error| {
-            usage(format!("--manifest {}: {}; check the path", path.display(), words(&error)))
+            usage(format!("--manifest {}: {}", path.display(), with_advice(&error)))
         })?;
     }
     let feed = match args.format.as_str() {

@@ -6,6 +6,7 @@ use clap::Args;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use plimsoll_catalogue::near_miss::unknown;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out};
@@ -45,7 +46,7 @@ impl Job for ManArgs {
             None => print_out(&page(&command)?)?,
             Some(folder) => {
                 std::fs::create_dir_all(folder).map_err(|error| {
-                    usage(format!("--out {}: {error}; check the path", folder.display()))
+                    usage(format!("--out {}: {}", folder.display(), with_advice(&error)))
                 })?;
                 let pages = write(&command, folder)?;
                 note(&format!("{pages} pages in {}", folder.display()));

@@ -50,7 +50,7 @@ const FOREIGN: &[Foreign] = &[
     ("--vus", &[("users", "", ""), ("clients", "", "")]),
 ];
 
-/// Options of some commands, and those that stand in their place in others.
+/// Options of some commands, with the options of other commands that do the same.
 const ELSEWHERE: &[(&str, &str)] =
     &[("--clients", "users"), ("--duration", "budget"), ("--min-rate", "start-rate")];
 

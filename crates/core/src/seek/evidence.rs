@@ -59,7 +59,7 @@ impl Search<'_> {
                 let share = self.order_s(6) / (6.0 * self.block_s);
                 self.elapsed_s + share * self.near_s() * (times - 1.0)
             }
-            // Where that was not enough it takes more, though nobody knows how much.
+            // If that was not enough, it takes longer; how much longer is unknown.
             None => self.enough_s().max(MORE * self.elapsed_s),
         }
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use plimsoll_core::schedule::Slice;
-use plimsoll_core::system_error::words;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
@@ -215,5 +215,5 @@ fn output_file(pattern: &FilePattern, client: u64) -> Result<OutputFile> {
     let path = pattern.path(client);
     File::create(&path)
         .and_then(OutputFile::new)
-        .map_err(|error| usage(format!("-o {}: {}; check the path", path.display(), words(&error))))
+        .map_err(|error| usage(format!("-o {}: {}", path.display(), with_advice(&error))))
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use plimsoll_core::scenario::TlsScenario;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_job::output::note;
 use plimsoll_job::usage::usage;
 use serde::Deserialize;
@@ -45,7 +46,7 @@ pub fn read() -> Result<Option<TlsScenario>> {
     let path = PathBuf::from(path);
     let shown = path.display();
     let text = std::fs::read_to_string(&path)
-        .map_err(|error| usage(format!("-D: {VARIABLE}={shown}: {error}; check the path")))?;
+        .map_err(|error| usage(format!("-D: {VARIABLE}={shown}: {}", with_advice(&error))))?;
     let config: Config = serde_json::from_str(&text)
         .map_err(|error| usage(format!("-D: {shown}: {error}; see Vespa's mTLS documentation")))?;
     if config.disable_hostname_validation {

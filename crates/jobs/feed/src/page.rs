@@ -182,19 +182,18 @@ fn answers(page: &mut Page<'_>, feed: &FeedResult) {
     if feed.codes.is_empty() {
         return;
     }
-    let number = |name, goes| Column { name, right: true, goes };
     let columns = [
-        Column { name: "Answers, ms", right: false, goes: 0 },
-        number("count", 0),
-        number("p50", 0),
-        number("p95", 0),
-        number("p99", 0),
-        number("max", 2),
-        number("settled", 1),
-        number("whole p50", 0),
-        number("p95", 0),
-        number("p99", 0),
-        number("max", 3),
+        Column::text("Answers, ms"),
+        Column::number("count", 0),
+        Column::number("p50", 0),
+        Column::number("p95", 0),
+        Column::number("p99", 0),
+        Column::number("max", 2),
+        Column::number("settled", 1),
+        Column::number("whole p50", 0),
+        Column::number("p95", 0),
+        Column::number("p99", 0),
+        Column::number("max", 3),
     ];
     let row = |(status, code): (&String, &CodeTimes)| {
         let times = |times: &LatencySummary| {

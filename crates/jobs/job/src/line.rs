@@ -142,14 +142,13 @@ fn time(page: &mut Page<'_>, finding: &Finding) {
 }
 
 fn curve(page: &mut Page<'_>, finding: &Finding) {
-    let number = |name, goes| Column { name, right: true, goes };
     let columns = [
-        number("Rate/s", 0),
-        number("seconds", 3),
-        number("requests", 1),
-        number("late", 0),
-        number("failed", 2),
-        number("mean, ms", 0),
+        Column::number("Rate/s", 0),
+        Column::number("seconds", 3),
+        Column::number("requests", 1),
+        Column::number("late", 0),
+        Column::number("failed", 2),
+        Column::number("mean, ms", 0),
     ];
     // An even choice of a long curve, with both of its ends.
     let points = finding.curve.len();

@@ -3,13 +3,13 @@
 use crate::exit;
 use crate::usage::usage;
 use anyhow::Result;
-use plimsoll_core::system_error::words;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_record::RunRecord;
 use plimsoll_report::RecordError;
 use plimsoll_report::forms::Forms;
 use plimsoll_report::naming::{Label, Naming, RunName};
 use std::ffi::OsStr;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -125,13 +125,7 @@ fn can_be_written(folder: &Path) -> std::io::Result<()> {
 }
 
 fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
-    let advice = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "free some space, or name another place"
-        }
-        _ => "check the path",
-    };
-    format!("{flag} {}: {}; {advice}", path.display(), words(error))
+    format!("{flag} {}: {}", path.display(), with_advice(error))
 }
 
 /// A line on stderr. No one has to read it: a run does not end because its reader is gone.

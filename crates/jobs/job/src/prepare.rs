@@ -20,7 +20,7 @@ use plimsoll_core::interval::CLASSES_MAX;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
 use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Slice};
 use plimsoll_core::slo::ClassSlo;
-use plimsoll_core::system_error::words;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Span;
 use plimsoll_engine::health::openable_connections;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
@@ -324,8 +324,8 @@ fn body_of(scenario: &Scenario) -> Result<Option<Vec<u8>>> {
         (Some(text), None) => Ok(Some(text.clone().into_bytes())),
         (None, None) => Ok(None),
         (None, Some(path)) => std::fs::read(path).map(Some).map_err(|error| {
-            let why = words(&error);
-            usage(format!("--body @{}: {why}; check the path", path.display()))
+            let why = with_advice(&error);
+            usage(format!("--body @{}: {why}", path.display()))
         }),
     }
 }

@@ -107,27 +107,27 @@ mod tests {
         let mut ledger = Ledger { unfinished: 3, ..Ledger::default() };
         assert!(cut(true, &ledger).unwrap().contains("replies: 3 requests in flight cut off"));
         ledger.unsent.stopped = 1;
-        let told = cut(true, &ledger).unwrap();
-        assert!(told.contains("3 requests in flight and 1 request not yet sent cut off"), "{told}");
+        let line = cut(true, &ledger).unwrap();
+        assert!(line.contains("3 requests in flight and 1 request not yet sent cut off"), "{line}");
         assert_eq!(cut(false, &ledger), None);
         assert_eq!(cut(true, &Ledger::default()), None);
     }
 
     #[test]
     fn a_failure_that_has_a_way_out_names_it() {
-        let told = |cause: Cause, scenario: &Scenario| {
+        let advice = |cause: Cause, scenario: &Scenario| {
             let (kind, reason) = ("tls".to_owned(), "it says no".to_owned());
             let sample = FailureSample { kind, reason, cause, ..FailureSample::default() };
             first_failure(&sample, scenario)
         };
         let plain = Scenario::default();
-        assert!(told(Cause::Certificate, &plain).contains("--cacert FILE"));
+        assert!(advice(Cause::Certificate, &plain).contains("--cacert FILE"));
         let fbench = Scenario { job: "fbench".to_owned(), ..Scenario::default() };
-        assert!(told(Cause::Certificate, &fbench).ends_with("trust its authority with -T FILE"));
-        assert!(told(Cause::NotHttp1, &plain).ends_with("use --http2"));
+        assert!(advice(Cause::Certificate, &fbench).ends_with("trust its authority with -T FILE"));
+        assert!(advice(Cause::NotHttp1, &plain).ends_with("use --http2"));
         let two = Scenario { http2: true, ..Scenario::default() };
-        assert!(!told(Cause::NotHttp1, &two).contains("--http2"));
-        assert!(told(Cause::NoHttp2, &two).ends_with("leave out --http2"));
-        assert_eq!(told(Cause::Unknown, &plain), "first failure: tls: it says no");
+        assert!(!advice(Cause::NotHttp1, &two).contains("--http2"));
+        assert!(advice(Cause::NoHttp2, &two).ends_with("leave out --http2"));
+        assert_eq!(advice(Cause::Unknown, &plain), "first failure: tls: it says no");
     }
 }

@@ -7,7 +7,7 @@ use crate::usage::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::scenario::{RowOrder, RowsPer, RowsScenario, Scenario};
-use plimsoll_core::system_error::words;
+use plimsoll_core::system_error::with_advice;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -252,7 +252,7 @@ fn read_body(text: &str) -> Result<(Option<String>, Option<PathBuf>)> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| usage(format!("--body @{path}: {}; check the path", words(&error))))?;
+        .map_err(|error| usage(format!("--body @{path}: {}", with_advice(&error))))?;
     if bytes.len() as u64 > BODY_BYTES_MAX {
         return Err(usage(format!(
             "--body @{path}: over {} MiB, which is too long for the body of each request; use a smaller file",

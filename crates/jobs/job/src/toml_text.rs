@@ -267,7 +267,7 @@ fn texts(value: &DeValue<'_>, span: Range<usize>, is_header: bool, found: &mut V
     }
 }
 
-/// The text with values in the place of `${NAME}`, or the name that has none; `$${` is `${` itself.
+/// The text with the value of each `${NAME}`, or the first name without a value; `$${` is `${` itself.
 ///
 /// # Errors
 /// The name of a variable without a value.

@@ -149,7 +149,7 @@ impl Sum {
         self.all.merge(&second.all_classes());
     }
 
-    fn told(&self) -> MixPart {
+    fn part(&self) -> MixPart {
         MixPart {
             seconds: self.seconds,
             ok: self.all.ledger.ok,
@@ -182,8 +182,8 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
         progress.done();
         let (result, mut warnings) = feed_result(&task, &feed);
-        let told =
-            MixResult { while_feeding: parts.while_feeding.told(), without: parts.without.told() };
+        let mix =
+            MixResult { while_feeding: parts.while_feeding.part(), without: parts.without.part() };
         if parts.while_feeding.seconds < 1.0 {
             warnings.push(
                 "the feed took less than 1 s, which is too short to measure queries beside it; feed more operations"
@@ -191,7 +191,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
             );
         }
         let verdict = combined(&result, &end);
-        let results = JobResults::of(told).with(result);
+        let results = JobResults::of(mix).with(result);
         Ok(JobEnd { end, results, verdict, warnings })
     });
     progress.done();
@@ -263,7 +263,7 @@ fn both(
         anyhow::anyhow!("the feed ended with a defect in plimsoll; please report it")
     })?;
     feed_end?;
-    // The process's time is that of both together: none of it can be told to be the feed's.
+    // The process's time is that of both together: none of it can be given to the feed's.
     let tally = Tally::of_shards(&counted);
     let ended = Ended { started_ns, cpu_s: 0.0, stopped: signals::is_stopped(), tally };
     Ok((end?, ended, parts))
@@ -286,8 +286,8 @@ mod tests {
         let tables = Tables { feed: Some(feed), queries: Some(queries.clone()) };
         let text = "[feed]\nurl = 'http://h:1'\n[queries]\nrate = 5\n";
         assert_eq!(tables.read(text, Path::new("m.toml")).unwrap().queries, queries);
-        let told = Tables::default().read(text, Path::new("m.toml")).unwrap_err();
-        assert!(told.starts_with("m.toml:2: unknown field `url`"), "{told}");
+        let message = Tables::default().read(text, Path::new("m.toml")).unwrap_err();
+        assert!(message.starts_with("m.toml:2: unknown field `url`"), "{message}");
         assert!(!is_mix("targets = [\"http://h:1/x\"]"));
         assert!(toml::from_str::<Mix>(&format!("untill = \"feed\"\n{text}")).is_err());
     }

@@ -21,17 +21,16 @@ fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
 
 /// Writes the response times of the queries with and without the feed, and then the feed.
 fn beside(page: &mut Page<'_>, mix: &MixResult, feed: &FeedResult) {
-    let number = |name, goes| Column { name, right: true, goes };
     let columns = [
-        Column { name: "Queries, ms", right: false, goes: 0 },
-        number("for s", 0),
-        number("ok", 0),
-        number("failed", 0),
-        number("ok/s", 2),
-        number("p50", 0),
-        number("p95", 0),
-        number("p99", 0),
-        number("max", 1),
+        Column::text("Queries, ms"),
+        Column::number("for s", 0),
+        Column::number("ok", 0),
+        Column::number("failed", 0),
+        Column::number("ok/s", 2),
+        Column::number("p50", 0),
+        Column::number("p95", 0),
+        Column::number("p99", 0),
+        Column::number("max", 1),
     ];
     let row = |name: &str, part: &MixPart| {
         let times = &part.response;

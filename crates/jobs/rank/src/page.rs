@@ -55,16 +55,15 @@ fn headline(page: &mut Page<'_>, rank: &RankResult) {
 
 /// Writes all runs, and what each instance did in the last of them.
 fn table(page: &mut Page<'_>, rank: &RankResult) {
-    let right = |name, goes| Column { name, right: true, goes };
     let columns = [
-        Column { name: "Runs", right: false, goes: 0 },
-        right("for s", 3),
-        right("answered/s", 0),
-        right("p50 ms", 0),
-        right("p95", 0),
-        right("p99", 1),
-        right("failed", 2),
-        Column { name: "limits", right: false, goes: 0 },
+        Column::text("Runs"),
+        Column::number("for s", 3),
+        Column::number("answered/s", 0),
+        Column::number("p50 ms", 0),
+        Column::number("p95", 0),
+        Column::number("p99", 1),
+        Column::number("failed", 2),
+        Column::text("limits"),
     ];
     let row = |run: &RankRun| {
         let (limits, tone) = match (run.stopped, run.held) {

@@ -190,22 +190,20 @@ fn growth(column: &[&Cell]) -> Option<String> {
 }
 
 fn details(page: &mut Page<'_>, search: &SearchResult) {
-    let text = |name, goes| Column { name, right: false, goes };
-    let number = |name, goes| Column { name, right: true, goes };
     let columns = [
-        text("engine", 0),
-        number("k x S", 0),
-        number("text", 0),
-        number("users", 0),
-        number("ok/s", 0),
-        number("95 %", 5),
-        number("p50", 2),
-        number("p95", 0),
-        number("p99", 3),
-        number("mean", 0),
-        number("N/X", 6),
-        number("CPU ms", 4),
-        number("failed", 1),
+        Column::text("engine"),
+        Column::number("k x S", 0),
+        Column::number("text", 0),
+        Column::number("users", 0),
+        Column::number("ok/s", 0),
+        Column::number("95 %", 5),
+        Column::number("p50", 2),
+        Column::number("p95", 0),
+        Column::number("p99", 3),
+        Column::number("mean", 0),
+        Column::number("N/X", 6),
+        Column::number("CPU ms", 4),
+        Column::number("failed", 1),
     ];
     let rows: Vec<_> = search
         .cells

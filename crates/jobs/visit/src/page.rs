@@ -163,20 +163,18 @@ fn matrix(page: &mut Page<'_>, visit: &VisitResult) {
     let best = visit.matrix.iter().map(|cell| cell.documents_per_s).fold(0.0, f64::max);
     page.line(&format!("  at most {} documents/s", significant(best)), Tone::Strong);
     page.blank();
-    let text = |name, goes| Column { name, right: false, goes };
-    let number = |name, goes| Column { name, right: true, goes };
     let columns = [
-        number("slices", 0),
-        text("replies", 0),
-        number("at once", 1),
-        number("docs/s", 0),
-        number("Gbit/s", 0),
-        number("replies", 2),
-        number("first byte", 0),
-        number("receiving", 0),
-        number("between", 0),
-        number("CPU s/GB", 1),
-        number("failed", 3),
+        Column::number("slices", 0),
+        Column::text("replies"),
+        Column::number("at once", 1),
+        Column::number("docs/s", 0),
+        Column::number("Gbit/s", 0),
+        Column::number("replies", 2),
+        Column::number("first byte", 0),
+        Column::number("receiving", 0),
+        Column::number("between", 0),
+        Column::number("CPU s/GB", 1),
+        Column::number("failed", 3),
     ];
     let rows: Vec<_> = visit
         .matrix

@@ -65,7 +65,7 @@ fn whole(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     page.blank();
     answers(page, voter);
     if verbosity < Verbosity::Verbose {
-        page.entry("Writes", &told(voter.write_check(), voter), tone_of(voter.write_check()));
+        page.entry("Writes", &check_text(voter.write_check(), voter), tone_of(voter.write_check()));
     }
     page.blank();
 }
@@ -124,7 +124,7 @@ fn contestants(page: &mut Page<'_>, voter: &VoterResult) {
 fn checks(voter: &VoterResult) -> Vec<(String, Tone)> {
     if voter.processes.len() < 2 {
         let check = voter.write_check();
-        return vec![(told(check, voter), tone_of(check))];
+        return vec![(check_text(check, voter), tone_of(check))];
     }
     let one = |process: &VoterProcess| {
         let check = process.write_check();
@@ -136,7 +136,7 @@ fn checks(voter: &VoterResult) -> Vec<(String, Tone)> {
             check_reason: process.died.clone(),
             ..VoterResult::default()
         };
-        (format!("'{}' {}", printable(&process.client), told(check, &of)), tone_of(check))
+        (format!("'{}' {}", printable(&process.client), check_text(check, &of)), tone_of(check))
     };
     voter.processes.iter().map(one).collect()
 }
@@ -161,7 +161,7 @@ fn range_of(voter: &VoterResult) -> String {
 }
 
 /// The result of a check, with the numbers that it was made from.
-fn told(check: WriteCheck, of: &VoterResult) -> String {
+fn check_text(check: WriteCheck, of: &VoterResult) -> String {
     let must = match of.unknown {
         0 => count(of.accepted),
         unknown => format!("{} to {}", count(of.accepted), count(of.accepted + unknown)),

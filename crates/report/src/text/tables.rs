@@ -14,14 +14,6 @@ const NAME_CHARS_MAX: usize = 28;
 /// A request's text is never cut shorter than this.
 const REQUEST_CHARS_MIN: usize = 20;
 
-const fn name(name: &'static str) -> Column {
-    Column { name, right: false, goes: 0 }
-}
-
-const fn number(name: &'static str, goes: u8) -> Column {
-    Column { name, right: true, goes }
-}
-
 /// The value of a percentile, or a dash when there are too few samples for it to mean anything.
 fn cell(times: &LatencySummary, column: &str) -> String {
     if times.count < samples_needed(column).max(1) {
@@ -42,16 +34,16 @@ fn cell(times: &LatencySummary, column: &str) -> String {
 /// Response, service, failed and lag, in milliseconds.
 pub fn latency(page: &mut Page<'_>, record: &RunRecord) {
     let columns = [
-        name("Latency, ms"),
-        number("count", 0),
-        number("min", 1),
-        number("mean", 3),
-        number("p50", 0),
-        number("p90", 2),
-        number("p95", 0),
-        number("p99", 0),
-        number("p99.9", 4),
-        number("max", 0),
+        Column::text("Latency, ms"),
+        Column::number("count", 0),
+        Column::number("min", 1),
+        Column::number("mean", 3),
+        Column::number("p50", 0),
+        Column::number("p90", 2),
+        Column::number("p95", 0),
+        Column::number("p99", 0),
+        Column::number("p99.9", 4),
+        Column::number("max", 0),
     ];
     let row = |label: &str, times: &LatencySummary, tone: Tone| {
         let mut cells = vec![format!("  {label}"), count(times.count)];
@@ -83,19 +75,19 @@ pub fn latency(page: &mut Page<'_>, record: &RunRecord) {
 /// One line a class, the one that takes most of the target's time first.
 pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
     let mut columns = vec![
-        name("Classes"),
-        number("sent", 1),
-        number("ok", 0),
-        number("failed", 0),
-        number("ok/s", 2),
-        number("time", 0),
-        number("p50 ms", 0),
-        number("p95", 0),
-        number("p99", 0),
-        number("max", 4),
+        Column::text("Classes"),
+        Column::number("sent", 1),
+        Column::number("ok", 0),
+        Column::number("failed", 0),
+        Column::number("ok/s", 2),
+        Column::number("time", 0),
+        Column::number("p50 ms", 0),
+        Column::number("p95", 0),
+        Column::number("p99", 0),
+        Column::number("max", 4),
     ];
     let hits_known = record.classes.values().any(|class| class.hits_known > 0);
-    columns.extend(hits_known.then(|| number("no hits", 3)));
+    columns.extend(hits_known.then(|| Column::number("no hits", 3)));
     let spent =
         |class: &ClassRecord| class.latency_ms.service.mean * class.latency_ms.service.count as f64;
     let whole: f64 = record.classes.values().map(spent).sum();
@@ -132,15 +124,15 @@ pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
 /// One line a phase, in the order of time.
 pub fn phases(page: &mut Page<'_>, record: &RunRecord) {
     let columns = [
-        name("Phases"),
-        number("from s", 1),
-        number("for s", 2),
-        number("offered/s", 3),
-        number("ok/s", 0),
-        number("failed", 0),
-        number("p50 ms", 0),
-        number("p95", 0),
-        number("p99", 0),
+        Column::text("Phases"),
+        Column::number("from s", 1),
+        Column::number("for s", 2),
+        Column::number("offered/s", 3),
+        Column::number("ok/s", 0),
+        Column::number("failed", 0),
+        Column::number("p50 ms", 0),
+        Column::number("p95", 0),
+        Column::number("p99", 0),
     ];
     let row = |phase: &plimsoll_record::PhaseRecord| {
         let response = &phase.latency_ms.response;
@@ -168,7 +160,8 @@ const ASSERTIONS_MAX: usize = 60;
 
 /// One line an assertion, with what was found.
 pub fn assertions(page: &mut Page<'_>, record: &RunRecord) {
-    let columns = [name("Assertions"), number("actual", 0), number("held", 0)];
+    let columns =
+        [Column::text("Assertions"), Column::number("actual", 0), Column::number("held", 0)];
     let row = |one: &AssertionResult| {
         let what = format!("  {} {} {}", one.scope, one.metric, one.condition);
         let (held, tone) = if one.held { ("yes", Tone::Good) } else { ("NO", Tone::Bad) };
@@ -202,10 +195,14 @@ fn figure(one: &AssertionResult) -> String {
 /// The slowest requests with their text, cut to the page.
 pub fn slowest(page: &mut Page<'_>, record: &RunRecord) {
     let several = record.classes.len() > 1;
-    let mut columns =
-        vec![number("Slowest, ms", 0), number("service", 1), number("at s", 2), name("outcome")];
-    columns.extend(several.then(|| name("class")));
-    columns.push(name("request"));
+    let mut columns = vec![
+        Column::number("Slowest, ms", 0),
+        Column::number("service", 1),
+        Column::number("at s", 2),
+        Column::text("outcome"),
+    ];
+    columns.extend(several.then(|| Column::text("class")));
+    columns.push(Column::text("request"));
     let worst = &record.slowest[..record.slowest.len().min(SLOWEST_MAX)];
     let mut rows: Vec<_> = worst
         .iter()

@@ -116,7 +116,7 @@ pub enum DecodeError {
     /// A value, a table or a message goes on behind the last byte.
     #[error("the bytes end in the middle of a value")]
     Cut,
-    /// There is no such type.
+    /// Unknown type.
     #[error("no type of value has the code {0}")]
     Kind(i8),
     /// A count or a length that nothing can have.
@@ -128,7 +128,7 @@ pub enum DecodeError {
     /// A text that must not be null is.
     #[error("a text is missing")]
     NoText,
-    /// Values of this type do not stand in arrays.
+    /// Arrays cannot hold values of this type.
     #[error("an array of {}", .0.name())]
     Element(Kind),
     /// An extension of a call is not as long as its type has it.

@@ -116,7 +116,7 @@ impl<'a> Response<'a> {
 /// they are read from its text, here and nowhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no procedure of this name: the schema is missing.
+    /// Unknown procedure: the schema is missing.
     NoProcedure,
     /// A row violates a constraint; an insert finds its row there already.
     Constraint,

@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_stream_without_an_end_is_refused_after_a_limit() {
         let path = Path::new("endless");
-        let told = SourceFile::spool_at_most(path, io::repeat(b'a'), 1 << 20).unwrap_err();
-        assert!(told.to_string().contains("over 1 MiB of a pipe or device"), "{told}");
+        let error = SourceFile::spool_at_most(path, io::repeat(b'a'), 1 << 20).unwrap_err();
+        assert!(error.to_string().contains("over 1 MiB of a pipe or device"), "{error}");
         let short = SourceFile::spool_at_most(path, io::repeat(b'a').take(1 << 20), 1 << 20);
         assert_eq!(short.unwrap().size_bytes().unwrap(), 1 << 20);
     }

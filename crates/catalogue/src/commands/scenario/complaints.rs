@@ -8,7 +8,7 @@ use std::error::Error as _;
 
 impl File<'_> {
     /// One line for an error of the parser.
-    pub(super) fn told(
+    pub(super) fn complaint(
         &self,
         error: &clap::Error,
         fields: &[Field],
@@ -49,10 +49,10 @@ impl File<'_> {
             (ErrorKind::InvalidValue, _) if !known.is_empty() => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let near = near_miss(&value, &known);
-                let told = near.map_or(format!("expected {}", known.join(", ")), |near| {
+                let advice = near.map_or(format!("expected {}", known.join(", ")), |near| {
                     format!("did you mean '{near}'?")
                 });
-                format!("'{value}' is not known; {told}")
+                format!("'{value}' is not known; {advice}")
             }
             _ => error.source().map_or_else(
                 || {
@@ -91,18 +91,18 @@ pub(super) fn unknown(name: &str, prefix: &str, command: &clap::Command) -> Stri
 }
 
 /// The message of a number parser, in words for users of the file.
-fn plain(told: &str, value: &str) -> String {
-    if told.contains("invalid digit") || told.contains("cannot parse integer") {
+fn plain(message: &str, value: &str) -> String {
+    if message.contains("invalid digit") || message.contains("cannot parse integer") {
         return format!("'{value}' is not a whole number");
     }
-    if told.contains("invalid float") || told.contains("cannot parse float") {
+    if message.contains("invalid float") || message.contains("cannot parse float") {
         return format!("'{value}' is not a number");
     }
-    match told.split_once(" is not in ") {
+    match message.split_once(" is not in ") {
         Some((number, range)) => {
             let range = range.replace("..=", " to ");
             format!("{number} is not accepted; expected a whole number from {range}")
         }
-        None => told.to_owned(),
+        None => message.to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use plimsoll_core::system_error::words;
+use plimsoll_core::system_error::{with_advice, words};
 use plimsoll_job::output::print_out;
 use plimsoll_job::usage::usage;
 use plimsoll_serving::stop::Stop;
@@ -97,7 +97,7 @@ pub fn ready_line(kind: &str, urls: &[String], args: &ListenArgs) -> Result<()> 
     let line = format!("ready {kind} {}\n", urls.join(" "));
     if let Some(path) = &args.ready_file {
         std::fs::write(path, &line).map_err(|error| {
-            usage(format!("--ready-file {}: {error}; check the path", path.display()))
+            usage(format!("--ready-file {}: {}", path.display(), with_advice(&error)))
         })?;
     }
     print_out(&line)

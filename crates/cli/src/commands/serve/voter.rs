@@ -3,6 +3,7 @@
 use super::listening::{ListenArgs, beside, listen, ready_line};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Size;
 use plimsoll_job::exit;
 use plimsoll_job::output::note;
@@ -163,7 +164,7 @@ impl VoterArgs {
 /// A file of users. One that is too long is none, and something without an end must not be read to it.
 fn read(path: &Path) -> Result<String, String> {
     let mut text = String::new();
-    let file = File::open(path).map_err(|error| format!("{error}; check the path"))?;
+    let file = File::open(path).map_err(|error| with_advice(&error))?;
     let read = file.take(USERS_BYTES_MAX + 1).read_to_string(&mut text);
     read.map_err(|error| format!("{error}; give a file of UTF-8 text"))?;
     if text.len() as u64 > USERS_BYTES_MAX {

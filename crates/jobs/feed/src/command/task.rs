@@ -10,7 +10,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{CLIENTS_MAX, Limits, LoadModel, Think};
-use plimsoll_core::system_error::words;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Span;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
@@ -104,7 +104,7 @@ impl Task {
         let failed = match &asked.failed {
             None => FailedOperations::nowhere(),
             Some(path) => FailedOperations::file(path).map_err(|error| {
-                usage(format!("--failed {}: {}; check the path", path.display(), words(&error)))
+                usage(format!("--failed {}: {}", path.display(), with_advice(&error)))
             })?,
         };
         let input = Input::new(&sources, threads);

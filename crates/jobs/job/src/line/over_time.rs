@@ -31,16 +31,15 @@ pub(super) fn sections(page: &mut Page<'_>, finding: &Finding, watched: &[Watche
 }
 
 fn table(page: &mut Page<'_>, watched: &[Watched]) {
-    let number = |name, goes| Column { name, right: true, goes };
     let columns = [
-        number("From, s", 0),
-        number("until, s", 0),
-        number("state", 2),
-        number("line/s", 0),
-        number("between", 0),
-        number("and", 0),
-        number("capacity/s", 3),
-        number("blocks", 1),
+        Column::number("From, s", 0),
+        Column::number("until, s", 0),
+        Column::number("state", 2),
+        Column::number("line/s", 0),
+        Column::number("between", 0),
+        Column::number("and", 0),
+        Column::number("capacity/s", 3),
+        Column::number("blocks", 1),
     ];
     let cell = |value: Option<f64>| value.map_or("-".to_owned(), significant);
     let row = |one: &Watched| {

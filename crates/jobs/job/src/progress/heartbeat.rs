@@ -1,4 +1,4 @@
-//! Plain lines where stderr is no terminal: one a minute, so that a log shows that a run goes on.
+//! Plain lines if stderr is not a terminal: one a minute, so that a log shows that the run continues.
 
 use super::parts::{fitting, one_blank};
 use crate::output::note;
@@ -9,10 +9,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Pause between two plain lines where stderr is no terminal: build servers end what says nothing for ten minutes.
+/// Pause between two plain lines. Build servers end a job that prints nothing for ten minutes.
 pub(super) const BEAT_NS: u64 = 60_000_000_000;
 
-/// Says now and then that a run goes on, where stderr is no terminal.
+/// Plain lines for a run whose stderr is not a terminal.
 pub(super) struct Heartbeat {
     /// Time at which the next line is due, ns; 0 where none ever is.
     due_ns: AtomicU64,
@@ -70,10 +70,10 @@ impl Pulse {
             return Self { now, _end: None };
         }
         let (end, ended) = channel();
-        let told = now.clone();
+        let shown = now.clone();
         let body = move || {
             while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                heartbeat.beat(|| told.lock().unwrap_or_else(PoisonError::into_inner).clone());
+                heartbeat.beat(|| shown.lock().unwrap_or_else(PoisonError::into_inner).clone());
             }
         };
         // Without the thread there are no lines, and all else goes on.

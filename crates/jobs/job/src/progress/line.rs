@@ -65,7 +65,7 @@ impl Line {
 /// The form of a line on a terminal of this width, and the characters that its message may have. The bar gets narrower
 /// first, so that `message` columns are left; `None` is a line without a bar.
 fn layout(columns: usize, message: Option<usize>) -> (String, usize) {
-    // Elapsed time, brackets and blanks, and room for the "^C" of whoever ends the run.
+    // Elapsed time, brackets and blanks, and room for the "^C" of an interrupt.
     const OTHER: usize = 12;
     let bar = message.map_or(0, |message| columns.saturating_sub(OTHER + message).min(BAR_MAX));
     match bar {
@@ -79,7 +79,7 @@ fn layout(columns: usize, message: Option<usize>) -> (String, usize) {
 #[cfg(test)]
 mod tests {
     use super::super::MESSAGE;
-    use super::super::parts::told;
+    use super::super::parts::parts_of;
     use super::*;
     use plimsoll_core::interval::Interval;
 
@@ -108,7 +108,7 @@ mod tests {
         second.ledger.ok = 1_234_567;
         second.ledger.failed.timeout = 1_234_567;
         second.classes[0].response.record(1_234_567_890);
-        let parts = told(&second, ("p99.9", 0.999));
+        let parts = parts_of(&second, ("p99.9", 0.999));
         let (_, room) = layout(80, Some(MESSAGE));
         assert!(fitting(&parts, room).ends_with("failed 1,234,567"), "{parts:?}");
     }

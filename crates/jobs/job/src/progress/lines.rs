@@ -21,14 +21,14 @@ impl Lines {
         match self {
             Self::None => {}
             Self::Progress => note(line),
-            // A reader that went away is no error, and another one comes up again with the result.
+            // A closed stdout is not an error here; printing the result reports other errors.
             Self::Result => drop(print_out(&format!("{line}\n"))),
         }
     }
 }
 
-/// Lines at a fixed interval. If they are more than a minute apart, a plain line a minute stands between them where stderr
-/// is no terminal: a log would be silent for too long.
+/// Lines at a fixed interval. If stderr is not a terminal and they are more than a minute apart, a plain line a minute is printed
+/// between them, so that a log shows that the run continues.
 pub struct RollingLines {
     lines: Lines,
     heartbeat: Heartbeat,

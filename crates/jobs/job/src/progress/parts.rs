@@ -7,7 +7,7 @@ use plimsoll_report::number::{count, significant, time};
 const GAP: &str = "   ";
 
 /// Summary of one second, in parts, the most important one first: no times where nothing was answered.
-pub fn told(second: &Interval, quantile: (&str, f64)) -> Vec<String> {
+pub fn parts_of(second: &Interval, quantile: (&str, f64)) -> Vec<String> {
     let all = second.all_classes();
     let (ok, failed) = (second.ledger.ok, second.ledger.failed.total());
     let rate = significant(ok as f64 / second.seconds().max(1e-9));
@@ -60,12 +60,12 @@ mod tests {
     #[test]
     fn a_second_without_an_answer_shows_no_times() {
         let second = Interval::new(1);
-        assert!(told(&second, ("p99", 0.99)).contains(&"no answer yet".to_owned()));
+        assert!(parts_of(&second, ("p99", 0.99)).contains(&"no answer yet".to_owned()));
         let mut second = Interval::new(1);
         second.to_ns = 1_000_000_000;
         second.ledger.ok = 7;
         second.classes[0].response.record(2_000_000);
-        let line = fitting(&told(&second, ("p99", 0.99)), 80);
+        let line = fitting(&parts_of(&second, ("p99", 0.99)), 80);
         assert!(line.contains("7.00/s   p50  2.00 ms   p99"), "{line}");
     }
 }

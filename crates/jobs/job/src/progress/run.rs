@@ -1,6 +1,6 @@
 //! Progress of a run at one load.
 
-use super::parts::told;
+use super::parts::parts_of;
 use super::{Bar, Progress};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::units::Span;
@@ -36,7 +36,7 @@ impl RunProgress {
             }
             None => by_time,
         };
-        self.progress.show(done.min(self.seconds), || told(second, ("p99", 0.99)));
+        self.progress.show(done.min(self.seconds), || parts_of(second, ("p99", 0.99)));
     }
 
     /// Takes the status line away.

@@ -1,6 +1,6 @@
 //! Progress of a search for the load line.
 
-use super::parts::told;
+use super::parts::parts_of;
 use super::{Bar, Progress};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
@@ -33,7 +33,7 @@ impl SearchProgress {
     pub fn second(&self, second: &Interval) {
         // The seconds of each part of a search begin anew.
         let elapsed_ns = now_ns().saturating_sub(self.began_ns);
-        self.progress.show(elapsed_ns / 1_000_000_000, || told(second, ("p95", 0.95)));
+        self.progress.show(elapsed_ns / 1_000_000_000, || parts_of(second, ("p95", 0.95)));
     }
 
     /// Shows what the search tells.

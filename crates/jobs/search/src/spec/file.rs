@@ -281,7 +281,7 @@ impl MatrixFile {
         Ok(Some(rows))
     }
 
-    /// Puts rows of flags in the place of the file's.
+    /// Replaces the rows of the file by those of flags.
     pub fn put_rows(&mut self, rows: RowsScenario) {
         (self.rows, self.rows_order, self.rows_per) = (Some(RowsFile(rows)), None, None);
     }

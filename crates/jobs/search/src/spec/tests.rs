@@ -102,8 +102,8 @@ fn a_changed_matrix_says_what_changed() {
     let back: MatrixSpec = serde_json::from_str(&text).unwrap();
     assert!(back.differences(&before).is_empty(), "also after it was written down");
     let now = resolved("engines = [\"index\"]\nusers = [3]\nseed = 2").unwrap();
-    let told = now.differences(&before);
-    assert_eq!(told, ["users was [1,5,10,20] and is [3]", "seed was 1 and is 2"]);
+    let differences = now.differences(&before);
+    assert_eq!(differences, ["users was [1,5,10,20] and is [3]", "seed was 1 and is 2"]);
     let other =
         MatrixSpec { queries: "[[query]]\nname=\"b\"\nkind=\"all\"".to_owned(), ..before.clone() };
     assert_eq!(other.differences(&before), ["the queries differ"]);
@@ -116,11 +116,11 @@ fn a_file_has_the_words_of_the_flags_and_old_ones_with_a_hint() {
         read(&text, Path::new("in/m.toml")).unwrap()
     };
     let (file, hints) = of("profile = \"at once 2\"\nhits = 7");
-    let told = [
+    let expected = [
         "in/m.toml:3: field `profile` is now `users_profile`",
         "in/m.toml:4: field `hits` is now `query_hits`",
     ];
-    assert_eq!(hints, told);
+    assert_eq!(hints, expected);
     let (now, none) = of("users-profile = \"at once 2\"\nquery_hits = 7");
     assert!(none.is_empty() && now == file, "{none:?}");
     let (flags, _) = of(
@@ -148,7 +148,7 @@ fn paths_begin_at_the_folder_of_the_file() {
 
 #[test]
 fn a_wrong_value_is_told_with_file_line_and_field() {
-    for (text, told) in [
+    for (text, expected) in [
         (
             "sizes = [\"1MB\", \"1MB\"]",
             "m.toml:2: field `sizes`: the same size twice; write it once",
@@ -167,9 +167,9 @@ fn a_wrong_value_is_told_with_file_line_and_field() {
         let text = format!("engines = [\"index\"]\n{text}");
         let (file, _) = read(&text, Path::new("m.toml")).unwrap();
         let error = file.resolve(LIST).unwrap_err();
-        assert_eq!(wrong_in(&text, Path::new("m.toml"), &error), told);
+        assert_eq!(wrong_in(&text, Path::new("m.toml"), &error), expected);
     }
     let (file, _) = read("", Path::new("m.toml")).unwrap();
-    let told = wrong_in("", Path::new("m.toml"), &file.resolve(LIST).unwrap_err());
-    assert!(told.starts_with("m.toml: no engine"), "{told}");
+    let message = wrong_in("", Path::new("m.toml"), &file.resolve(LIST).unwrap_err());
+    assert!(message.starts_with("m.toml: no engine"), "{message}");
 }

@@ -230,7 +230,7 @@ impl Database {
     /// Finds out what TLS that PostgreSQL may or may not have comes to, so that all connections of a run are of one kind.
     ///
     /// # Errors
-    /// No one is there, or whoever is does not let us in.
+    /// Nothing listens there, or the server rejects the login.
     pub fn settle(&mut self, connect_timeout: Span) -> Result<()> {
         let Self::Postgres(sql) = self else { return Ok(()) };
         let is_secure = log_in(sql, connect_timeout)?;

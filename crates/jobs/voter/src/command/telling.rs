@@ -14,7 +14,7 @@ pub fn is_told(line: &str) -> bool {
     line.starts_with(SECOND) || line.starts_with(FAILURE)
 }
 
-/// The sink of one process of several: it keeps what it is asked to, and tells whoever started the process.
+/// The sink of one process of several: it keeps the results that it must keep, and reports to the parent process.
 pub struct Telling<'a> {
     inner: &'a mut (dyn Sink + Send),
 }

@@ -101,8 +101,8 @@ fn an_interval_and_a_check_that_could_not_be_made_say_their_numbers() {
     cut.check_reason = "nobody listens any more".into();
     cut.set_check(WriteCheck::NotChecked);
     let text = shown(&cut);
-    let told = "not checked: nobody listens any more; 100 to 104 new rows must be there";
-    assert!(text.contains(told), "{text}");
+    let expected = "not checked: nobody listens any more; 100 to 104 new rows must be there";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn the_head_of_a_tuned_load_is_its_last_check() {
     tuned.windows_held = tuned.windows;
     voter.auto_tune = Some(tuned.clone());
     let text = shown(&voter);
-    let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("60 of 60 windows; it was never missed, so a longer run"), "{text}");
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains("60 of 60 windows; it was never missed, so a longer run"), "{text}");
     tuned.checks.pop();
     tuned.certified_rate_per_s = None;
     voter.auto_tune = Some(tuned);
