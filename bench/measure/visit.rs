@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// How often the bundled text is in the corpus, under other ids.
 const COPIES: u32 = 4;
+/// Copies of it where two builds are compared: so many that the start of the program is a small part.
+const VERSIONS_COPIES: u32 = 60;
 /// Longest time of one visit, s.
 const LIMIT_S: u32 = 120;
 /// Round trip of the long way.
@@ -191,7 +193,7 @@ pub fn visit(bench: &Bench) -> Result<Section> {
 /// When a document is missing.
 pub fn versions(client: &Bench, host: &Bench) -> Result<Cost> {
     let server = Server::plimsoll(host, "search", &["--durability", "none"])?;
-    let documents = search::feed_bundled(client, &server, COPIES)? as f64;
+    let documents = search::feed_bundled(client, &server, VERSIONS_COPIES)? as f64;
     let file = client.folder.path().join("dump");
     let before_s = server.cpu_s()?;
     let dump = own(client, &server.url, "--slices 4", &file)?;

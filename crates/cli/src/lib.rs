@@ -145,13 +145,17 @@ fn arguments() -> Vec<OsString> {
 
 /// The command that was called, as far as its words are known: what `--help` should follow.
 fn called(arguments: &[OsString]) -> clap::Command {
-    let mut command = parser();
-    command.build();
+    let mut program = parser();
+    program.build();
+    below(&program, arguments).clone()
+}
+
+/// The command below a program that the words call.
+fn below<'a>(program: &'a clap::Command, arguments: &[OsString]) -> &'a clap::Command {
+    let mut command = program;
     for word in arguments.iter().skip(1) {
-        match command.find_subcommand(word) {
-            Some(found) => command = found.clone(),
-            None => break,
-        }
+        let Some(found) = command.find_subcommand(word) else { break };
+        command = found;
     }
     command
 }
@@ -227,10 +231,12 @@ fn carried_out(matches: &ArgMatches, arguments: &[OsString]) -> u8 {
 pub fn run() -> ExitCode {
     tool::set_commit(env!("PLIMSOLL_COMMIT"));
     let arguments = arguments();
-    let code = match parser().try_get_matches_from(&arguments) {
+    // One parser for all: building it takes a millisecond.
+    let mut program = parser();
+    let code = match program.try_get_matches_from_mut(&arguments) {
         Err(error) => explain(&error, &arguments),
         Ok(matches) => {
-            for hint in renamed(&arguments, &called(&arguments)) {
+            for hint in renamed(&arguments, below(&program, &arguments)) {
                 note(&format!("plimsoll: {hint}"));
             }
             carried_out(&matches, &arguments)
