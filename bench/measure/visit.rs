@@ -16,7 +16,7 @@ use std::time::Duration;
 /// How often the bundled text is in the corpus, under other ids.
 const COPIES: u32 = 4;
 /// Copies of it where two builds are compared: so many that the start of the program is a small part.
-const VERSIONS_COPIES: u32 = 60;
+const VERSIONS_COPIES: u32 = 8;
 /// Longest time of one visit, s.
 const LIMIT_S: u32 = 120;
 /// Round trip of the long way.

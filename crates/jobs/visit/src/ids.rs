@@ -1,16 +1,19 @@
 //! Sets of ids, to know one that comes a second time.
 
+use siphasher::sip128::SipHasher13;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::sync::LazyLock;
 
-/// A number for an id: two keyed hashes of 64 bits, so that no two ids of a corpus have the same. It is another one in
-/// every process.
+/// A number for an id: a keyed hash of 128 bits, so that no two ids of a corpus have the same. It is another one in every
+/// process.
 pub fn number_of(id: &str) -> u128 {
-    static KEYS: LazyLock<[RandomState; 2]> =
-        LazyLock::new(|| [RandomState::new(), RandomState::new()]);
-    let [low, high] = KEYS.each_ref().map(|key| u128::from(key.hash_one(id)));
-    high << 64 | low
+    static KEYED: LazyLock<SipHasher13> = LazyLock::new(|| {
+        // The standard library's random keys are not to be had; what they hash to is as random.
+        let random = || RandomState::new().hash_one(());
+        SipHasher13::new_with_keys(random(), random())
+    });
+    KEYED.hash(id.as_bytes()).as_u128()
 }
 
 /// The low half of such a number is as good as any hash.
