@@ -6,7 +6,7 @@ BIN   := target/release/plimsoll
 TEST_TOOLS  := nginx:nginx-light openssl:openssl curl:curl jq:jq javac:default-jdk-headless mvn:maven pg_createcluster:postgresql
 BENCH_TOOLS := nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 
-.PHONY: all build run test test-fast test-engines check bench seek-table zoo sabotage figures golden schema clean test-tools bench-tools
+.PHONY: all build run test test-fast test-engines test-long check bench seek-table zoo sabotage figures golden schema clean test-tools bench-tools
 
 all: build
 
@@ -29,6 +29,11 @@ test-fast:
 # Everything with real engines, Elasticsearch 7.10.2 too, which `make test` leaves out: another 31 MB of jars.
 test-engines: test-tools
 	$(CARGO) test --locked --package plimsoll --test all -- engines:: --include-ignored
+
+# Tests that take minutes each, optimised: the committed lines of the zoo against long simulations, and a query file of 2 GB.
+test-long:
+	$(CARGO) test --release --locked --package plimsoll-zoo -- --ignored --test-threads 2
+	$(CARGO) test --release --locked --package plimsoll-workloads -- --ignored gigabyte
 
 check:
 	$(CARGO) fmt --all --check

@@ -34,6 +34,23 @@ pub enum InputError {
         /// Error of the operating system.
         source: std::io::Error,
     },
+    /// A folder or a device where a file is needed.
+    #[error("{}: not a regular file, which is needed to read it more than once; name a file", path.display())]
+    NotRegular {
+        /// The file as the user named it.
+        path: PathBuf,
+    },
+    /// A pipe or device that does not end.
+    #[error(
+        "{}: over {most_mib} MiB of a pipe or device, and it has not ended; write the requests to a file, which may be of any size",
+        path.display()
+    )]
+    Endless {
+        /// The file as the user named it.
+        path: PathBuf,
+        /// Size up to which it is read, MiB.
+        most_mib: u64,
+    },
     /// There is not one request in it.
     #[error("{}: holds no request; write one, such as /search/?query=test", path.display())]
     Empty {

@@ -1,5 +1,6 @@
 //! Wrong input: one clear line, and exit code 64.
 
+use plimsoll_core::system_error::words;
 use plimsoll_report::plain::printable;
 use std::fmt;
 
@@ -41,7 +42,12 @@ pub fn unreachable(text: impl Into<String>) -> anyhow::Error {
 #[must_use]
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in error.chain() {
+        // In the words that messages around it use, so that it is known again.
+        let cause = match cause.downcast_ref::<std::io::Error>() {
+            Some(error) => words(error),
+            None => cause.to_string(),
+        };
         if !line.contains(&cause) {
             let joint = if line.is_empty() { "" } else { ": " };
             line = line + joint + &cause;
@@ -68,6 +74,20 @@ pub fn bounded(line: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_report::RecordError;
+
+    #[test]
+    fn an_error_of_the_operating_system_is_said_once_and_without_its_number() {
+        let source = std::io::Error::from_raw_os_error(20);
+        let error = RecordError::Create { path: "runs".into(), source };
+        assert_eq!(
+            one_line(&error.into()),
+            "cannot create the run record runs: not a directory; name another folder with --runs DIR"
+        );
+        let bare =
+            anyhow::Error::from(std::io::Error::from_raw_os_error(13)).context("cannot wait");
+        assert_eq!(one_line(&bare), "cannot wait: permission denied");
+    }
 
     #[test]
     fn a_value_that_is_a_whole_file_does_not_hide_what_is_wrong_with_it() {

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::sync::LazyLock;
 
-/// A number for an id: a keyed hash of 128 bits, so that no two ids of a corpus have the same. It is another one in every
-/// process.
+/// A number for an id: a keyed hash of 128 bits, so that no two ids of a corpus have the same. The key differs between
+/// processes.
 pub fn number_of(id: &str) -> u128 {
     static KEYED: LazyLock<SipHasher13> = LazyLock::new(|| {
-        // The standard library's random keys are not to be had; what they hash to is as random.
+        // The standard library does not give out its random keys; a hash made with them is as random.
         let random = || RandomState::new().hash_one(());
         SipHasher13::new_with_keys(random(), random())
     });

@@ -35,14 +35,13 @@ impl SourceFile {
     /// Looks at a file. It must be a regular file, since it is read more than once.
     ///
     /// # Errors
-    /// [`InputError::Missing`], [`InputError::Io`], and [`InputError::Empty`] for a file of 0
+    /// [`InputError::Missing`], [`InputError::Io`], [`InputError::NotRegular`], and [`InputError::Empty`] for a file of 0
     /// bytes.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let fail = |error| InputError::io(path, error);
         let file = File::open(path).map_err(fail)?;
         if !file.metadata().map_err(fail)?.is_file() {
-            let text = "not a regular file, which is needed to read it more than once";
-            return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, text)));
+            return Err(InputError::NotRegular { path: path.to_owned() });
         }
         Self::look(path, file, None)
     }
@@ -51,7 +50,7 @@ impl SourceFile {
     /// read as often as a file.
     ///
     /// # Errors
-    /// As [`SourceFile::open`], and when there is no place for the temporary file.
+    /// As [`SourceFile::open`], when there is no place for the temporary file, and [`InputError::Endless`].
     pub fn open_any(path: &Path) -> Result<Self, InputError> {
         if path == Path::new("-") {
             return Self::spool(Path::new("<stdin>"), io::stdin().lock());
@@ -73,11 +72,7 @@ impl SourceFile {
         let fail = |error| InputError::io(path, error);
         let mut spooled = nameless_file().map_err(fail)?;
         if io::copy(&mut input.take(most + 1), &mut spooled).map_err(fail)? > most {
-            let text = format!(
-                "over {} MiB of a pipe or device, and it has not ended; write the requests to a file, which may be of any size",
-                most >> 20
-            );
-            return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, text)));
+            return Err(InputError::Endless { path: path.to_owned(), most_mib: most >> 20 });
         }
         spooled.rewind().map_err(fail)?;
         let kept = spooled.try_clone().map_err(fail)?;
@@ -186,7 +181,11 @@ mod tests {
     fn a_stream_without_an_end_is_refused_after_a_limit() {
         let path = Path::new("endless");
         let error = SourceFile::spool_at_most(path, io::repeat(b'a'), 1 << 20).unwrap_err();
-        assert!(error.to_string().contains("over 1 MiB of a pipe or device"), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "endless: over 1 MiB of a pipe or device, and it has not ended; write the requests to a file, which may be of \
+             any size"
+        );
         let short = SourceFile::spool_at_most(path, io::repeat(b'a').take(1 << 20), 1 << 20);
         assert_eq!(short.unwrap().size_bytes().unwrap(), 1 << 20);
     }
