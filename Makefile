@@ -30,7 +30,8 @@ test-fast:
 test-engines: test-tools
 	$(CARGO) test --locked --package plimsoll --test all -- engines:: --include-ignored
 
-# Tests that take minutes each, optimised: the committed lines of the zoo against long simulations, and a query file of 2 GB.
+# Tests that the others leave out because they take long: the zoo's committed lines against long simulations, and a query file of
+# 1 GB. About two minutes.
 test-long:
 	$(CARGO) test --release --locked --package plimsoll-zoo -- --ignored --test-threads 2
 	$(CARGO) test --release --locked --package plimsoll-workloads -- --ignored gigabyte

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "takes minutes: 1e8 simulated requests"]
+    #[ignore = "make test-long: 1e8 simulated requests"]
     fn committed_lines_are_those_of_long_simulations() {
         let mut right = true;
         for (name, line) in [

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[ignore = "takes minutes: 2e8 simulated requests for each line"]
+    #[ignore = "make test-long: 2e8 simulated requests for each line"]
     fn committed_lines_are_those_of_long_simulations() {
         let mut right = true;
         for model in

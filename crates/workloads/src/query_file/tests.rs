@@ -306,9 +306,9 @@ fn peak_mb() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
-/// Run alone, optimised: `cargo test --release -p plimsoll-workloads -- --ignored gigabyte`.
+/// Run alone and optimised, by `make test-long`.
 #[test]
-#[ignore = "writes 2 GB"]
+#[ignore = "make test-long: writes 2 GB"]
 fn a_gigabyte_streams_and_splits_in_bounded_memory() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("big");
