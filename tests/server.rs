@@ -165,7 +165,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             break;
         }
         // A run looks for its target before it opens connections of its own.
-        if shared.open.load(Ordering::SeqCst) == 0 && is_a_look(&stream) {
+        if shared.open.load(Ordering::SeqCst) == 0 && is_a_look(&stream, listener) {
             continue;
         }
         let connection = shared.connections.fetch_add(1, Ordering::SeqCst);
@@ -181,13 +181,15 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Returns whether a connection is closed again without a byte.
-fn is_a_look(stream: &TcpStream) -> bool {
+/// Returns whether a connection is closed again without a byte. One that stays open while the next one comes is none: a run
+/// that opens several at once may ask on another one first, and must not be kept waiting for that.
+fn is_a_look(stream: &TcpStream, listener: &TcpListener) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut looked_at = [PollFd::new(stream, PollFlags::IN)];
+    let mut awaited = [PollFd::new(stream, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
     let patience = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-    let told = poll(&mut looked_at, Some(&patience)).unwrap_or(0) > 0;
-    told && stream.peek(&mut [0]).map_or(true, |bytes| bytes == 0)
+    let _ = poll(&mut awaited, Some(&patience));
+    let has_ended = !awaited[0].revents().is_empty();
+    has_ended && stream.peek(&mut [0]).map_or(true, |bytes| bytes == 0)
 }
 
 fn converse(mut stream: TcpStream, connection: usize, shared: &Shared) {
