@@ -10,6 +10,7 @@ use crate::plain::{clip, without_secrets};
 use crate::run_json::{FAILURES, INTERVALS};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::system_error::words;
 use plimsoll_record::{FailureSample, Sink};
 use std::fs::File;
 use std::io::{self, Write};
@@ -53,8 +54,14 @@ impl Appended {
         }
     }
 
-    /// Writes what `fill` puts into the line, in one call.
+    /// Writes what `fill` puts into the line, in one call; an error names the file.
     fn append(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        self.write(fill).map_err(|e| {
+            io::Error::new(e.kind(), format!("cannot write {}: {}", self.path.display(), words(&e)))
+        })
+    }
+
+    fn write(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
         self.line.clear();
         if self.torn {
             self.line.push(b'\n');
@@ -62,9 +69,7 @@ impl Appended {
         fill(&mut self.line)?;
         let written = self.file.write_all(&self.line);
         self.torn = written.is_err();
-        written.map_err(|e| {
-            io::Error::new(e.kind(), format!("cannot write {}: {e}", self.path.display()))
-        })
+        written
     }
 }
 
@@ -80,7 +85,7 @@ impl Journal {
         let hlog = |kind: &str| -> Result<Appended, RecordError> {
             let mut log = Appended::create(path(&format!("{kind}.hlog")))?;
             let head = hlog::head(kind, run_id, started_us);
-            head.and_then(|head| log.append(|out| out.write_all(&head)))
+            head.and_then(|head| log.write(|out| out.write_all(&head)))
                 .map_err(|source| RecordError::Write { path: log.path.clone(), source })?;
             Ok(log)
         };

@@ -310,6 +310,17 @@ fn a_record_is_found_by_its_file_and_by_being_the_latest() {
 }
 
 #[test]
+fn a_log_on_a_full_disk_is_named_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "load", START_US).unwrap();
+    let log = folder.path().join("service.hlog");
+    std::os::unix::fs::symlink("/dev/full", &log).unwrap();
+    let error = folder.journal(&folder.header()).unwrap_err().to_string();
+    let expected = format!("cannot write {}: no space left on device; the result", log.display());
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
 fn a_write_that_fails_is_named_and_the_other_files_go_on() {
     // /dev/full answers every write with "no space left on device".
     let dir = tempfile::tempdir().unwrap();
